@@ -1,0 +1,119 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{MAX_KEY, MAX_VALUE};
+
+#[test]
+fn answers_with_the_key_and_id_of_the_request() {
+    let mut store = Store::default();
+    assert_eq!(store.handle(Message::get(7, "a")), Message::get(7, "a").reply(Body::Missing));
+    assert_eq!(store.handle(Message::put(8, "a", vec![1, 2])).body, Body::Stored);
+    assert_eq!(store.handle(Message::get(9, "a")), Message::get(9, "a").reply(Body::Found(vec![1, 2])));
+}
+
+#[test]
+fn the_key_is_moved_into_the_reply() {
+    let request = Message::get(1, "a-key");
+    let address = request.key.as_ptr();
+    assert_eq!(Store::default().handle(request).key.as_ptr(), address);
+}
+
+#[test]
+fn an_update_stays_within_the_value() {
+    let mut store = Store::default();
+    store.handle(Message::put(0, "a", vec![0; 4]));
+    assert_eq!(store.handle(Message::update(1, "a", 2, vec![7, 8])).body, Body::Stored);
+    for (offset, length) in [(3, 2), (5, 0), (u32::MAX, 1), (u32::MAX, 4), (0, 5)] {
+        let reply = store.handle(Message::update(2, "a", offset, vec![9; length]));
+        assert_eq!(reply.body, Body::Failed(Reason::OutOfRange), "offset {offset}, length {length}");
+    }
+    assert_eq!(store.handle(Message::update(3, "a", 4, Vec::new())).body, Body::Stored);
+    assert_eq!(store.handle(Message::get(4, "a")).body, Body::Found(vec![0, 0, 7, 8]));
+    assert_eq!(store.handle(Message::update(5, "b", 0, Vec::new())).body, Body::Missing);
+}
+
+#[test]
+fn a_full_store_refuses_and_recovers() {
+    let mut store = Store::new(Capacity { records: 2, bytes: 10 });
+    assert_eq!(store.handle(Message::put(0, "a", vec![0; 3])).body, Body::Stored);
+    assert_eq!(store.handle(Message::put(1, "b", vec![0; 6])).body, Body::Failed(Reason::TooManyBytes));
+    assert_eq!(store.handle(Message::put(2, "b", vec![0; 5])).body, Body::Stored);
+    assert_eq!(store.handle(Message::put(3, "c", vec![])).body, Body::Failed(Reason::TooManyRecords));
+    assert_eq!(store.handle(Message::put(4, "a", vec![0; 4])).body, Body::Failed(Reason::TooManyBytes));
+    assert_eq!(store.handle(Message::put(5, "a", vec![])).body, Body::Stored);
+    assert_eq!(store.handle(Message::delete(6, "b")).body, Body::Stored);
+    assert_eq!(store.handle(Message::put(7, "c", vec![0; 8])).body, Body::Stored);
+    assert_eq!((store.len(), store.bytes()), (2, 10));
+}
+
+#[test]
+fn refuses_what_is_oversized_or_no_request() {
+    let mut store = Store::default();
+    let long = store.handle(Message::get(0, "k".repeat(MAX_KEY + 1)));
+    assert_eq!(long.body, Body::Failed(Reason::KeyTooLong));
+    let large = store.handle(Message::put(0, "k", vec![0; MAX_VALUE + 1]));
+    assert_eq!(large.body, Body::Failed(Reason::ValueTooLong));
+    let reply = store.handle(Message::get(0, "k").reply(Body::Stored));
+    assert_eq!(reply.body, Body::Failed(Reason::NotARequest));
+    assert!(store.is_empty());
+}
+
+fn request() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        2 => Just(Body::Get),
+        3 => proptest::collection::vec(any::<u8>(), 0..12).prop_map(Body::Put),
+        3 => (0_u32..14, proptest::collection::vec(any::<u8>(), 0..8))
+            .prop_map(|(offset, bytes)| Body::Update { offset, bytes }),
+        1 => Just(Body::Delete),
+    ]
+}
+
+/// What a store must answer, told in the plainest way.
+fn expected(model: &mut BTreeMap<String, Vec<u8>>, capacity: Capacity, key: &str, body: &Body) -> Body {
+    match body {
+        Body::Get => model.get(key).cloned().map_or(Body::Missing, Body::Found),
+        Body::Put(value) => {
+            let mut after = model.clone();
+            after.insert(key.to_owned(), value.clone());
+            let size =
+                |m: &BTreeMap<String, Vec<u8>>| m.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+            if after.len() > capacity.records {
+                Body::Failed(Reason::TooManyRecords)
+            } else if size(&after) > capacity.bytes {
+                Body::Failed(Reason::TooManyBytes)
+            } else {
+                *model = after;
+                Body::Stored
+            }
+        }
+        Body::Update { offset, bytes } => match model.get_mut(key) {
+            None => Body::Missing,
+            Some(value) if *offset as usize + bytes.len() > value.len() => Body::Failed(Reason::OutOfRange),
+            Some(value) => {
+                for (i, byte) in bytes.iter().enumerate() {
+                    value[*offset as usize + i] = *byte;
+                }
+                Body::Stored
+            }
+        },
+        Body::Delete => model.remove(key).map_or(Body::Missing, |_| Body::Stored),
+        _ => unreachable!("only requests are generated"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_a_plain_map(requests in proptest::collection::vec(("[a-f]{1,2}", request()), 0..200)) {
+        let capacity = Capacity { records: 12, bytes: 90 };
+        let (mut store, mut model) = (Store::new(capacity), BTreeMap::new());
+        for (id, (key, body)) in (0..).zip(requests) {
+            let want = expected(&mut model, capacity, &key, &body);
+            let reply = store.handle(Message { key: key.clone(), id, body });
+            prop_assert_eq!(reply, Message { key, id, body: want });
+            prop_assert_eq!(store.len(), model.len());
+            prop_assert_eq!(store.bytes(), model.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>());
+        }
+    }
+}
