@@ -1,2 +1,69 @@
-//! Placeholder.
-fn main() {}
+//! `bertha-bench`: every figure that the README claims.
+
+mod command;
+
+use bertha_bench::allocations::Counting;
+use bertha_bench::{Error, probe, report::Report};
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Measures Bertha against programs written by hand.
+///
+/// Every measurement prints a table and writes its rows to target/bench/NAME.json.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    measurement: Measurement,
+    /// Exit with an error when a figure misses its budget
+    #[arg(long, global = true)]
+    strict: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Measurement {
+    /// Round trips of 64 bytes, on one core and across cores, parking and spinning
+    Echo(command::echo::Options),
+    /// Repeats one operation, for the instruction counter
+    #[command(hide = true)]
+    Probe {
+        /// Which operation
+        name: String,
+        /// How many times
+        #[arg(long)]
+        iterations: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let report = match arguments.measurement {
+        Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
+        Measurement::Echo(options) => command::echo::run(&options),
+    };
+    match report.and_then(|report| publish(&report)) {
+        Ok(within_budget) if arguments.strict && !within_budget => ExitCode::FAILURE,
+        result => finish(result),
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "where the rows are is the program's output")]
+fn publish(report: &Report) -> Result<bool, Error> {
+    let path = report.publish()?;
+    println!("\nrows in {}", path.display());
+    Ok(report.is_within_budget())
+}
+
+#[allow(clippy::print_stderr, reason = "the reason of a failure is the program's output")]
+fn finish<T>(result: Result<T, Error>) -> ExitCode {
+    match result {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bertha-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

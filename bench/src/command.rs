@@ -1,0 +1,3 @@
+//! The subcommands, one each.
+
+pub(crate) mod echo;

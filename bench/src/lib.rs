@@ -1,0 +1,30 @@
+//! The measuring tools of Bertha, and the hand-written programs that it is measured against.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | [`alternate`] | two programs in turn, so that drift of the machine hits both alike |
+//! | [`statistics`] | medians, percentiles, and ratios with a confidence interval |
+//! | [`allocations`] | heap allocations, by thread or by process |
+//! | [`instructions`] | instructions per operation in user space, through callgrind |
+//! | [`latency`] | round trips, in an HDR histogram |
+//! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
+//!
+//! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is
+//! therefore decided by instructions per operation, and the ratio of times stands beside it with its interval.
+
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+#[allow(unsafe_code, reason = "a global allocator is an unsafe trait")]
+pub mod allocations;
+pub mod alternate;
+pub mod baseline;
+pub mod cores;
+mod error;
+pub mod instructions;
+pub mod latency;
+pub mod probe;
+pub mod report;
+pub mod statistics;
+
+pub use error::{Error, ErrorKind};

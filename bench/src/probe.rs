@@ -1,0 +1,54 @@
+//! Programs that do one thing a given number of times, for callgrind to count.
+
+use crate::{Error, ErrorKind};
+use std::hint::black_box;
+
+/// A program that repeats one operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// What `probe NAME` calls it.
+    pub name: &'static str,
+    /// Runs the operation this many times.
+    pub run: fn(iterations: u64) -> Result<(), Error>,
+}
+
+/// Every probe of this program.
+pub const PROBES: &[Probe] = &[Probe { name: "count", run: count }];
+
+/// Runs the probe of that name.
+///
+/// # Errors
+/// [`ErrorKind::Probe`] when there is none, with the names that there are; else the probe's own error.
+pub fn run(name: &str, iterations: u64) -> Result<(), Error> {
+    match PROBES.iter().find(|probe| probe.name == name) {
+        Some(probe) => (probe.run)(iterations),
+        None => {
+            let names: Vec<_> = PROBES.iter().map(|probe| probe.name).collect();
+            Err(Error::new(
+                ErrorKind::Probe,
+                format!("no probe is called {name}; there are: {}", names.join(", ")),
+            ))
+        }
+    }
+}
+
+/// Counts up: a few instructions per iteration, to check the counter itself.
+fn count(iterations: u64) -> Result<(), Error> {
+    let mut reached = 0;
+    while reached < iterations {
+        reached = black_box(reached + 1);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = run("nothing", 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Probe);
+        assert!(error.to_string().contains("count"), "{error}");
+    }
+}

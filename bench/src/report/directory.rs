@@ -1,0 +1,32 @@
+//! Where reports go.
+
+use std::path::{Path, PathBuf};
+
+/// `bench` in cargo's target directory: the one named by `CARGO_TARGET_DIR`, else the one that the running program
+/// was built into, else `target` here.
+pub(super) fn of_reports() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").filter(|name| !name.is_empty()).map(PathBuf::from);
+    let built = || std::env::current_exe().ok().and_then(|program| holding(&program));
+    named.or_else(built).unwrap_or_else(|| PathBuf::from("target")).join("bench")
+}
+
+/// The outermost directory above `program` that cargo tagged as one of its own.
+fn holding(program: &Path) -> Option<PathBuf> {
+    program.ancestors().filter(|above| above.join("CACHEDIR.TAG").is_file()).last().map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_directory_is_found_from_a_program_inside() {
+        let root = std::env::temp_dir().join(format!("bertha-bench-{}", std::process::id()));
+        let deep = root.join("target/release/deps");
+        std::fs::create_dir_all(&deep).unwrap();
+        assert_eq!(holding(&deep.join("program")), None);
+        std::fs::write(root.join("target/CACHEDIR.TAG"), "").unwrap();
+        assert_eq!(holding(&deep.join("program")), Some(root.join("target")));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
