@@ -1,1 +1,79 @@
-//! Placeholder.
+//! What Chunnels, Chunnel stacks and datapaths are made of.
+//!
+//! A **Chunnel** is one communication function: serialise, shard, encrypt, order. It is a value that holds its
+//! configuration. Wrapped around a connection it makes another **connection**, which sends and receives typed
+//! messages. A **Chunnel stack** is a list of Chunnels, top first, and a **datapath** gives the connection at the
+//! bottom, whose messages are [`Buf`]s.
+//!
+//! ```text
+//!  application      send(request)             recv() -> reply
+//!      |                 |                         ^
+//!  ClientShard      picks a connection        hands it up
+//!      |                 v                         |
+//!  Serialize        request -> Buf            Buf -> reply
+//!      |                 v                         |
+//!  datapath         Buf -> wire               wire -> Buf
+//! ```
+//!
+//! # Who should depend on this crate
+//!
+//! Whoever writes a Chunnel or a datapath: this crate is all they need. An application depends on `bertha`, which
+//! re-exports what applications use.
+//!
+//! * A Chunnel implements [`Chunnel`] and, for the connection that it makes, [`Connection`]. `#[derive(Identity)]`
+//!   gives it a name and says what it tells the other end.
+//! * A datapath implements [`Datapath`] and [`Listener`], and for its base connections [`Connection`] and [`Base`].
+//!
+//! The crate does no I/O, starts no task and reads no clock: what needs a runtime asks [`Base::runtime`].
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+// The derives name this crate from outside, so its own tests and examples have to as well.
+extern crate self as bertha_core;
+
+mod addr;
+mod base;
+pub mod buf;
+pub mod capability;
+mod carries;
+mod chunnel;
+mod connection;
+mod datapath;
+mod describe;
+mod erased;
+mod error;
+pub mod identity;
+mod picks;
+mod runtime;
+mod select;
+mod stack;
+
+pub use addr::Addr;
+pub use base::{Base, Properties};
+pub use bertha_macros::{Capability, Identity};
+pub use buf::Buf;
+pub use capability::{Capability, Mismatch};
+pub use carries::{Carries, Fits};
+#[doc(hidden)]
+pub use chunnel::Open;
+pub use chunnel::{Chunnel, More, Role, Supports, Wrap};
+pub use connection::Connection;
+pub use datapath::{Datapath, Listener};
+pub use describe::{Describe, Layer, Node};
+pub use erased::{BoxConnection, BoxStack, Erase};
+pub use error::{Error, ErrorKind};
+pub use identity::Identity;
+#[doc(hidden)]
+pub use picks::{Picks, resolve};
+pub use runtime::Runtime;
+pub use select::{Either, Select};
+pub use stack::{Bottom, Stack};
+
+/// A boxed, sendable future: what the control path uses where a stack is walked recursively.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the macros expand to; not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use serde;
+}

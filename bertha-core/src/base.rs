@@ -1,0 +1,59 @@
+//! What every layer of a stack may ask of the datapath at the bottom.
+
+use crate::{Addr, Buf, Error, Runtime};
+
+/// What kind of transport a base connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Properties {
+    /// Every message that was sent arrives unless the connection fails.
+    pub reliable: bool,
+    /// Messages arrive in the order in which they were sent.
+    pub ordered: bool,
+}
+
+impl Properties {
+    /// Messages may be lost, duplicated and reordered: UDP.
+    pub const DATAGRAM: Self = Self { reliable: false, ordered: false };
+    /// Messages arrive once and in order: framed TCP, Unix sockets.
+    pub const STREAM: Self = Self { reliable: true, ordered: true };
+}
+
+/// The bottom of a connection, reachable from every layer through [`Connection::base`](crate::Connection::base).
+///
+/// It carries what Chunnels would otherwise have to hand down to each other: runtime, buffers, addresses and limits.
+pub trait Base: Send + Sync + 'static {
+    /// The runtime that the connection's futures run on.
+    type Runtime: Runtime;
+
+    /// Tasks, time and randomness.
+    fn runtime(&self) -> &Self::Runtime;
+
+    /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front, which the datapath can send
+    /// without a copy.
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if `len` plus headroom exceeds the MTU,
+    /// [`Exhausted`](crate::ErrorKind::Exhausted) if the datapath has no buffer left.
+    fn buffer(&self, len: usize) -> Result<Buf, Error>;
+
+    /// Asks for `bytes` more headroom in buffers from now on. A Chunnel that writes a header in front of each
+    /// message calls it once, in `connect_wrap`.
+    fn reserve(&self, bytes: usize);
+
+    /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` this is what the layers *below*
+    /// will add to each message, so `mtu() - reserved()` is the largest message that the caller may send.
+    fn reserved(&self) -> usize;
+
+    /// The largest message that the base connection carries, in bytes, headers of Chunnels included.
+    fn mtu(&self) -> usize;
+
+    /// The address of this end.
+    fn local_addr(&self) -> Addr;
+
+    /// The address of the other end.
+    fn peer_addr(&self) -> Addr;
+
+    /// What the transport promises.
+    fn properties(&self) -> Properties;
+}

@@ -1,0 +1,187 @@
+//! What a Chunnel says about itself so that the other end can judge whether the two are compatible.
+//!
+//! Two Chunnels are compatible if what is sent through one can be received through the other. That can't be computed,
+//! so their authors say it: each Chunnel has a capability, and capabilities of one type compare themselves. Different
+//! Chunnels may share a capability type; two implementations of TLS would. Parameters on which both ends must agree
+//! (codec, shard map) are part of it, so that ends which differ are refused when they connect instead of failing
+//! later.
+//!
+//! ```
+//! use bertha_core::Capability;
+//! use serde::{Deserialize, Serialize};
+//! use std::collections::BTreeSet;
+//!
+//! /// Both ends must use the same block size.
+//! #[derive(Debug, PartialEq, Serialize, Deserialize, Capability)]
+//! #[capability(exact)]
+//! struct Blocks { size: u32 }
+//!
+//! /// The ends need one cipher that both know.
+//! #[derive(Debug, Serialize, Deserialize, Capability)]
+//! #[capability(overlap, version = 2)]
+//! struct Ciphers(BTreeSet<String>);
+//!
+//! assert!(Blocks { size: 4096 }.compatible(&Blocks { size: 512 }).is_err());
+//! ```
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A capability type: its identity, its version on the wire, and its comparison.
+///
+/// `#[derive(Capability)]` with `#[capability(exact)]`, `#[capability(overlap)]` or `#[capability(compare = path)]`
+/// implements it; `version = N` sets the version.
+pub trait Capability: Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 'static {
+    /// The identity of the type: crate and name, as in `bertha-chunnels::ShardMap`.
+    const ID: &'static str;
+
+    /// The version of its encoding. Another version is another capability, compatible with none but its own.
+    const VERSION: u16 = 1;
+
+    /// Whether the other end's capability goes together with this one.
+    ///
+    /// # Errors
+    /// A [`Mismatch`] that says why not, for both ends to read.
+    fn compatible(&self, other: &Self) -> Result<(), Mismatch>;
+}
+
+/// Why two capabilities don't go together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch(String);
+
+impl Mismatch {
+    /// A mismatch for this reason, in lower case and without a full stop.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Compatible if equal.
+///
+/// # Errors
+/// A [`Mismatch`] that shows both values.
+pub fn exact<C: PartialEq + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mismatch> {
+    if ours == theirs {
+        return Ok(());
+    }
+    Err(Mismatch(format!("this end has {ours:?}, the other {theirs:?}")))
+}
+
+/// A set of labels of which two ends need one in common.
+pub trait Overlap {
+    /// Whether there is an element that both have.
+    fn overlaps(&self, other: &Self) -> bool;
+}
+
+impl<T: Ord> Overlap for BTreeSet<T> {
+    fn overlaps(&self, other: &Self) -> bool {
+        !self.is_disjoint(other)
+    }
+}
+
+impl<T: PartialEq> Overlap for Vec<T> {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.iter().any(|label| other.contains(label))
+    }
+}
+
+/// Compatible if they have an element in common.
+///
+/// # Errors
+/// A [`Mismatch`] that shows both values.
+pub fn overlap<C: Overlap + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mismatch> {
+    if ours.overlaps(theirs) {
+        return Ok(());
+    }
+    Err(Mismatch(format!("this end has {ours:?}, the other {theirs:?}, and nothing is in both")))
+}
+
+/// A capability of whatever type, as negotiation sees it. Implemented for every [`Capability`].
+pub trait Declared: fmt::Debug + Send + Sync {
+    /// [`Capability::ID`].
+    fn id(&self) -> &'static str;
+
+    /// [`Capability::VERSION`].
+    fn version(&self) -> u16;
+
+    /// The capability's encoding, for the offer.
+    ///
+    /// # Errors
+    /// If its `Serialize` implementation fails.
+    fn encode(&self) -> Result<Vec<u8>, Mismatch>;
+
+    /// Compares with the capability of the other end, given as it came over the wire.
+    ///
+    /// # Errors
+    /// A [`Mismatch`] if identity or version differ, the encoding is malformed, or the two don't go together.
+    fn compare(&self, id: &str, version: u16, encoding: &[u8]) -> Result<(), Mismatch>;
+}
+
+fn same_type(ours: &dyn Declared, id: &str, version: u16) -> Result<(), Mismatch> {
+    if ours.id() != id {
+        return Err(Mismatch(format!("{} is not {id}", ours.id())));
+    }
+    if ours.version() != version {
+        return Err(Mismatch(format!(
+            "this end has version {} of {id}, the other {version}",
+            ours.version()
+        )));
+    }
+    Ok(())
+}
+
+impl<C: Capability> Declared for C {
+    fn id(&self) -> &'static str {
+        C::ID
+    }
+
+    fn version(&self) -> u16 {
+        C::VERSION
+    }
+
+    fn encode(&self) -> Result<Vec<u8>, Mismatch> {
+        postcard::to_allocvec(self).map_err(|error| Mismatch(format!("{} can't be encoded: {error}", C::ID)))
+    }
+
+    fn compare(&self, id: &str, version: u16, encoding: &[u8]) -> Result<(), Mismatch> {
+        same_type(self, id, version)?;
+        let theirs =
+            postcard::from_bytes(encoding).map_err(|error| Mismatch(format!("malformed {id}: {error}")))?;
+        self.compatible(&theirs)
+    }
+}
+
+/// The capability of a Chunnel without parameters: its name and version are all that counts.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    pub(crate) id: &'static str,
+    pub(crate) version: u16,
+}
+
+impl Declared for Plain {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn version(&self) -> u16 {
+        self.version
+    }
+
+    fn encode(&self) -> Result<Vec<u8>, Mismatch> {
+        Ok(Vec::new())
+    }
+
+    fn compare(&self, id: &str, version: u16, _: &[u8]) -> Result<(), Mismatch> {
+        same_type(self, id, version)
+    }
+}

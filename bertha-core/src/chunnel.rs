@@ -1,0 +1,213 @@
+//! The Chunnel: how one layer wraps the connection below it.
+
+use crate::picks::Picks;
+use crate::{Addr, BoxFuture, Connection, Describe, Error, ErrorKind, Node};
+use std::fmt;
+
+/// One communication function, as a value that holds its configuration.
+///
+/// Implement it for every `Inner` that the Chunnel can stand on, most often any connection that carries [`Buf`]s:
+///
+/// ```
+/// use bertha_core::{Buf, Carries, Chunnel, Connection, Error, Identity, More};
+///
+/// /// Appends a check byte to each message, and drops messages whose check fails.
+/// #[derive(Debug, Identity)]
+/// pub struct Checked;
+///
+/// impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checked {
+///     type Connection = CheckedConnection<Inner>;
+///
+///     async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+///         Ok(CheckedConnection { inner })
+///     }
+/// }
+/// # #[derive(Debug)]
+/// # pub struct CheckedConnection<Inner> { inner: Inner }
+/// # impl<Inner: Carries<Buf, Checked>> Connection for CheckedConnection<Inner> {
+/// #     type Data = Buf;
+/// #     type Base = Inner::Base;
+/// #     fn base(&self) -> &Inner::Base { self.inner.base() }
+/// #     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send { self.inner.send(message) }
+/// #     fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send { self.inner.recv() }
+/// #     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send { self.inner.close() }
+/// # }
+/// ```
+///
+/// `#[derive(Identity)]` provides the supertrait [`Describe`]: the Chunnel's name and what it tells the other end.
+///
+/// [`Buf`]: crate::Buf
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand on `{Inner}`",
+    label = "not a Chunnel for the connection below it",
+    note = "every element of a stack must implement `Chunnel<Inner>` for the connection that the one below makes"
+)]
+pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
+    /// The connection that this Chunnel makes.
+    type Connection: Connection;
+
+    /// Wraps `inner`. Called once for each connection, bottom up, after the two ends agreed on the stack.
+    ///
+    /// `more` opens further connections like `inner` to other addresses; see [`More::open`]. `&self`, so that one
+    /// value serves all clients of a server.
+    ///
+    /// # Errors
+    /// Whatever keeps the Chunnel from working; it fails the connection, not the listener.
+    fn connect_wrap(
+        &self,
+        inner: Inner,
+        more: More<'_, Inner>,
+    ) -> impl Future<Output = Result<Self::Connection, Error>> + Send;
+
+    /// Wraps `inner`, with the alternatives that were picked. Stacks and `select!` override it; Chunnels don't.
+    ///
+    /// Boxed once per layer and connection: as one nested type, a stack of 31 layers exceeds the compiler's depth.
+    #[doc(hidden)]
+    fn instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        _picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<Self::Connection, Error>>
+    where
+        Inner: 'a,
+    {
+        Box::pin(self.connect_wrap(inner, more))
+    }
+}
+
+/// Opens further connections through the layers below a Chunnel.
+///
+/// Sharding on the client and multicast reach several addresses this way, while messages carry no address.
+pub struct More<'a, Inner> {
+    open: &'a dyn Open<Inner>,
+    role: Role,
+}
+
+/// Which end of a connection this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// The end that connected.
+    Client,
+    /// The end that accepted.
+    Server,
+}
+
+impl<'a, Inner> More<'a, Inner> {
+    /// Opens connections through `open`.
+    #[doc(hidden)]
+    pub fn new(open: &'a dyn Open<Inner>, role: Role) -> Self {
+        Self { open, role }
+    }
+
+    /// Opens none: for a stack around a single connection that was given from outside.
+    pub fn none() -> Self {
+        Self { open: &Nowhere, role: Role::Client }
+    }
+
+    /// Which end of the connection this is, for Chunnels whose two ends differ.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The same for a connection that this end opens, whatever its part in the one that is being wrapped.
+    pub(crate) fn as_client(self) -> Self {
+        Self { role: Role::Client, ..self }
+    }
+
+    /// Opens one more connection like the one below the Chunnel, to the peer at `to`: over the same datapath, through
+    /// the same Chunnels with the same alternatives, which that peer is asked to agree to.
+    ///
+    /// # Errors
+    /// Those of connecting; [`Unavailable`](ErrorKind::Unavailable) if the stack was wrapped around a single
+    /// connection with [`Wrap::wrap`].
+    pub fn open(&self, to: Addr) -> BoxFuture<'a, Result<Inner, Error>>
+    where
+        Inner: 'a,
+    {
+        self.open.open(to, Vec::new())
+    }
+
+    /// As [`open`](Self::open), for a Chunnel above the layers that `above` describes.
+    pub(crate) fn open_below(&self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    where
+        Inner: 'a,
+    {
+        self.open.open(to, above)
+    }
+}
+
+impl<Inner> Clone for More<'_, Inner> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Inner> Copy for More<'_, Inner> {}
+
+impl<Inner> fmt::Debug for More<'_, Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("More")
+    }
+}
+
+/// What is behind [`More`]: the driver of negotiation, or the layers in between.
+#[doc(hidden)]
+pub trait Open<Inner>: Send + Sync {
+    /// Connects to `to`, and agrees there on `above` (already resolved) over the layers that this opener adds.
+    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    where
+        Inner: 'a;
+}
+
+struct Nowhere;
+
+impl<Inner> Open<Inner> for Nowhere {
+    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    where
+        Inner: 'a,
+    {
+        let what = format!(
+            "cannot reach {to}: the stack was wrapped around a single connection; use connect instead"
+        );
+        Box::pin(async { Err(Error::new(ErrorKind::Unavailable, what)) })
+    }
+}
+
+/// A connection that the stack `S` can stand on: what a generic function asks of its connection.
+///
+/// The bound stands on the connection, not on the stack, since trait solving with an inferred `S: Chunnel<C>` takes
+/// twice as long with every layer.
+#[diagnostic::on_unimplemented(
+    message = "the stack `{S}` cannot run over `{Self}`",
+    label = "this stack does not fit its datapath"
+)]
+pub trait Supports<S: ?Sized>: Connection + Sized {
+    /// What the whole stack makes of it.
+    type Out: Connection;
+}
+
+impl<C: Connection, S: Chunnel<C> + ?Sized> Supports<S> for C {
+    type Out = S::Connection;
+}
+
+/// Using a stack without negotiation, to talk to what is not Bertha.
+pub trait Wrap: Describe + Send + Sync {
+    /// Wraps `base` in this stack. Each `select!` takes its preferred alternative.
+    ///
+    /// # Errors
+    /// Those of the Chunnels; one that opens further connections fails with [`Unavailable`](ErrorKind::Unavailable).
+    fn wrap<C>(&self, base: C) -> impl Future<Output = Result<<C as Supports<Self>>::Out, Error>> + Send
+    where
+        C: Supports<Self>,
+        Self: Chunnel<C, Connection = <C as Supports<Self>>::Out>,
+    {
+        async move {
+            let picks = crate::picks::preferred(self);
+            self.instantiate(base, Picks::new(&picks), More::none()).await
+        }
+    }
+}
+
+impl<S: Describe + Send + Sync + ?Sized> Wrap for S {}

@@ -1,0 +1,81 @@
+//! The connection: what a Chunnel makes and an application uses.
+
+use crate::{Base, Error};
+
+/// A connection that sends and receives messages of one type.
+///
+/// # For callers
+///
+/// * `send` and `recv` take `&self` and may run at the same time, from one task or several. Several `send`s may run
+///   at once; several `recv`s may too, and each message goes to exactly one of them.
+/// * **Loss.** A connection promises no more than its stack does: over a datagram datapath messages may be lost,
+///   duplicated and reordered. What arrives is whole; malformed messages are dropped and counted.
+/// * **Backpressure.** `send` waits while the datapath can't take the message, and never queues without bound.
+/// * **Cancellation.** Dropping the future of `recv` or `recv_batch` loses no message. Dropping the future of `send`
+///   before it is ready means that the message was not sent, or was sent whole; of `send_batch`, that some first part
+///   of the burst was.
+///
+/// # For implementers
+///
+/// Keep these promises, given that the connection below keeps them. A method that only passes a message on should
+/// return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs nothing; an
+/// `async fn` that awaits it costs a few instructions per layer.
+pub trait Connection: Send + Sync + 'static {
+    /// The type of a message, the same in both directions.
+    type Data: Send + 'static;
+    /// The bottom of the stack.
+    type Base: Base;
+
+    /// The bottom of the stack: runtime, buffers, addresses, limits.
+    fn base(&self) -> &Self::Base;
+
+    /// Sends one message. Ready once the datapath has taken it.
+    ///
+    /// # Errors
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Malformed`](crate::ErrorKind::Malformed) concern this message
+    /// alone; [`Closed`](crate::ErrorKind::Closed), [`Reset`](crate::ErrorKind::Reset) and
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection.
+    fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    fn recv(&self) -> impl Future<Output = Result<Self::Data, Error>> + Send;
+
+    /// Sends a burst, in order. A datapath hands as much of it as it can to the system in one call.
+    ///
+    /// Messages are taken from `messages` as the datapath can use them. After an error, those still in it were not
+    /// sent; pass `&mut iterator` to keep them.
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Self::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        async move {
+            for message in messages {
+                self.send(message).await?;
+            }
+            Ok(())
+        }
+    }
+
+    /// Waits until at least one message is there, then appends what is there to `into`, at most `limit` messages, and
+    /// returns how many. Never waits for a burst to fill.
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Self::Data> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        async move {
+            if limit == 0 {
+                return Ok(0);
+            }
+            into.extend([self.recv().await?]);
+            Ok(1)
+        }
+    }
+
+    /// Sends what layers still hold back, tells the peer, and closes. Later calls fail with
+    /// [`Closed`](crate::ErrorKind::Closed), on this end at once and at the peer when the message reaches it.
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send;
+}

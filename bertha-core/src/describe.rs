@@ -1,0 +1,159 @@
+//! What a stack says of itself: to the other end, and to a person.
+
+use crate::capability::{Declared, Plain};
+use crate::{Capability, picks};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a Chunnel, or a whole stack, tells of itself. `#[derive(Identity)]` implements it.
+pub trait Describe {
+    /// Appends what this is, top first: one layer for a Chunnel, all of them for a stack.
+    fn describe(&self, into: &mut Vec<Node>);
+
+    /// How many `select!`s are in it, nested ones included. Zero for a Chunnel.
+    #[doc(hidden)]
+    fn selects(&self) -> usize {
+        0
+    }
+
+    /// Marks the alternative with this number as the preferred one. Only `select!` has any.
+    #[doc(hidden)]
+    fn prefer_alternative(&mut self, _number: usize) {}
+
+    /// The layers and alternatives, top first.
+    fn nodes(&self) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        self.describe(&mut nodes);
+        nodes
+    }
+
+    /// The stack for a person to read: Chunnels and alternatives, top first.
+    ///
+    /// ```
+    /// # use bertha_core::{Describe, Identity, make_stack, select};
+    /// # #[derive(Identity)] struct Tag; #[derive(Identity)] struct Zip; #[derive(Identity)] struct Lz;
+    /// let stack = make_stack!(Tag, select!(Zip, Lz));
+    /// assert_eq!(stack.explain().to_string(), "Tag / (Zip | Lz)");
+    /// ```
+    fn explain(&self) -> Explanation {
+        Explanation(self.nodes())
+    }
+}
+
+/// A layer or a choice between layers.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// A Chunnel.
+    Layer(Layer),
+    /// A choice between two lists of nodes. More than two are nested in the second.
+    Select {
+        /// The alternatives.
+        branches: [Vec<Node>; 2],
+        /// The preferred one: 0 or 1.
+        prefer: u8,
+    },
+}
+
+impl Node {
+    /// How many `select!`s are in it, itself included.
+    pub fn selects(&self) -> usize {
+        match self {
+            Self::Layer(_) => 0,
+            Self::Select { branches: [first, second], .. } => 1 + picks::count(first) + picks::count(second),
+        }
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layer(layer) => f.write_str(layer.name()),
+            Self::Select { branches: [first, second], prefer } => {
+                f.write_str("(")?;
+                write_stack(f, first)?;
+                f.write_str(" | ")?;
+                match &second[..] {
+                    // A choice of three is a choice whose second branch is a choice of two; it reads as three.
+                    [nested @ Self::Select { .. }] => {
+                        let text = nested.to_string();
+                        f.write_str(text.trim_start_matches('(').trim_end_matches(')'))?;
+                    }
+                    branch => write_stack(f, branch)?,
+                }
+                if *prefer == 1 {
+                    f.write_str("; prefers the latter")?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+fn write_stack(f: &mut fmt::Formatter<'_>, nodes: &[Node]) -> fmt::Result {
+    if nodes.is_empty() {
+        return f.write_str("nothing");
+    }
+    for (position, node) in nodes.iter().enumerate() {
+        if position > 0 {
+            f.write_str(" / ")?;
+        }
+        write!(f, "{node}")?;
+    }
+    Ok(())
+}
+
+/// One Chunnel as the other end sees it: its name, and a capability that says what it is compatible with.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    name: &'static str,
+    one_sided: bool,
+    capability: Arc<dyn Declared>,
+}
+
+impl Layer {
+    /// A Chunnel that is compatible with Chunnels of the same name and version.
+    pub fn plain(name: &'static str, version: u16) -> Self {
+        Self { name, one_sided: false, capability: Arc::new(Plain { id: name, version }) }
+    }
+
+    /// A Chunnel that is compatible with those whose capability is of the same type and compares as compatible.
+    pub fn with(name: &'static str, capability: impl Capability) -> Self {
+        Self { name, one_sided: false, capability: Arc::new(capability) }
+    }
+
+    /// Says that the Chunnel needs no counterpart, since it changes nothing that the peer could see.
+    #[must_use]
+    pub fn one_sided(self) -> Self {
+        Self { one_sided: true, ..self }
+    }
+
+    /// The Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
+    pub fn full_name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The Chunnel's name without its crate.
+    pub fn name(&self) -> &'static str {
+        self.name.rsplit("::").next().unwrap_or(self.name)
+    }
+
+    /// Whether it needs no counterpart.
+    pub fn is_one_sided(&self) -> bool {
+        self.one_sided
+    }
+
+    /// What the other end compares.
+    pub fn capability(&self) -> &dyn Declared {
+        &*self.capability
+    }
+}
+
+/// A stack for a person to read; see [`Describe::explain`].
+#[derive(Debug, Clone)]
+pub struct Explanation(pub(crate) Vec<Node>);
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_stack(f, &self.0)
+    }
+}

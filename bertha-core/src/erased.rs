@@ -1,0 +1,230 @@
+//! Stacks and connections whose type is forgotten, with the same API.
+//!
+//! Use them where a stack is chosen at run time, handed to a plug-in, or has more than about ten `select!`s: the type
+//! of a connection doubles with every `select!`. An erased boundary costs one allocation per call, and the layers on
+//! either side of it are compiled separately.
+
+use crate::picks::Picks;
+use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Layer, More, Node};
+use std::fmt;
+use std::sync::Arc;
+
+/// A connection of whatever type that carries `T` over the datapath with base `B`.
+pub struct BoxConnection<T, B> {
+    connection: Box<dyn DynConnection<T, B>>,
+}
+
+impl<T: Send + 'static, B: crate::Base> BoxConnection<T, B> {
+    /// Forgets the type of `connection`.
+    pub fn new(connection: impl Connection<Data = T, Base = B>) -> Self {
+        Self { connection: Box::new(connection) }
+    }
+}
+
+impl<T, B> fmt::Debug for BoxConnection<T, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoxConnection").finish_non_exhaustive()
+    }
+}
+
+/// The dyn-compatible twin of [`Connection`]. Its methods have other names, else every call would be ambiguous.
+trait DynConnection<T, B>: Send + Sync {
+    fn dyn_base(&self) -> &B;
+    fn boxed_send(&self, message: T) -> BoxFuture<'_, Result<(), Error>>;
+    fn boxed_recv(&self) -> BoxFuture<'_, Result<T, Error>>;
+    fn boxed_send_batch<'a>(
+        &'a self,
+        messages: &'a mut (dyn Iterator<Item = T> + Send),
+    ) -> BoxFuture<'a, Result<(), Error>>;
+    fn boxed_recv_batch<'a>(&'a self, into: Sink<'a, T>, limit: usize)
+    -> BoxFuture<'a, Result<usize, Error>>;
+    fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>>;
+}
+
+/// What a burst is put into, with its type forgotten.
+struct Sink<'a, T>(&'a mut (dyn FnMut(T) + Send));
+
+impl<T> Extend<T> for Sink<'_, T> {
+    fn extend<M: IntoIterator<Item = T>>(&mut self, messages: M) {
+        messages.into_iter().for_each(&mut *self.0);
+    }
+}
+
+impl<C: Connection> DynConnection<C::Data, C::Base> for C {
+    fn dyn_base(&self) -> &C::Base {
+        self.base()
+    }
+
+    fn boxed_send(&self, message: C::Data) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.send(message))
+    }
+
+    fn boxed_recv(&self) -> BoxFuture<'_, Result<C::Data, Error>> {
+        Box::pin(self.recv())
+    }
+
+    fn boxed_send_batch<'a>(
+        &'a self,
+        messages: &'a mut (dyn Iterator<Item = C::Data> + Send),
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.send_batch(messages))
+    }
+
+    fn boxed_recv_batch<'a>(
+        &'a self,
+        mut into: Sink<'a, C::Data>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<usize, Error>> {
+        Box::pin(async move { self.recv_batch(&mut into, limit).await })
+    }
+
+    fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.close())
+    }
+}
+
+impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
+    type Data = T;
+    type Base = B;
+
+    fn base(&self) -> &B {
+        self.connection.dyn_base()
+    }
+
+    fn send(&self, message: T) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.boxed_send(message)
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<T, Error>> + Send {
+        self.connection.boxed_recv()
+    }
+
+    async fn send_batch(&self, mut messages: impl Iterator<Item = T> + Send) -> Result<(), Error> {
+        self.connection.boxed_send_batch(&mut messages).await
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<T> + Send), limit: usize) -> Result<usize, Error> {
+        let mut push = |message| into.extend([message]);
+        self.connection.boxed_recv_batch(Sink(&mut push), limit).await
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.boxed_close()
+    }
+}
+
+/// A Chunnel that changes nothing and forgets the type of what is below it, so that the types above stay small.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Erase;
+
+impl Describe for Erase {
+    fn describe(&self, into: &mut Vec<Node>) {
+        into.push(Node::Layer(Layer::plain("bertha-core::Erase", 1).one_sided()));
+    }
+}
+
+impl<Inner: Connection> Chunnel<Inner> for Erase {
+    type Connection = BoxConnection<Inner::Data, Inner::Base>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(BoxConnection::new(inner))
+    }
+}
+
+/// A stack of whatever type that makes connections carrying `T` out of connections `Inner`.
+///
+/// Cheap to clone. Stacks of different types become one, so a stack can be chosen at run time:
+///
+/// ```
+/// # use bertha_core::{BoxStack, Chunnel, Connection, Identity, make_stack};
+/// fn choose<Inner, A, B, T>(first: bool, a: A, b: B) -> BoxStack<Inner, T>
+/// where
+///     Inner: Connection,
+///     T: Send + 'static,
+///     A: Chunnel<Inner, Connection: Connection<Data = T, Base = Inner::Base>> + 'static,
+///     B: Chunnel<Inner, Connection: Connection<Data = T, Base = Inner::Base>> + 'static,
+/// {
+///     if first { BoxStack::new(a) } else { BoxStack::new(b) }
+/// }
+/// ```
+pub struct BoxStack<Inner: Connection, T> {
+    stack: Arc<dyn DynStack<Inner, T>>,
+}
+
+impl<Inner: Connection, T: Send + 'static> BoxStack<Inner, T> {
+    /// Forgets the type of `stack`.
+    pub fn new<S>(stack: S) -> Self
+    where
+        S: Chunnel<Inner, Connection: Connection<Data = T, Base = Inner::Base>> + 'static,
+    {
+        Self { stack: Arc::new(stack) }
+    }
+}
+
+impl<Inner: Connection, T> Clone for BoxStack<Inner, T> {
+    fn clone(&self) -> Self {
+        Self { stack: self.stack.clone() }
+    }
+}
+
+impl<Inner: Connection, T> fmt::Debug for BoxStack<Inner, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.stack.explain())
+    }
+}
+
+trait DynStack<Inner: Connection, T>: Describe + Send + Sync {
+    fn boxed_instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<BoxConnection<T, Inner::Base>, Error>>;
+}
+
+impl<Inner, T, S> DynStack<Inner, T> for S
+where
+    Inner: Connection,
+    T: Send + 'static,
+    S: Chunnel<Inner, Connection: Connection<Data = T, Base = Inner::Base>>,
+{
+    fn boxed_instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<BoxConnection<T, Inner::Base>, Error>> {
+        Box::pin(async move { self.instantiate(inner, picks, more).await.map(BoxConnection::new) })
+    }
+}
+
+impl<Inner: Connection, T> Describe for BoxStack<Inner, T> {
+    fn describe(&self, into: &mut Vec<Node>) {
+        self.stack.describe(into);
+    }
+
+    fn selects(&self) -> usize {
+        self.stack.selects()
+    }
+}
+
+impl<Inner: Connection, T: Send + 'static> Chunnel<Inner> for BoxStack<Inner, T> {
+    type Connection = BoxConnection<T, Inner::Base>;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        let picks = crate::picks::preferred(self);
+        self.instantiate(inner, Picks::new(&picks), more).await
+    }
+
+    fn instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<Self::Connection, Error>>
+    where
+        Inner: 'a,
+    {
+        self.stack.boxed_instantiate(inner, picks, more)
+    }
+}

@@ -1,0 +1,72 @@
+//! Which alternative of each `select!` a connection uses.
+
+use crate::{Describe, Node};
+
+/// The picks of one connection, seen from one place in the stack.
+///
+/// The `select!`s of a stack are numbered in pre-order, outer before inner and top before bottom; a pick is 0 for the
+/// first alternative and 1 for the rest. A stack of more than two alternatives is a `select!` within a `select!`.
+#[derive(Debug, Clone, Copy)]
+pub struct Picks<'a> {
+    picks: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Picks<'a> {
+    /// The picks of a whole stack.
+    pub fn new(picks: &'a [u8]) -> Self {
+        Self { picks, offset: 0 }
+    }
+
+    /// The view behind the next `selects` alternatives.
+    pub(crate) fn skip(self, selects: usize) -> Self {
+        Self { offset: self.offset + selects, ..self }
+    }
+
+    /// The pick of the `select!` at this place.
+    pub(crate) fn here(self) -> Option<u8> {
+        self.picks.get(self.offset).copied()
+    }
+}
+
+/// The picks that take the preferred alternative everywhere.
+pub(crate) fn preferred<S: Describe + ?Sized>(stack: &S) -> Vec<u8> {
+    fn visit(nodes: &[Node], picks: &mut Vec<u8>) {
+        for node in nodes {
+            if let Node::Select { branches, prefer } = node {
+                picks.push(*prefer);
+                branches.iter().for_each(|branch| visit(branch, picks));
+            }
+        }
+    }
+    let mut picks = Vec::new();
+    visit(&stack.nodes(), &mut picks);
+    picks
+}
+
+/// The layers that remain of `nodes` once the alternatives are picked.
+pub fn resolve(nodes: &[Node], picks: Picks<'_>) -> Vec<Node> {
+    let mut resolved = Vec::new();
+    walk(nodes, picks, &mut resolved);
+    resolved
+}
+
+fn walk(nodes: &[Node], mut picks: Picks<'_>, resolved: &mut Vec<Node>) {
+    for node in nodes {
+        if let Node::Select { branches: [first, second], .. } = node {
+            let inside = picks.skip(1);
+            match picks.here() {
+                Some(0) => walk(first, inside, resolved),
+                _ => walk(second, inside.skip(count(first)), resolved),
+            }
+        } else {
+            resolved.push(node.clone());
+        }
+        picks = picks.skip(node.selects());
+    }
+}
+
+/// How many `select!`s there are in `nodes`, nested ones included.
+pub(crate) fn count(nodes: &[Node]) -> usize {
+    nodes.iter().map(Node::selects).sum()
+}

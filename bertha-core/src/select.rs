@@ -1,0 +1,200 @@
+//! A choice between Chunnels that negotiation makes.
+
+use crate::picks::Picks;
+use crate::{BoxFuture, Carries, Chunnel, Connection, Describe, Error, ErrorKind, More, Node};
+use std::fmt;
+
+/// Two alternatives of which the two ends pick one when they connect. Made by [`select!`](crate::select).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Select<First, Second> {
+    first: First,
+    second: Second,
+    prefer: u8,
+}
+
+impl<First: Describe, Second: Describe> Select<First, Second> {
+    /// A choice between `first`, which is preferred, and `second`.
+    pub const fn new(first: First, second: Second) -> Self {
+        Self { first, second, prefer: 0 }
+    }
+
+    /// Prefers the alternative with this number, counted from 0; the last one if there are fewer.
+    #[must_use]
+    pub fn prefer(mut self, number: usize) -> Self {
+        self.prefer_alternative(number);
+        self
+    }
+}
+
+impl<First: Describe, Second: Describe> Describe for Select<First, Second> {
+    fn describe(&self, into: &mut Vec<Node>) {
+        into.push(Node::Select { branches: [self.first.nodes(), self.second.nodes()], prefer: self.prefer });
+    }
+
+    fn selects(&self) -> usize {
+        1 + self.first.selects() + self.second.selects()
+    }
+
+    fn prefer_alternative(&mut self, number: usize) {
+        self.prefer = u8::from(number > 0);
+        if number > 0 {
+            self.second.prefer_alternative(number - 1);
+        }
+    }
+}
+
+impl<First: Describe, Second: Describe> fmt::Debug for Select<First, Second> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.explain())
+    }
+}
+
+impl<First, Second, Inner> Chunnel<Inner> for Select<First, Second>
+where
+    Inner: Connection,
+    First: Chunnel<Inner>,
+    Second: Chunnel<Inner>,
+    Second::Connection: Alternative<First::Connection>,
+{
+    type Connection = Either<First::Connection, Second::Connection>;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        let picks = crate::picks::preferred(self);
+        self.instantiate(inner, Picks::new(&picks), more).await
+    }
+
+    fn instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<Self::Connection, Error>>
+    where
+        Inner: 'a,
+    {
+        Box::pin(async move {
+            let inside = picks.skip(1);
+            match picks.here() {
+                Some(0) => Ok(Either::First(self.first.instantiate(inner, inside, more).await?)),
+                Some(1) => {
+                    let inside = inside.skip(self.first.selects());
+                    Ok(Either::Second(self.second.instantiate(inner, inside, more).await?))
+                }
+                pick => Err(Error::new(
+                    ErrorKind::Malformed,
+                    format!("the agreed stack picks alternative {pick:?} of {}", self.explain()),
+                )),
+            }
+        })
+    }
+}
+
+/// A connection that can be the other branch of a `select!`: same data, same datapath.
+#[doc(hidden)]
+pub trait Alternative<First: Connection>:
+    Carries<First::Data, OtherBranch<First>> + Connection<Data = First::Data, Base = First::Base>
+{
+}
+
+impl<First, Second> Alternative<First> for Second
+where
+    First: Connection,
+    Second: Carries<First::Data, OtherBranch<First>> + Connection<Data = First::Data, Base = First::Base>,
+{
+}
+
+/// Stands for the first branch of a `select!` in a type error.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct OtherBranch<First>(std::marker::PhantomData<First>);
+
+/// The connection of whichever alternative was picked: costs one branch per call.
+#[derive(Debug, Clone)]
+pub enum Either<First, Second> {
+    /// The first alternative was picked.
+    First(First),
+    /// The second was.
+    Second(Second),
+}
+
+impl<First, Second> Connection for Either<First, Second>
+where
+    First: Connection,
+    Second: Connection<Data = First::Data, Base = First::Base>,
+{
+    type Data = First::Data;
+    type Base = First::Base;
+
+    fn base(&self) -> &Self::Base {
+        match self {
+            Self::First(connection) => connection.base(),
+            Self::Second(connection) => connection.base(),
+        }
+    }
+
+    async fn send(&self, message: Self::Data) -> Result<(), Error> {
+        match self {
+            Self::First(connection) => connection.send(message).await,
+            Self::Second(connection) => connection.send(message).await,
+        }
+    }
+
+    async fn recv(&self) -> Result<Self::Data, Error> {
+        match self {
+            Self::First(connection) => connection.recv().await,
+            Self::Second(connection) => connection.recv().await,
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Self::Data> + Send) -> Result<(), Error> {
+        match self {
+            Self::First(connection) => connection.send_batch(messages).await,
+            Self::Second(connection) => connection.send_batch(messages).await,
+        }
+    }
+
+    async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Self::Data> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        match self {
+            Self::First(connection) => connection.recv_batch(into, limit).await,
+            Self::Second(connection) => connection.recv_batch(into, limit).await,
+        }
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        match self {
+            Self::First(connection) => connection.close().await,
+            Self::Second(connection) => connection.close().await,
+        }
+    }
+}
+
+/// A choice between two or more alternatives, each a Chunnel or a stack, made when the two ends connect.
+///
+/// The first is preferred, or the one with the number after `; prefer`, counted from 0. All alternatives must carry
+/// the same data.
+///
+/// ```
+/// # use bertha_core::{Describe, Identity, make_stack, select};
+/// # #[derive(Identity)] struct Zstd; #[derive(Identity)] struct Lz4; #[derive(Identity)] struct Raw; #[derive(Identity)] struct Pad;
+/// let stack = make_stack!(select!(Zstd, make_stack!(Lz4, Pad), Raw; prefer 1));
+/// ```
+#[macro_export]
+macro_rules! select {
+    ($($alternative:expr),+ ; prefer $number:expr) => {
+        $crate::select!($($alternative),+).prefer($number)
+    };
+    ($first:expr, $second:expr $(,)?) => {
+        $crate::Select::new($crate::make_stack!($first), $crate::make_stack!($second))
+    };
+    ($first:expr, $($rest:expr),+ $(,)?) => {
+        $crate::Select::new($crate::make_stack!($first), $crate::select!($($rest),+))
+    };
+    ($only:expr $(,)?) => {
+        compile_error!("select! needs at least two alternatives; write a single Chunnel without it")
+    };
+    () => { compile_error!("select! needs at least two alternatives") };
+}

@@ -1,0 +1,144 @@
+//! The Chunnel stack: a list of Chunnels, top first, known to the compiler.
+
+use crate::picks::{Picks, resolve};
+use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, More, Node, Open};
+use std::fmt;
+
+/// A stack with `Head` on top of the rest. Made by [`make_stack!`](crate::make_stack); a stack is itself a Chunnel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Stack<Head, Tail> {
+    head: Head,
+    tail: Tail,
+}
+
+/// The end of a stack: the connection below it, unchanged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Bottom;
+
+impl<Head, Tail> Stack<Head, Tail> {
+    /// Puts `head` on top of `tail`.
+    pub const fn new(head: Head, tail: Tail) -> Self {
+        Self { head, tail }
+    }
+
+    /// The topmost Chunnel.
+    pub const fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// What is below it.
+    pub const fn tail(&self) -> &Tail {
+        &self.tail
+    }
+}
+
+impl Describe for Bottom {
+    fn describe(&self, _: &mut Vec<Node>) {}
+}
+
+impl<Head: Describe, Tail: Describe> Describe for Stack<Head, Tail> {
+    fn describe(&self, into: &mut Vec<Node>) {
+        self.head.describe(into);
+        self.tail.describe(into);
+    }
+
+    fn selects(&self) -> usize {
+        self.head.selects() + self.tail.selects()
+    }
+}
+
+/// A flat list, where the nested values would be hard to read.
+impl<Head: Describe, Tail: Describe> fmt::Debug for Stack<Head, Tail> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.explain())
+    }
+}
+
+impl fmt::Debug for Bottom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[]")
+    }
+}
+
+impl<Inner: Connection> Chunnel<Inner> for Bottom {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+impl<Head, Tail, Inner> Chunnel<Inner> for Stack<Head, Tail>
+where
+    Inner: Connection,
+    Tail: Chunnel<Inner>,
+    Head: Chunnel<Tail::Connection>,
+{
+    type Connection = Head::Connection;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        let picks = crate::picks::preferred(self);
+        self.instantiate(inner, Picks::new(&picks), more).await
+    }
+
+    fn instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<Self::Connection, Error>>
+    where
+        Inner: 'a,
+    {
+        Box::pin(async move {
+            let tail = ThroughTail { tail: &self.tail, picks: picks.skip(self.head.selects()), more };
+            let below = self.tail.instantiate(inner, tail.picks, more).await?;
+            self.head.instantiate(below, picks, More::new(&tail, more.role())).await
+        })
+    }
+}
+
+/// Opens connections for the Chunnel above `tail`: through `tail`, with the same picks.
+struct ThroughTail<'t, Tail, Inner> {
+    tail: &'t Tail,
+    picks: Picks<'t>,
+    more: More<'t, Inner>,
+}
+
+impl<Tail, Inner> Open<Tail::Connection> for ThroughTail<'_, Tail, Inner>
+where
+    Inner: Connection,
+    Tail: Chunnel<Inner>,
+{
+    fn open<'a>(&'a self, to: Addr, mut above: Vec<Node>) -> BoxFuture<'a, Result<Tail::Connection, Error>>
+    where
+        Tail::Connection: 'a,
+    {
+        Box::pin(async move {
+            above.extend(resolve(&self.tail.nodes(), self.picks));
+            let inner = self.more.open_below(to, above).await?;
+            self.tail.instantiate(inner, self.picks, self.more.as_client()).await
+        })
+    }
+}
+
+/// Makes a Chunnel stack of any length, top first: what `send` is given goes to the first Chunnel and ends at the
+/// datapath. An element may itself be a stack, or a [`select!`](crate::select).
+///
+/// ```
+/// # use bertha_core::{Describe, Identity, make_stack};
+/// # #[derive(Identity)] struct Order; #[derive(Identity)] struct Batch;
+/// let stack = make_stack!(Order, Batch);
+/// assert_eq!(stack.explain().to_string(), "Order / Batch");
+/// ```
+#[macro_export]
+macro_rules! make_stack {
+    () => { $crate::Bottom };
+    // Eight at a time, so that the compiler's recursion limit of 128 allows for a thousand elements.
+    ($a:expr, $b:expr, $c:expr, $d:expr, $e:expr, $f:expr, $g:expr, $h:expr, $($rest:expr),+ $(,)?) => {
+        $crate::Stack::new($a, $crate::Stack::new($b, $crate::Stack::new($c, $crate::Stack::new($d,
+        $crate::Stack::new($e, $crate::Stack::new($f, $crate::Stack::new($g, $crate::Stack::new($h,
+            $crate::make_stack!($($rest),+)))))))))
+    };
+    ($head:expr $(, $rest:expr)* $(,)?) => { $crate::Stack::new($head, $crate::make_stack!($($rest),*)) };
+}

@@ -1,0 +1,27 @@
+//! Reading `#[chunnel(..)]` and `#[capability(..)]`.
+
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, DeriveInput, LitInt};
+
+/// The crate and type name that identify `input`, unique because names in the registry are.
+pub(crate) fn full_name(input: &DeriveInput) -> String {
+    let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
+    format!("{package}::{}", input.ident)
+}
+
+/// Calls `read` for each argument of each attribute called `name`.
+pub(crate) fn arguments(
+    attributes: &[Attribute],
+    name: &str,
+    mut read: impl FnMut(ParseNestedMeta<'_>) -> syn::Result<()>,
+) -> syn::Result<()> {
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
+        attribute.parse_nested_meta(&mut read)?;
+    }
+    Ok(())
+}
+
+/// The number in `version = 2`.
+pub(crate) fn version(meta: &ParseNestedMeta<'_>) -> syn::Result<u16> {
+    meta.value()?.parse::<LitInt>()?.base10_parse()
+}

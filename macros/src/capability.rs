@@ -1,0 +1,71 @@
+//! `#[derive(Capability)]`.
+
+use crate::attributes::{arguments, full_name, version};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{Data, DeriveInput, Error, ExprPath, Member, Path};
+
+enum Comparison {
+    Exact,
+    Overlap,
+    Own(ExprPath),
+}
+
+pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
+    expand(input, core).unwrap_or_else(Error::into_compile_error)
+}
+
+fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
+    let (mut wire_version, mut comparison) = (1, None);
+    arguments(&input.attrs, "capability", |meta| {
+        if meta.path.is_ident("version") {
+            wire_version = version(&meta)?;
+            return Ok(());
+        }
+        let chosen = if meta.path.is_ident("exact") {
+            Comparison::Exact
+        } else if meta.path.is_ident("overlap") {
+            Comparison::Overlap
+        } else if meta.path.is_ident("compare") {
+            Comparison::Own(meta.value()?.parse()?)
+        } else {
+            return Err(meta.error("expected `exact`, `overlap`, `compare = path` or `version = N`"));
+        };
+        match comparison.replace(chosen) {
+            None => Ok(()),
+            Some(_) => Err(meta.error("a capability has one comparison; remove one of them")),
+        }
+    })?;
+    let Some(comparison) = comparison else {
+        let what = "say how it is compared: #[capability(exact)], #[capability(overlap)] or #[capability(compare = path)]";
+        return Err(Error::new(Span::call_site(), what));
+    };
+
+    let body = match comparison {
+        Comparison::Exact => quote!(#core::capability::exact(self, other)),
+        Comparison::Own(path) => quote!(#path(self, other)),
+        Comparison::Overlap => {
+            let fields = fields(input)?;
+            quote!(#(#core::capability::overlap(&self.#fields, &other.#fields)?;)* ::std::result::Result::Ok(()))
+        }
+    };
+    let (ident, name) = (&input.ident, full_name(input));
+    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    Ok(quote! {
+        impl #impl_generics #core::Capability for #ident #type_generics #where_clause {
+            const ID: &'static str = #name;
+            const VERSION: u16 = #wire_version;
+
+            fn compatible(&self, other: &Self) -> ::std::result::Result<(), #core::Mismatch> {
+                #body
+            }
+        }
+    })
+}
+
+fn fields(input: &DeriveInput) -> syn::Result<Vec<Member>> {
+    match &input.data {
+        Data::Struct(data) => Ok(data.fields.members().collect()),
+        _ => Err(Error::new_spanned(&input.ident, "`overlap` needs a struct whose fields are sets or lists")),
+    }
+}
