@@ -1,0 +1,62 @@
+//! The numbers of records that are inserted while others are read.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Hands out record numbers to several connections, and knows up to which number all inserts are over.
+///
+/// Reads draw from the numbers below [`InsertSequence::settled`], so that they do not ask for a record whose
+/// insert is still under way. An insert that was given up settles too; a read of it finds nothing.
+#[derive(Debug)]
+pub struct InsertSequence {
+    next: AtomicU64,
+    settled: AtomicU64,
+    /// Settled numbers above `settled`, with a gap below them: at most as many as there are inserts in flight.
+    ahead: Mutex<BTreeSet<u64>>,
+}
+
+impl InsertSequence {
+    /// Starts at `first`; everything below it exists.
+    pub fn new(first: u64) -> Self {
+        Self { next: AtomicU64::new(first), settled: AtomicU64::new(first), ahead: Mutex::default() }
+    }
+
+    /// The number of the next record to insert. Every call returns another one.
+    pub fn take(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Every record below this number has been inserted or given up.
+    pub fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// The insert of `number`, which [`InsertSequence::take`] gave, is over.
+    pub fn settle(&self, number: u64) {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        ahead.insert(number);
+        let mut settled = self.settled.load(Ordering::Relaxed);
+        while ahead.remove(&settled) {
+            settled += 1;
+        }
+        self.settled.store(settled, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settles_without_gaps() {
+        let sequence = InsertSequence::new(10);
+        assert_eq!([sequence.take(), sequence.take(), sequence.take()], [10, 11, 12]);
+        sequence.settle(12);
+        sequence.settle(11);
+        assert_eq!(sequence.settled(), 10);
+        sequence.settle(10);
+        assert_eq!(sequence.settled(), 13);
+        assert_eq!(sequence.take(), 13);
+    }
+}

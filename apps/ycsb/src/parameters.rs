@@ -1,0 +1,264 @@
+//! The parameters of a core workload, under YCSB's names and with its defaults.
+
+use std::time::Duration;
+
+use bertha_kvstore::MAX_VALUE;
+
+use crate::properties::{Properties, PropertyError};
+
+/// How the key of a read, update or read-modify-write is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestDistribution {
+    /// Every record is as likely as any other.
+    Uniform,
+    /// A few records, spread over the key space, draw most requests.
+    Zipfian,
+    /// The records inserted last draw most requests.
+    Latest,
+}
+
+/// How the number of a record becomes its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertOrder {
+    /// By hash, so that neighbours in time are not neighbours in the key space.
+    Hashed,
+    /// As it is.
+    Ordered,
+}
+
+/// How often each kind of operation is drawn, in any unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mix {
+    /// `readproportion`
+    pub read: f64,
+    /// `updateproportion`
+    pub update: f64,
+    /// `insertproportion`
+    pub insert: f64,
+    /// `readmodifywriteproportion`
+    pub read_modify_write: f64,
+}
+
+/// A checked core workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// Records in the store when the run begins (`recordcount`).
+    pub records: u64,
+    /// Operations of the run (`operationcount`); 0 is no limit, and then `max_time` is one.
+    pub operations: u64,
+    /// The number of the first record (`insertstart`).
+    pub insert_start: u64,
+    /// Records that the load phase writes (`insertcount`).
+    pub insert_count: u64,
+    /// The proportions.
+    pub mix: Mix,
+    /// `requestdistribution`
+    pub distribution: RequestDistribution,
+    /// `insertorder`
+    pub order: InsertOrder,
+    /// The least number of digits in a key (`zeropadding`).
+    pub zero_padding: usize,
+    /// Fields per record (`fieldcount`).
+    pub fields: usize,
+    /// Bytes per field (`fieldlength`).
+    pub field_length: usize,
+    /// Whether an update writes the whole record (`writeallfields`).
+    pub write_all_fields: bool,
+    /// When to stop issuing operations (`maxexecutiontime`, in seconds).
+    pub max_time: Option<Duration>,
+    /// The offered load in operations per second (`target`); none is a closed loop.
+    pub target: Option<f64>,
+}
+
+/// Names that stock files and command lines carry, and that change nothing here.
+const WITHOUT_EFFECT: &[&str] = &[
+    "dataintegrity",
+    "db",
+    "exporter",
+    "exportfile",
+    "fieldnameprefix",
+    "hdrhistogram.percentiles",
+    "histogram.buckets",
+    "hotspotdatafraction",
+    "hotspotopnfraction",
+    "maxscanlength",
+    "measurementtype",
+    "minscanlength",
+    "scanlengthdistribution",
+    "status.interval",
+    "table",
+    "threadcount",
+    "timeseries.granularity",
+];
+
+const KNOWN: &[&str] = &[
+    "fieldcount",
+    "fieldlength",
+    "fieldlengthdistribution",
+    "insertcount",
+    "insertorder",
+    "insertproportion",
+    "insertstart",
+    "maxexecutiontime",
+    "operationcount",
+    "readallfields",
+    "readmodifywriteproportion",
+    "readproportion",
+    "recordcount",
+    "requestdistribution",
+    "scanproportion",
+    "target",
+    "updateproportion",
+    "workload",
+    "writeallfields",
+    "zeropadding",
+];
+
+/// Digits of the largest `u64`; more would only lengthen keys.
+const MAX_ZERO_PADDING: usize = 100;
+
+impl Parameters {
+    /// Checks `properties`. Also returns a warning for each one that is unknown or that changes nothing.
+    ///
+    /// # Errors
+    /// [`PropertyError::BadValue`] or [`PropertyError::Unsupported`], naming the property at fault.
+    pub fn new(properties: &Properties) -> Result<(Self, Vec<String>), PropertyError> {
+        refuse_unsupported(properties)?;
+        let count = |name, default| properties.parsed::<u64>(name, default, "a whole number");
+        let size = |name, default| properties.parsed::<usize>(name, default, "a whole number");
+        let records = count("recordcount", 0)?;
+        if records == 0 {
+            return Err(bad(properties, "recordcount", "at least 1 record"));
+        }
+        let insert_start = count("insertstart", 0)?;
+        let insert_count = count("insertcount", records.saturating_sub(insert_start))?;
+        if insert_start.checked_add(insert_count).is_none_or(|end| end > records) || insert_count == 0 {
+            return Err(bad(properties, "insertstart", "insertstart + insertcount within recordcount"));
+        }
+        let parameters = Self {
+            records,
+            operations: count("operationcount", 0)?,
+            insert_start,
+            insert_count,
+            mix: mix(properties)?,
+            distribution: distribution(properties)?,
+            order: match properties.get("insertorder").unwrap_or("hashed") {
+                "hashed" => InsertOrder::Hashed,
+                "ordered" => InsertOrder::Ordered,
+                _ => return Err(bad(properties, "insertorder", "hashed or ordered")),
+            },
+            zero_padding: size("zeropadding", 1)?,
+            fields: size("fieldcount", 10)?,
+            field_length: size("fieldlength", 100)?,
+            write_all_fields: properties.parsed("writeallfields", false, "true or false")?,
+            max_time: match count("maxexecutiontime", 0)? {
+                0 => None,
+                seconds => Some(Duration::from_secs(seconds)),
+            },
+            target: match properties.parsed("target", 0.0, "operations per second")? {
+                0.0 => None,
+                rate if f64::is_finite(rate) && rate > 0.0 => Some(rate),
+                _ => return Err(bad(properties, "target", "operations per second, above 0")),
+            },
+        };
+        parameters.check_sizes(properties)?;
+        Ok((parameters, warnings(properties)))
+    }
+
+    /// Bytes per record.
+    pub fn record_length(&self) -> usize {
+        self.fields * self.field_length
+    }
+
+    fn check_sizes(&self, properties: &Properties) -> Result<(), PropertyError> {
+        if self.fields == 0 {
+            return Err(bad(properties, "fieldcount", "at least 1 field"));
+        }
+        if self.fields.checked_mul(self.field_length).is_none_or(|length| length == 0 || length > MAX_VALUE) {
+            let expected =
+                format!("fieldcount * fieldlength from 1 to {MAX_VALUE} bytes, what one value may be");
+            return Err(bad(properties, "fieldlength", &expected));
+        }
+        if self.zero_padding > MAX_ZERO_PADDING {
+            return Err(bad(properties, "zeropadding", "at most 100 digits, since keys are bounded"));
+        }
+        Ok(())
+    }
+}
+
+fn bad(properties: &Properties, name: &'static str, expected: &str) -> PropertyError {
+    let value = properties.get(name).unwrap_or("(unset)").to_owned();
+    PropertyError::BadValue { name, value, expected: expected.to_owned() }
+}
+
+fn refuse_unsupported(properties: &Properties) -> Result<(), PropertyError> {
+    let refuse = |name, advice| match properties.get(name) {
+        Some(value) => Err(PropertyError::Unsupported { name, value: value.to_owned(), advice }),
+        None => Ok(()),
+    };
+    if properties.get("workload").is_some_and(|class| !class.ends_with("CoreWorkload")) {
+        refuse("workload", "only site.ycsb.workloads.CoreWorkload is built in")?;
+    }
+    if properties.parsed("scanproportion", 0.0, "a number from 0")? != 0.0 {
+        refuse("scanproportion", "the store spreads keys by hash and has no scan; set scanproportion=0")?;
+    }
+    if properties.get("fieldlengthdistribution").is_some_and(|kind| kind != "constant") {
+        refuse("fieldlengthdistribution", "fields lie at fixed offsets in a record; use constant")?;
+    }
+    Ok(())
+}
+
+fn mix(properties: &Properties) -> Result<Mix, PropertyError> {
+    let proportion = |name, default: f64| {
+        let value: f64 = properties.parsed(name, default, "a number from 0")?;
+        if value.is_finite() && value >= 0.0 {
+            Ok(value)
+        } else {
+            Err(bad(properties, name, "a number from 0"))
+        }
+    };
+    let mix = Mix {
+        read: proportion("readproportion", 0.95)?,
+        update: proportion("updateproportion", 0.05)?,
+        insert: proportion("insertproportion", 0.0)?,
+        read_modify_write: proportion("readmodifywriteproportion", 0.0)?,
+    };
+    if mix.read + mix.update + mix.insert + mix.read_modify_write > 0.0 {
+        Ok(mix)
+    } else {
+        Err(bad(properties, "readproportion", "at least one of the proportions above 0"))
+    }
+}
+
+fn distribution(properties: &Properties) -> Result<RequestDistribution, PropertyError> {
+    match properties.get("requestdistribution").unwrap_or("uniform") {
+        "uniform" => Ok(RequestDistribution::Uniform),
+        "zipfian" => Ok(RequestDistribution::Zipfian),
+        "latest" => Ok(RequestDistribution::Latest),
+        value @ ("hotspot" | "sequential" | "exponential") => Err(PropertyError::Unsupported {
+            name: "requestdistribution",
+            value: value.to_owned(),
+            advice: "use zipfian, latest or uniform, which workloads A to F need",
+        }),
+        _ => Err(bad(properties, "requestdistribution", "zipfian, latest or uniform")),
+    }
+}
+
+fn warnings(properties: &Properties) -> Vec<String> {
+    let mut warnings: Vec<String> = properties
+        .names()
+        .filter(|name| !KNOWN.contains(name))
+        .map(|name| match WITHOUT_EFFECT.contains(&name) {
+            true => format!("property {name} has no effect on this client"),
+            false => format!("property {name} is unknown and ignored; is it misspelt?"),
+        })
+        .collect();
+    if properties.get("readallfields") == Some("false") {
+        warnings
+            .push("readallfields=false: the store returns whole records, so reads carry all fields".into());
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;
