@@ -5,6 +5,7 @@
 
 pub mod echo_std;
 pub mod echo_tokio;
+pub mod kv_raw;
 
 use std::net::{Ipv4Addr, SocketAddr};
 

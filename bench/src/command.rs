@@ -1,3 +1,4 @@
 //! The subcommands, one each.
 
 pub(crate) mod echo;
+pub(crate) mod kv;

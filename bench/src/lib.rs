@@ -7,6 +7,7 @@
 //! | [`allocations`] | heap allocations, by thread or by process |
 //! | [`instructions`] | instructions per operation in user space, through callgrind |
 //! | [`latency`] | round trips, in an HDR histogram |
+//! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
 //! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is
@@ -19,6 +20,7 @@
 pub mod allocations;
 pub mod alternate;
 pub mod baseline;
+pub mod codec;
 pub mod cores;
 mod error;
 pub mod instructions;
@@ -26,5 +28,6 @@ pub mod latency;
 pub mod probe;
 pub mod report;
 pub mod statistics;
+pub mod workload;
 
 pub use error::{Error, ErrorKind};

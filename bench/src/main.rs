@@ -27,6 +27,8 @@ struct Arguments {
 enum Measurement {
     /// Round trips of 64 bytes, on one core and across cores, parking and spinning
     Echo(command::echo::Options),
+    /// The key-value store: throughput, latency and instructions per request
+    Kv(command::kv::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
         Measurement::Echo(options) => command::echo::run(&options),
+        Measurement::Kv(options) => command::kv::run(&options),
     };
     match report.and_then(|report| publish(&report)) {
         Ok(within_budget) if arguments.strict && !within_budget => ExitCode::FAILURE,

@@ -1,5 +1,7 @@
 //! Programs that do one thing a given number of times, for callgrind to count.
 
+use crate::baseline::kv_raw;
+use crate::codec::{Bincode, Codec, Postcard};
 use crate::{Error, ErrorKind};
 use std::hint::black_box;
 
@@ -13,7 +15,11 @@ pub struct Probe {
 }
 
 /// Every probe of this program.
-pub const PROBES: &[Probe] = &[Probe { name: "count", run: count }];
+pub const PROBES: &[Probe] = &[
+    Probe { name: "count", run: count },
+    Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
+    Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
+];
 
 /// Runs the probe of that name.
 ///
@@ -39,6 +45,12 @@ fn count(iterations: u64) -> Result<(), Error> {
         reached = black_box(reached + 1);
     }
     Ok(())
+}
+
+/// Requests to the hand-written store and their replies, client and server in one thread.
+fn kv_raw_requests(codec: impl Codec, iterations: u64) -> Result<(), Error> {
+    let setup = kv_raw::Setup { requests: iterations, ..kv_raw::Setup::default() };
+    kv_raw::on_one_thread(codec, &setup).map(drop)
 }
 
 #[cfg(test)]

@@ -91,6 +91,22 @@ impl Report {
         self.push(format!("{name} (skipped: {why})"), None, unit, None);
     }
 
+    /// Adds a count of instructions per operation, or a skipped row where valgrind is missing.
+    ///
+    /// # Errors
+    /// The error of the count; a missing valgrind is one only where the variable `CI` is `true`.
+    pub fn instructions(&mut self, name: &str, counted: Result<f64, Error>) -> Result<(), Error> {
+        let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        match counted {
+            Ok(count) => self.figure(name, count, "instructions"),
+            Err(error) if error.kind() == ErrorKind::NoValgrind && !in_ci => {
+                self.skipped(name, &error.to_string(), "instructions");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// The rows so far.
     pub fn rows(&self) -> &[Row] {
         &self.rows
