@@ -42,8 +42,10 @@ pub(super) fn take(len: usize, headroom: usize) -> RawBuf {
     // SAFETY: the block came from the depot or the allocator, and is ours alone.
     let header = unsafe { block.as_ref() };
     header.windows.store(1, Ordering::Relaxed);
-    // SAFETY: the storage follows the header in the same allocation and is at least `headroom + len` bytes long.
-    let data = unsafe { block.add(1).cast::<u8>().add(headroom) };
+    // SAFETY: the storage follows the header in the same allocation.
+    let storage = unsafe { block.add(1) }.cast::<u8>();
+    // SAFETY: the storage is at least `headroom + len` bytes long.
+    let data = unsafe { storage.add(headroom) };
     RawBuf {
         data,
         len: len as u32,
