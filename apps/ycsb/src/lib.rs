@@ -2,6 +2,11 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod driver;
 pub mod generator;
+pub mod measure;
+pub mod outstanding;
 pub mod parameters;
 pub mod properties;
+pub mod schedule;
+pub mod workload;

@@ -1,0 +1,112 @@
+//! Sleeping until a moment, more exactly than in whole milliseconds.
+
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use {
+    rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    },
+    tokio::net::unix::pipe::Receiver,
+};
+
+/// The bytes that a timer gives when read: how often it has expired, as one number.
+#[cfg(target_os = "linux")]
+const EXPIRIES: usize = size_of::<u64>();
+
+/// Sleeps to within some ten microseconds where the system has a timer that does so, and to within a millisecond
+/// elsewhere.
+///
+/// tokio's own timer counts in milliseconds, which is longer than a whole request takes; a client that paced
+/// itself by it would mostly measure itself, and one that spun instead would take a core from the store.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    /// The timer's file descriptor, which tokio reads as it would read a pipe: each expiry makes it readable.
+    #[cfg(target_os = "linux")]
+    timer: Option<Receiver>,
+}
+
+#[cfg(target_os = "linux")]
+impl Alarm {
+    /// To be called within a tokio runtime. Falls back on tokio's timer if the system gives none.
+    pub(crate) fn new() -> Self {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
+            .map_err(std::io::Error::from)
+            .and_then(Receiver::from_owned_fd_unchecked);
+        if let Err(error) = &timer {
+            tracing::warn!(%error, "no precise timer, so operations are paced in whole milliseconds");
+        }
+        Self { timer: timer.ok() }
+    }
+
+    /// Waits for `duration`. Cancellation safe: the next call starts afresh.
+    pub(crate) async fn sleep(&mut self, duration: Duration) {
+        let Some(timer) = &self.timer else { return tokio::time::sleep(duration).await };
+        if let Err(error) = expiry(timer, duration).await {
+            tracing::warn!(%error, "the precise timer failed");
+            self.timer = None;
+            tokio::time::sleep(duration).await;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+async fn expiry(timer: &Receiver, duration: Duration) -> std::io::Result<()> {
+    arm(timer, duration)?;
+    loop {
+        timer.readable().await?;
+        // Arming has cleared an earlier expiry that was never read, but tokio may still take the timer for
+        // readable; so only what can be read from it counts.
+        match timer.try_read(&mut [0; EXPIRIES]) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            other => return other.map(drop),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn arm(timer: &Receiver, duration: Duration) -> std::io::Result<()> {
+    // A value of zero would disarm the timer.
+    let duration = duration.max(Duration::from_nanos(1));
+    let value = Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    };
+    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &once)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Alarm {
+    pub(crate) fn new() -> Self {
+        Self {}
+    }
+
+    pub(crate) async fn sleep(&mut self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn never_wakes_early_even_after_a_cancelled_sleep() {
+        let mut alarm = Alarm::new();
+        for micros in [1, 300, 1500] {
+            let cancelled =
+                tokio::time::timeout(Duration::ZERO, alarm.sleep(Duration::from_micros(200))).await;
+            drop(cancelled);
+            std::thread::sleep(Duration::from_micros(400));
+            let (start, length) = (Instant::now(), Duration::from_micros(micros));
+            alarm.sleep(length).await;
+            assert!(start.elapsed() >= length);
+        }
+    }
+}

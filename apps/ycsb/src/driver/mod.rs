@@ -1,0 +1,163 @@
+//! The engine: drives connections through the load phase and the run phase.
+
+mod alarm;
+mod connection;
+mod phase;
+mod port;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tokio::task::JoinSet;
+
+use crate::generator::InsertSequence;
+use crate::measure::Measurements;
+use crate::outstanding::Outstanding;
+use crate::parameters::Parameters;
+use crate::schedule::{Pace, Schedule};
+use crate::workload::{Load, Mixed, Operations};
+use connection::{Connection, Starts, State};
+use phase::Phase;
+
+pub use phase::{Counter, Plan};
+pub use port::{Port, PortError};
+
+/// A set of connections to the store, each driven by a task of its own.
+///
+/// Phases follow one another over the same connections. Dropping the future of a phase aborts its tasks; what was
+/// in flight is then not accounted for.
+#[derive(Debug)]
+pub struct Driver<P> {
+    ports: Vec<Arc<P>>,
+    next_ids: Vec<u64>,
+    /// Phases so far, so that none repeats the random choices of another.
+    phases: u64,
+}
+
+/// What one connection did in one phase.
+#[derive(Debug)]
+pub struct Part {
+    /// Its operations.
+    pub measurements: Measurements,
+    /// Operations begun.
+    pub issued: u64,
+    /// Operations that were due in an open loop, and not begun before the phase closed.
+    pub overdue: u64,
+    /// Messages that were sent again.
+    pub retransmissions: u64,
+    /// Messages that answered nothing, most of them second replies.
+    pub ignored: u64,
+    /// Why the connection ended early.
+    pub error: Option<PortError>,
+    answered_while_open: u64,
+    last_answer: Duration,
+    next_id: u64,
+}
+
+/// What all connections did in one phase.
+#[derive(Debug)]
+pub struct Phased {
+    /// One for each connection, in order.
+    pub parts: Vec<Part>,
+    closed_at: Option<Duration>,
+}
+
+impl<P: Port> Driver<P> {
+    /// Over these connections.
+    pub fn new(ports: Vec<P>) -> Self {
+        let next_ids = vec![0; ports.len()];
+        Self { ports: ports.into_iter().map(Arc::new).collect(), next_ids, phases: 0 }
+    }
+
+    /// Writes every record once, as fast as the windows allow, and without an end to its time.
+    pub async fn load(&mut self, parameters: &Parameters, plan: &Plan, counter: &Counter) -> Phased {
+        let parts = self.ports.len() as u64;
+        let operations = (0..parts).map(|part| Load::part(parameters, part, parts)).collect();
+        let pace = Pace::Closed { in_flight: plan.limits.window };
+        let plan = Plan { pace, max_time: None, stop_together: false, ..*plan };
+        self.drive(operations, &plan, counter).await
+    }
+
+    /// Carries out the operations of the workload. `sequence` numbers new records, and goes on from one run to the
+    /// next.
+    pub async fn run(
+        &mut self,
+        parameters: &Parameters,
+        sequence: &Arc<InsertSequence>,
+        plan: &Plan,
+        counter: &Counter,
+    ) -> Phased {
+        let parts = self.ports.len() as u64;
+        let operations =
+            (0..parts).map(|part| Mixed::part(parameters, part, parts, Arc::clone(sequence))).collect();
+        self.drive(operations, plan, counter).await
+    }
+
+    async fn drive<O: Operations + 'static>(
+        &mut self,
+        all: Vec<O>,
+        plan: &Plan,
+        counter: &Counter,
+    ) -> Phased {
+        let phase = Arc::new(Phase::new(plan.max_time));
+        let mut tasks = JoinSet::new();
+        for (part, (port, operations)) in self.ports.iter().zip(all).enumerate() {
+            let mut rng = StdRng::seed_from_u64(plan.seed ^ (self.phases << 32) ^ ((part as u64) << 48));
+            let starts = match plan.pace {
+                Pace::Closed { in_flight } => Starts::Closed(in_flight),
+                Pace::Open { rate, arrivals } => {
+                    Starts::Open(Schedule::part(rate, arrivals, part, self.ports.len(), &mut rng))
+                }
+            };
+            let connection = Connection {
+                port: Arc::clone(port),
+                operations,
+                outstanding: Outstanding::new(plan.limits, self.next_ids[part]),
+                starts,
+                rng,
+                phase: Arc::clone(&phase),
+                counter: counter.clone(),
+                stop_together: plan.stop_together,
+                state: State::default(),
+            };
+            tasks.spawn(async move { (part, connection.run().await) });
+        }
+        self.phases += 1;
+        let mut parts: Vec<(usize, Part)> = tasks.join_all().await;
+        parts.sort_by_key(|(part, _)| *part);
+        let parts: Vec<Part> = parts.into_iter().map(|(_, part)| part).collect();
+        self.next_ids = parts.iter().map(|part| part.next_id).collect();
+        Phased { parts, closed_at: phase.closed_at() }
+    }
+}
+
+impl Phased {
+    /// The operations of all connections.
+    pub fn measurements(&self) -> Measurements {
+        let mut all = Measurements::default();
+        self.parts.iter().for_each(|part| all.merge(&part.measurements));
+        all
+    }
+
+    /// How long the phase counts: until it closed for all connections at once, or else until the last answer. The
+    /// time that is spent on waiting for what is given up in the end does not count.
+    pub fn elapsed(&self) -> Duration {
+        let last_answer = self.parts.iter().map(|part| part.last_answer).max();
+        self.closed_at.or(last_answer).unwrap_or_default()
+    }
+
+    /// Operations answered per second of [`Phased::elapsed`]; zero if there were none.
+    pub fn throughput(&self) -> f64 {
+        let answered: u64 = match self.closed_at {
+            Some(_) => self.parts.iter().map(|part| part.answered_while_open).sum(),
+            None => self.measurements().total().answered(),
+        };
+        let seconds = self.elapsed().as_secs_f64();
+        if seconds > 0.0 { answered as f64 / seconds } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

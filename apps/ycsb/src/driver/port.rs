@@ -1,0 +1,60 @@
+//! What the driver needs of a connection.
+
+use std::fmt;
+use std::future::Future;
+
+use bertha_kvstore::Message;
+
+/// One connection to the store, for as long as a benchmark runs.
+///
+/// It may lose, double and reorder messages; the driver repeats requests and matches replies itself.
+pub trait Port: Send + Sync + 'static {
+    /// Sends all `messages` in order and leaves the vector empty.
+    ///
+    /// The driver polls this to its end, and takes in replies through [`Port::recv_batch`] while it waits.
+    ///
+    /// # Errors
+    /// A [`PortError`] ends the connection. A message that could not be sent but leaves the connection usable (a
+    /// full queue, an unreachable peer) is a loss, not an error.
+    fn send_batch(&self, messages: &mut Vec<Message>) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Waits for at least one message, appends what is there up to `limit`, and returns how many that are.
+    ///
+    /// Cancellation safe: if the future is dropped before it is ready, no message is lost. Malformed messages are
+    /// dropped and counted below.
+    ///
+    /// # Errors
+    /// A [`PortError`] ends the connection.
+    fn recv_batch(
+        &self,
+        into: &mut Vec<Message>,
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, PortError>> + Send;
+}
+
+/// Why a connection can no longer be used.
+#[derive(Debug)]
+pub enum PortError {
+    /// The other end has closed it.
+    Closed,
+    /// It failed.
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the store closed the connection"),
+            Self::Failed(_) => f.write_str("the connection to the store failed"),
+        }
+    }
+}
+
+impl std::error::Error for PortError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Closed => None,
+            Self::Failed(source) => Some(&**source),
+        }
+    }
+}

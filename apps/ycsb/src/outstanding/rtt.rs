@@ -1,0 +1,95 @@
+//! When to stop waiting for a reply.
+
+use std::time::Duration;
+
+/// The time-out of RFC 6298, from a smoothed round-trip time and its variation.
+///
+/// By Karn's rule only requests that were sent once are sampled, since nobody knows which sending a reply
+/// answers; and the time-out, doubled by each loss, stays doubled until such a sample arrives. Without the latter
+/// a sudden growth of the round-trip time beyond the time-out would never be noticed.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    smoothed: Option<Duration>,
+    variation: Duration,
+    initial: Duration,
+    least: Duration,
+    most: Duration,
+    doublings: u32,
+}
+
+impl RttEstimator {
+    /// With the time-out to start with, and its bounds.
+    pub fn new(initial: Duration, least: Duration, most: Duration) -> Self {
+        Self {
+            smoothed: None,
+            variation: Duration::ZERO,
+            initial,
+            least,
+            most: most.max(least),
+            doublings: 0,
+        }
+    }
+
+    /// A request that was sent once has been answered after `rtt`.
+    pub fn sample(&mut self, rtt: Duration) {
+        match self.smoothed {
+            None => {
+                self.smoothed = Some(rtt);
+                self.variation = rtt / 2;
+            }
+            Some(smoothed) => {
+                self.variation = (self.variation * 3 + smoothed.abs_diff(rtt)) / 4;
+                self.smoothed = Some((smoothed * 7 + rtt) / 8);
+            }
+        }
+        self.doublings = 0;
+    }
+
+    /// A time-out has passed without a reply.
+    pub fn back_off(&mut self) {
+        self.doublings = self.doublings.saturating_add(1);
+    }
+
+    /// How long to wait for the reply to the `attempt`th sending (from 1) of a request.
+    pub fn timeout(&self, attempt: u32) -> Duration {
+        let base = self.smoothed.map_or(self.initial, |smoothed| smoothed + self.variation * 4);
+        let doublings = self.doublings.max(attempt.saturating_sub(1));
+        base.max(self.least).saturating_mul(2_u32.saturating_pow(doublings)).min(self.most)
+    }
+
+    /// The smoothed round-trip time, if there has been a sample.
+    pub fn smoothed(&self) -> Option<Duration> {
+        self.smoothed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn follows_rfc_6298() {
+        let mut rtt = RttEstimator::new(100 * MS, MS, 1000 * MS);
+        assert_eq!(rtt.timeout(1), 100 * MS);
+        rtt.sample(8 * MS);
+        assert_eq!(rtt.timeout(1), 24 * MS);
+        // variation = (3 * 4 + |8 - 16|) / 4 = 5, smoothed = (7 * 8 + 16) / 8 = 9
+        rtt.sample(16 * MS);
+        assert_eq!((rtt.smoothed(), rtt.timeout(1)), (Some(9 * MS), 29 * MS));
+    }
+
+    #[test]
+    fn doubles_until_a_sample_and_within_bounds() {
+        let mut rtt = RttEstimator::new(100 * MS, 10 * MS, 1000 * MS);
+        rtt.sample(MS);
+        assert_eq!([1, 2, 3].map(|attempt| rtt.timeout(attempt)), [10 * MS, 20 * MS, 40 * MS]);
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!([1, 3, 4].map(|attempt| rtt.timeout(attempt)), [40 * MS, 40 * MS, 80 * MS]);
+        assert_eq!(rtt.timeout(u32::MAX), 1000 * MS);
+        rtt.sample(MS);
+        assert_eq!(rtt.timeout(1), 10 * MS);
+    }
+}

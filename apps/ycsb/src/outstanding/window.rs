@@ -1,0 +1,101 @@
+//! How many requests may be in the network at once.
+
+use std::time::Duration;
+
+/// The window that a connection starts with (RFC 6928).
+const INITIAL: f64 = 10.0;
+
+/// A congestion window in requests: additive increase, multiplicative decrease, as in RFC 5681.
+///
+/// It grows only while it is fully used. A window that grew on a lightly loaded connection would say nothing about
+/// what the store can take, and would let a whole burst of backlog through at once.
+#[derive(Clone, Debug)]
+pub struct Window {
+    size: f64,
+    /// Below it the window doubles in each round trip, above it it grows by one.
+    threshold: f64,
+    most: f64,
+    last_cut: Option<Duration>,
+}
+
+impl Window {
+    /// A window that never exceeds `most`, which is at least 1.
+    pub fn new(most: usize) -> Self {
+        let most = most.max(1) as f64;
+        Self { size: INITIAL.min(most), threshold: most, most, last_cut: None }
+    }
+
+    /// The number of requests that may be in the network; at least 1.
+    pub fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    /// A reply has arrived while `in_network` requests, its own included, were waiting for one.
+    pub fn on_reply(&mut self, in_network: usize) {
+        if in_network >= self.size() {
+            let growth = if self.size < self.threshold { 1.0 } else { 1.0 / self.size };
+            self.size = (self.size + growth).min(self.most);
+        }
+    }
+
+    /// A request sent at `sent` is taken for lost at `now`. Returns whether the window was halved.
+    ///
+    /// Requests that were already under way at the last cut tell of the same congestion, so they do not cut
+    /// again: that makes one cut per round trip at most.
+    pub fn on_loss(&mut self, sent: Duration, now: Duration) -> bool {
+        if self.last_cut.is_some_and(|cut| sent < cut) {
+            return false;
+        }
+        self.size = (self.size / 2.0).max(1.0);
+        self.threshold = self.size;
+        self.last_cut = Some(now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn doubles_per_round_trip_at_first_and_then_grows_by_one() {
+        let mut window = Window::new(1000);
+        for _ in 0..10 {
+            window.on_reply(window.size());
+        }
+        assert_eq!(window.size(), 20);
+        assert!(window.on_loss(MS, 2 * MS));
+        assert_eq!(window.size(), 10);
+        for _ in 0..11 {
+            window.on_reply(window.size());
+        }
+        assert_eq!(window.size(), 11);
+    }
+
+    #[test]
+    fn is_cut_once_for_all_that_was_under_way() {
+        let mut window = Window::new(1000);
+        assert!(window.on_loss(MS, 5 * MS));
+        assert!(!window.on_loss(4 * MS, 6 * MS));
+        assert_eq!(window.size(), 5);
+        assert!(window.on_loss(5 * MS, 7 * MS));
+        for i in 0..20 {
+            window.on_loss(MS * (8 + i), MS * (8 + i));
+        }
+        assert_eq!(window.size(), 1);
+    }
+
+    #[test]
+    fn does_not_grow_unused_or_past_its_bound() {
+        let mut window = Window::new(12);
+        window.on_reply(9);
+        assert_eq!(window.size(), 10);
+        for _ in 0..20 {
+            window.on_reply(12);
+        }
+        assert_eq!(window.size(), 12);
+        assert_eq!(Window::new(0).size(), 1);
+    }
+}

@@ -1,0 +1,124 @@
+//! From a workload's parameters to the operations that a connection carries out.
+
+mod layout;
+mod load;
+mod mixed;
+
+use bertha_kvstore::Body;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+pub use layout::Layout;
+pub use load::Load;
+pub use mixed::Mixed;
+
+/// What an operation is counted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Reads a record.
+    Read,
+    /// Overwrites a field, or all of them.
+    Update,
+    /// Writes a new record.
+    Insert,
+    /// Reads a record and then overwrites a field; measured as one.
+    ReadModifyWrite,
+}
+
+impl Kind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Update, Self::Insert, Self::ReadModifyWrite];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::ReadModifyWrite => "read-modify-write",
+        }
+    }
+}
+
+/// One operation with everything that its requests need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads all fields.
+    Read {
+        /// The record.
+        key: String,
+    },
+    /// Overwrites a part of a record.
+    Update {
+        /// The record.
+        key: String,
+        /// Where the part begins, in bytes.
+        offset: u32,
+        /// Its new content.
+        bytes: Vec<u8>,
+    },
+    /// Writes a new record.
+    Insert {
+        /// The number behind the key.
+        number: u64,
+        /// The record.
+        key: String,
+        /// All its fields.
+        record: Vec<u8>,
+    },
+    /// A read, and when that is answered an update.
+    ReadModifyWrite {
+        /// The record.
+        key: String,
+        /// Where the part to overwrite begins, in bytes.
+        offset: u32,
+        /// Its new content.
+        bytes: Vec<u8>,
+    },
+}
+
+/// The requests of one operation to the store: all about one key, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What it is counted as.
+    pub kind: Kind,
+    /// The number of the record that it inserts, if it does.
+    pub inserts: Option<u64>,
+    /// The record.
+    pub key: String,
+    /// What is sent first.
+    pub first: Body,
+    /// What is sent once `first` has been answered with success.
+    pub then: Option<Body>,
+}
+
+impl From<Operation> for Request {
+    fn from(operation: Operation) -> Self {
+        let (kind, inserts, key, first, then) = match operation {
+            Operation::Read { key } => (Kind::Read, None, key, Body::Get, None),
+            Operation::Update { key, offset, bytes } => {
+                (Kind::Update, None, key, Body::Update { offset, bytes }, None)
+            }
+            Operation::Insert { number, key, record } => {
+                (Kind::Insert, Some(number), key, Body::Put(record), None)
+            }
+            Operation::ReadModifyWrite { key, offset, bytes } => {
+                (Kind::ReadModifyWrite, None, key, Body::Get, Some(Body::Update { offset, bytes }))
+            }
+        };
+        Self { kind, inserts, key, first, then }
+    }
+}
+
+/// Where a connection takes its operations from.
+pub trait Operations: Send {
+    /// The next operation; `None` once and for all when there are no more.
+    fn next(&mut self, rng: &mut StdRng) -> Option<Operation>;
+
+    /// How many operations are left; `None` is no end.
+    fn remaining(&self) -> Option<u64>;
+
+    /// The insert of record `number` is over, carried out or given up.
+    fn settle(&mut self, number: u64);
+}
