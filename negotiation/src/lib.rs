@@ -1,1 +1,35 @@
-//! Placeholder.
+//! Two ends agree on a Chunnel stack in one round trip.
+//!
+//! The client proposes its stack with all alternatives, the server picks a branch of every `select!` on both sides, and
+//! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
+//! [`listen`](Negotiate::listen) on every stack.
+//!
+//! * [`wire`]: the messages. [`proto`]: the protocol, without I/O. The driver and the link around them are the only
+//!   asynchronous code.
+//! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
+//!   repeated. Data that overtakes the answer is kept.
+//! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the reason.
+//! * **Strangers.** A server keeps no state for an address that has not sent an offer which it accepted, apart from a
+//!   bounded number of handshakes under way. Garbage is dropped and counted.
+//! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
+//!   [`idle_timeout`](Settings::idle_timeout). A peer that restarts is told apart by the connection id.
+
+#![forbid(unsafe_code)]
+
+mod agreement;
+mod driver;
+mod link;
+mod negotiate;
+mod negotiated;
+pub mod proto;
+mod runs;
+mod settings;
+pub mod wire;
+
+pub use agreement::Agreement;
+pub use driver::Incoming;
+pub use link::Link;
+pub use negotiate::{BoxedStack, Negotiate};
+pub use negotiated::Negotiated;
+pub use runs::Runs;
+pub use settings::Settings;

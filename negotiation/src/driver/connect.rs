@@ -1,0 +1,83 @@
+//! The client.
+
+use super::open::Reach;
+use crate::link::Start;
+use crate::proto::{Handshake, Progress};
+use crate::wire::{Answer, HEADER};
+use crate::{Agreement, Link, Negotiated, Runs, Settings};
+use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
+use futures_util::future::{Either, select};
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// Connects, agrees and builds the stack.
+pub(crate) async fn connect<S, D>(
+    stack: &S,
+    datapath: &D,
+    to: Addr,
+    settings: &Settings,
+) -> Result<Negotiated<D::Out>, Error>
+where
+    S: Describe + Sync + ?Sized,
+    D: Runs<S>,
+{
+    let nodes = stack.nodes();
+    let (link, answer) = agree(datapath.connect(to).await?, &nodes, settings).await?;
+    let (picks, dropped, setup) = (answer.client_picks.clone(), link.dropped(), link.setup());
+    let reach = Reach { datapath, settings };
+    let more = More::new(&reach, Role::Client);
+    let connection = match D::instantiate(stack, link, Picks::new(&picks), more).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            setup.failed(&error).await;
+            return Err(error);
+        }
+    };
+    setup.done();
+    let agreement = Agreement::new(Role::Client, &nodes, answer);
+    tracing::debug!(%agreement, "connected");
+    Ok(Negotiated::new(connection, agreement, dropped))
+}
+
+/// Agrees over `base` on a stack that describes itself as `nodes`.
+pub(super) async fn agree<C: Connection<Data = Buf>>(
+    base: C,
+    nodes: &[Node],
+    settings: &Settings,
+) -> Result<(Link<C>, Answer), Error> {
+    let runtime = base.base().runtime();
+    let mut handshake = Handshake::new(nodes, runtime.random(), base.base().mtu(), runtime.now(), settings)?;
+    let mut early = VecDeque::new();
+    let answer = loop {
+        if let Some(offer) = handshake.poll_transmit(runtime.now())? {
+            base.send(Buf::copy_of(offer, 0)?).await?;
+        }
+        let deadline = pin!(runtime.sleep_until(handshake.poll_timeout()));
+        let Either::Left((message, _)) = select(pin!(base.recv()), deadline).await else { continue };
+        let mut message = message?;
+        match handshake.handle(&message)? {
+            Progress::Agreed(answer) => break answer,
+            Progress::Early if early.len() < settings.early_messages => {
+                message.advance(HEADER)?;
+                early.push_back(message);
+            }
+            Progress::Early | Progress::Ignored => {
+                tracing::debug!(len = message.len(), "dropped before the answer")
+            }
+        }
+    };
+    let link = Link::new(Start {
+        base: Arc::new(base),
+        id: handshake.id(),
+        role: Role::Client,
+        early,
+        answer: Vec::new(),
+        listener: None,
+        settings: settings.clone(),
+    });
+    if answer.confirm {
+        link.confirm().await;
+    }
+    Ok((link, answer))
+}

@@ -1,0 +1,11 @@
+//! The thin asynchronous shell around the protocol: it moves bytes between `proto` and a base connection.
+
+mod connect;
+mod deadline;
+mod listen;
+mod open;
+
+pub use listen::Incoming;
+
+pub(crate) use connect::connect;
+pub(crate) use listen::listen;

@@ -1,0 +1,27 @@
+//! Further connections for Chunnels that reach several addresses.
+
+use super::connect::agree;
+use crate::{Link, Settings};
+use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
+
+/// Opens links over `datapath`.
+///
+/// Each is negotiated like any other, for the layers below the Chunnel that asks, with the alternatives that were
+/// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
+pub(super) struct Reach<'d, D> {
+    pub(super) datapath: &'d D,
+    pub(super) settings: &'d Settings,
+}
+
+impl<D: Datapath> Open<Link<D::Connection>> for Reach<'_, D> {
+    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Link<D::Connection>, Error>>
+    where
+        Link<D::Connection>: 'a,
+    {
+        Box::pin(async move {
+            let base = self.datapath.connect(to).await?;
+            let (link, _) = agree(base, &above, self.settings).await?;
+            Ok(link)
+        })
+    }
+}

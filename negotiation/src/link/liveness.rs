@@ -1,0 +1,125 @@
+//! Whether a link is still in use, and who waits for it.
+
+use bertha_core::{Error, ErrorKind};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// How a link ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum End {
+    /// This end closed it.
+    Closed = 1,
+    /// The peer closed it.
+    ClosedByPeer = 2,
+    /// The peer could not set up its stack.
+    PeerFailed = 3,
+    /// The peer knows no such connection.
+    Reset = 4,
+    /// Nothing was heard from the peer for too long.
+    TimedOut = 5,
+}
+
+/// More waiting tasks than this are woken to ask again, so that the list stays short.
+const WAITERS: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Liveness {
+    /// 0 while the link is in use, then an `End`. The first end counts.
+    ended: AtomicU8,
+    /// A running count of receptions.
+    arrivals: AtomicU32,
+    /// How many `recv`s are parked.
+    parked: AtomicU32,
+    /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
+    waiters: Mutex<Vec<Waker>>,
+    /// What the peer said of its failure.
+    failure: Mutex<String>,
+}
+
+impl Liveness {
+    /// An error once the link has ended.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.ended.load(Ordering::Acquire) {
+            0 => Ok(()),
+            end => Err(self.error(end)),
+        }
+    }
+
+    #[cold]
+    fn error(&self, end: u8) -> Error {
+        let (kind, what) = match end {
+            1 => (ErrorKind::Closed, "this end has closed the connection".into()),
+            2 => (ErrorKind::Closed, "the peer has closed the connection".into()),
+            3 => {
+                let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                (ErrorKind::Refused, format!("the peer could not set up its stack: {failure}"))
+            }
+            4 => (
+                ErrorKind::Reset,
+                "the peer knows no such connection; it restarted or gave it up, so connect again".into(),
+            ),
+            _ => (
+                ErrorKind::TimedOut,
+                "nothing was heard from the peer for the whole idle time-out".to_owned(),
+            ),
+        };
+        Error::new(kind, what).at("negotiation")
+    }
+
+    /// Something arrived. A plain store would do for one receiver; there may be several.
+    #[inline]
+    pub(crate) fn arrived(&self) {
+        self.arrivals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn arrivals(&self) -> u32 {
+        self.arrivals.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.parked.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn park(&self) {
+        self.parked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn unpark(&self) {
+        self.parked.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Ready with an error once the link has ended; else wakes the task then.
+    pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
+        let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock, which `end` takes after it has set the flag, so no end is missed.
+        if let Err(error) = self.check() {
+            return Poll::Ready(error);
+        }
+        if !waiters.iter().any(|waiter| waiter.will_wake(context.waker())) {
+            if waiters.len() >= WAITERS {
+                waiters.drain(..).for_each(Waker::wake);
+            }
+            waiters.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
+    pub(crate) fn end(&self, end: End) -> bool {
+        let first = self.ended.compare_exchange(0, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if first {
+            let waiters = std::mem::take(&mut *self.waiters.lock().unwrap_or_else(PoisonError::into_inner));
+            waiters.into_iter().for_each(Waker::wake);
+        }
+        first
+    }
+
+    /// Ends the link because the peer said that it can't go on.
+    pub(crate) fn peer_failed(&self, failure: String) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        self.end(End::PeerFailed);
+    }
+}

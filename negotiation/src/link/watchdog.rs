@@ -1,0 +1,30 @@
+//! The task beside each link that says "alive" and notices when the peer no longer does.
+
+use super::{End, Shared};
+use crate::proto::{Idle, TICKS, Verdict};
+use bertha_core::{Base, Buf, Connection, Runtime};
+use std::sync::Arc;
+
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
+
+pub(super) fn start<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> TaskOf<C> {
+    let runtime = shared.base.base().runtime().clone();
+    let pause = shared.settings.idle_timeout / TICKS;
+    let link = Arc::downgrade(shared);
+    shared.base.base().runtime().spawn(async move {
+        let mut idle = Idle::default();
+        loop {
+            runtime.sleep_until(runtime.now() + pause).await;
+            let Some(shared) = link.upgrade() else { return };
+            if shared.liveness.check().is_err() {
+                return;
+            }
+            match idle.tick(shared.liveness.arrivals(), shared.liveness.is_awaited()) {
+                Verdict::Alive => shared.send_keep_alive().await,
+                Verdict::Dead => {
+                    shared.liveness.end(End::TimedOut);
+                }
+            }
+        }
+    })
+}

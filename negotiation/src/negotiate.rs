@@ -1,0 +1,98 @@
+//! What an application calls on its stack.
+
+use crate::{Incoming, Link, Negotiated, Runs, Settings, driver};
+use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Error};
+
+/// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
+pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
+
+/// Connecting and listening with a stack. Implemented for every stack and every single Chunnel.
+pub trait Negotiate: Describe + Send + Sync {
+    /// Connects to the server at `to` over `datapath`, agrees with it on a stack, and builds it.
+    ///
+    /// # Errors
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): no stack suits both ends; the text says which Chunnel and why.
+    /// * [`Version`](bertha_core::ErrorKind::Version): the server speaks another version of the protocol.
+    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable): there
+    ///   is no server.
+    /// * [`TooLarge`](bertha_core::ErrorKind::TooLarge): the offer doesn't fit into one message.
+    /// * Those of the datapath and of the Chunnels.
+    fn connect<D>(
+        &self,
+        datapath: D,
+        to: impl Into<Addr> + Send,
+    ) -> impl Future<Output = Result<Negotiated<D::Out>, Error>> + Send
+    where
+        D: Runs<Self>,
+    {
+        self.connect_with(datapath, to, Settings::default())
+    }
+
+    /// As [`connect`](Self::connect), with other times and bounds.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    fn connect_with<D>(
+        &self,
+        datapath: D,
+        to: impl Into<Addr> + Send,
+        settings: Settings,
+    ) -> impl Future<Output = Result<Negotiated<D::Out>, Error>> + Send
+    where
+        D: Runs<Self>,
+    {
+        let to = to.into();
+        async move { driver::connect(self, &datapath, to, &settings).await }
+    }
+
+    /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.
+    ///
+    /// # Errors
+    /// Those of the datapath, if the address can't be used.
+    fn listen<D>(
+        self,
+        datapath: D,
+        on: impl Into<Addr> + Send,
+    ) -> impl Future<Output = Result<Incoming<Self, D>, Error>> + Send
+    where
+        Self: Sized + 'static,
+        D: Runs<Self>,
+    {
+        self.listen_with(datapath, on, Settings::default())
+    }
+
+    /// As [`listen`](Self::listen), with other times and bounds.
+    ///
+    /// # Errors
+    /// As for [`listen`](Self::listen).
+    fn listen_with<D>(
+        self,
+        datapath: D,
+        on: impl Into<Addr> + Send,
+        settings: Settings,
+    ) -> impl Future<Output = Result<Incoming<Self, D>, Error>> + Send
+    where
+        Self: Sized + 'static,
+        D: Runs<Self>,
+    {
+        driver::listen(self, datapath, on.into(), settings)
+    }
+
+    /// Forgets the stack's type, so that stacks of different types can take each other's place at run time.
+    ///
+    /// `datapath` only says for which datapath.
+    fn boxed<D, T>(self, _datapath: &D) -> BoxedStack<D, T>
+    where
+        D: Datapath,
+        T: Send + 'static,
+        Self: Sized
+            + Chunnel<
+                Link<D::Connection>,
+                Connection: Connection<Data = T, Base = <D::Connection as Connection>::Base>,
+            > + 'static,
+    {
+        BoxStack::new(self)
+    }
+}
+
+impl<S: Describe + Send + Sync + ?Sized> Negotiate for S {}

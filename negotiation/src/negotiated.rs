@@ -1,0 +1,71 @@
+//! The connection that an application holds after negotiation.
+
+use crate::Agreement;
+use bertha_core::{Connection, Error};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A connection whose stack two ends agreed on.
+///
+/// Opaque: what is inside may change, even while the connection is in use, without a change of type.
+///
+/// [`close`](Connection::close) tells the peer and waits a short while until it has seen it. Dropping tells it too, once
+/// and without waiting.
+#[derive(Debug)]
+pub struct Negotiated<C> {
+    connection: C,
+    agreement: Arc<Agreement>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl<C> Negotiated<C> {
+    pub(crate) fn new(connection: C, agreement: Agreement, dropped: Arc<AtomicU64>) -> Self {
+        Self { connection, agreement: Arc::new(agreement), dropped }
+    }
+
+    /// Which stack is in use, and why.
+    pub fn explain(&self) -> &Agreement {
+        &self.agreement
+    }
+
+    /// How many messages arrived that were damaged, late, or of no connection, and were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl<C: Connection> Connection for Negotiated<C> {
+    type Data = C::Data;
+    type Base = C::Base;
+
+    fn base(&self) -> &C::Base {
+        self.connection.base()
+    }
+
+    fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.send(message)
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
+        self.connection.recv()
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = C::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.send_batch(messages)
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<C::Data> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.connection.recv_batch(into, limit)
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.close()
+    }
+}

@@ -1,0 +1,231 @@
+//! Finding a stack that both ends can run.
+//!
+//! Each end's alternatives are a small automaton: a state per layer, and one per choice that leads to either branch.
+//! The search walks both at once. Where the server has a choice it tries its own order first, then the client's; a
+//! pair of states that was found to lead nowhere is not tried again, so the work is bounded by the product of the two
+//! sizes.
+
+use crate::wire::{OfferedLayer, OfferedNode};
+use bertha_core::{Layer, Node};
+use std::collections::HashSet;
+
+/// How many comparisons that failed are kept for the explanation.
+const REASONS: usize = 8;
+
+/// A stack that both ends can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Which branch of each of the client's choices, in pre-order; 0 for choices in branches that are not used.
+    pub client_picks: Vec<u8>,
+    /// Which branch of each of the server's.
+    pub server_picks: Vec<u8>,
+    /// The comparisons that failed on the way, and so why alternatives were passed over.
+    pub reasons: Vec<String>,
+    /// How many pairs of states were looked at.
+    pub steps: usize,
+}
+
+/// Why there is none: the comparison that failed after the longest common part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Which Chunnel and why.
+    pub reason: String,
+    /// How many pairs of states were looked at.
+    pub steps: usize,
+}
+
+/// Finds the first stack, by the server's preferences and then the client's, that both ends can run.
+///
+/// # Errors
+/// [`Rejected`] if there is none.
+pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
+    let (client, client_choices) = Automaton::of(client);
+    let (server, server_choices) = Automaton::of(server);
+    let mut search = Search {
+        client: &client,
+        server: &server,
+        client_picks: vec![0; client_choices],
+        server_picks: vec![0; server_choices],
+        dead_ends: HashSet::new(),
+        reasons: Vec::new(),
+        furthest: None,
+        steps: 0,
+    };
+    if search.from(client.start, server.start, 0) {
+        let Search { client_picks, server_picks, reasons, steps, .. } = search;
+        return Ok(Match { client_picks, server_picks, reasons, steps });
+    }
+    let reason = search.furthest.map_or_else(|| "both stacks are empty".into(), |(_, reason)| reason);
+    Err(Rejected { reason, steps: search.steps })
+}
+
+/// What both kinds of node have in common here.
+trait Tree: Sized {
+    type Layer;
+    fn view(&self) -> View<'_, Self>;
+    fn is_one_sided(layer: &Self::Layer) -> bool;
+}
+
+enum View<'a, T: Tree> {
+    Layer(&'a T::Layer),
+    Select(&'a [Vec<T>; 2], u8),
+}
+
+impl Tree for Node {
+    type Layer = Layer;
+
+    fn view(&self) -> View<'_, Self> {
+        match self {
+            Self::Layer(layer) => View::Layer(layer),
+            Self::Select { branches, prefer } => View::Select(branches, *prefer),
+        }
+    }
+
+    fn is_one_sided(layer: &Layer) -> bool {
+        layer.is_one_sided()
+    }
+}
+
+impl Tree for OfferedNode {
+    type Layer = OfferedLayer;
+
+    fn view(&self) -> View<'_, Self> {
+        match self {
+            Self::Layer(layer) => View::Layer(layer),
+            Self::Select { branches, prefer } => View::Select(branches, *prefer),
+        }
+    }
+
+    fn is_one_sided(layer: &OfferedLayer) -> bool {
+        layer.one_sided
+    }
+}
+
+enum State<'a, L> {
+    Layer { layer: &'a L, next: usize },
+    Choice { number: usize, branches: [usize; 2], prefer: u8 },
+    End,
+}
+
+struct Automaton<'a, L> {
+    states: Vec<State<'a, L>>,
+    start: usize,
+}
+
+impl<'a, L> Automaton<'a, L> {
+    /// The automaton of `nodes`, and how many choices it has.
+    fn of<T: Tree<Layer = L>>(nodes: &'a [T]) -> (Self, usize) {
+        let mut automaton = Self { states: vec![State::End], start: 0 };
+        let mut choices = 0;
+        automaton.start = automaton.add(nodes, 0, &mut choices);
+        (automaton, choices)
+    }
+
+    /// Adds `nodes` in front of the state `next`. Choices are numbered in pre-order, states come last first, so a
+    /// choice takes its number before its branches are added.
+    fn add<T: Tree<Layer = L>>(&mut self, nodes: &'a [T], next: usize, choices: &mut usize) -> usize {
+        let numbers: Vec<usize> = nodes
+            .iter()
+            .map(|node| {
+                let first = *choices;
+                *choices += count(node);
+                first
+            })
+            .collect();
+        let mut next = next;
+        for (node, &number) in nodes.iter().zip(&numbers).rev() {
+            let state = match node.view() {
+                // What needs no counterpart takes no part in the search.
+                View::Layer(layer) if T::is_one_sided(layer) => continue,
+                View::Layer(layer) => State::Layer { layer, next },
+                View::Select([first, second], prefer) => {
+                    let mut inside = number + 1;
+                    let branches = [self.add(first, next, &mut inside), self.add(second, next, &mut inside)];
+                    State::Choice { number, branches, prefer }
+                }
+            };
+            self.states.push(state);
+            next = self.states.len() - 1;
+        }
+        next
+    }
+}
+
+/// How many choices there are in `node`.
+fn count<T: Tree>(node: &T) -> usize {
+    match node.view() {
+        View::Layer(_) => 0,
+        View::Select(branches, _) => 1 + branches.iter().flatten().map(count).sum::<usize>(),
+    }
+}
+
+struct Search<'a> {
+    client: &'a Automaton<'a, OfferedLayer>,
+    server: &'a Automaton<'a, Layer>,
+    client_picks: Vec<u8>,
+    server_picks: Vec<u8>,
+    dead_ends: HashSet<(usize, usize)>,
+    reasons: Vec<String>,
+    /// The mismatch after the most layers in common, and how many those were.
+    furthest: Option<(usize, String)>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// Whether the rest of both stacks, from these states on, go together; if so, the picks say how.
+    fn from(&mut self, client: usize, server: usize, agreed: usize) -> bool {
+        if self.dead_ends.contains(&(client, server)) {
+            return false;
+        }
+        self.steps += 1;
+        let found = match (&self.client.states[client], &self.server.states[server]) {
+            (_, &State::Choice { number, branches, prefer }) => in_order(prefer)
+                .find(|&pick| self.from(client, branches[usize::from(pick)], agreed))
+                .map(|pick| self.server_picks[number] = pick),
+            (&State::Choice { number, branches, prefer }, _) => in_order(prefer)
+                .find(|&pick| self.from(branches[usize::from(pick)], server, agreed))
+                .map(|pick| self.client_picks[number] = pick),
+            (
+                State::Layer { layer: theirs, next: their_next },
+                State::Layer { layer: ours, next: our_next },
+            ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
+                Ok(()) => self.from(*their_next, *our_next, agreed + 1).then_some(()),
+                Err(mismatch) => self.reject(agreed, || {
+                    format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
+                }),
+            },
+            (State::End, State::End) => Some(()),
+            (State::Layer { layer, .. }, State::End) => self.reject(agreed, || {
+                format!("client's {} has no counterpart on the server", layer.short_name())
+            }),
+            (State::End, State::Layer { layer, .. }) => {
+                self.reject(agreed, || format!("server's {} has no counterpart on the client", layer.name()))
+            }
+        };
+        if found.is_none() {
+            self.dead_ends.insert((client, server));
+        }
+        found.is_some()
+    }
+
+    fn reject(&mut self, agreed: usize, reason: impl FnOnce() -> String) -> Option<()> {
+        let deeper = self.furthest.as_ref().is_none_or(|(most, _)| agreed > *most);
+        if deeper || self.reasons.len() < REASONS {
+            let reason = reason();
+            if self.reasons.len() < REASONS {
+                self.reasons.push(reason.clone());
+            }
+            if deeper {
+                self.furthest = Some((agreed, reason));
+            }
+        }
+        None
+    }
+}
+
+fn in_order(prefer: u8) -> impl Iterator<Item = u8> {
+    [prefer, 1 - prefer].into_iter()
+}
+
+#[cfg(test)]
+mod tests;

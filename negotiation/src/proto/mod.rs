@@ -1,0 +1,11 @@
+//! The protocol without its I/O: bytes, time and randomness come in as arguments.
+
+mod client;
+mod idle;
+mod matching;
+mod server;
+
+pub use client::{Handshake, Progress};
+pub use idle::{Idle, TICKS, Verdict};
+pub use matching::{Match, Rejected, find};
+pub use server::{Decision, decide};

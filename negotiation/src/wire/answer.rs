@@ -1,0 +1,75 @@
+//! What a server says to an offer, and what either end says at the end.
+
+use bertha_core::ErrorKind;
+use serde::{Deserialize, Serialize};
+
+/// The longest text in an answer or a refusal, in bytes; longer ones are cut.
+pub const TEXT_LIMIT: usize = 900;
+
+/// The server picked a stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The connection id of the offer.
+    pub id: u64,
+    /// Which branch of each of the client's choices is used, in pre-order.
+    pub client_picks: Vec<u8>,
+    /// Which branch of each of the server's.
+    pub server_picks: Vec<u8>,
+    /// The server still has another connection with this address, and starts this one when it hears from it.
+    pub confirm: bool,
+    /// The agreed layers for a person to read.
+    pub stack: String,
+    /// Why alternatives were passed over.
+    pub reasons: String,
+}
+
+/// The server can't run what was offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The connection id of the offer; 0 if that could not be read.
+    pub id: u64,
+    /// What kind of refusal.
+    pub kind: RefusalKind,
+    /// Which Chunnel and why.
+    pub text: String,
+}
+
+/// Why an offer was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefusalKind {
+    /// No stack suits both ends.
+    Incompatible,
+    /// The server speaks another version of this protocol.
+    Version,
+    /// The offer does not follow the format.
+    Malformed,
+}
+
+impl RefusalKind {
+    /// The kind of error that either end reports.
+    pub fn error_kind(self) -> ErrorKind {
+        match self {
+            Self::Incompatible => ErrorKind::Refused,
+            Self::Version => ErrorKind::Version,
+            Self::Malformed => ErrorKind::Malformed,
+        }
+    }
+}
+
+/// An end has closed the connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Close {
+    /// The connection id.
+    pub id: u64,
+    /// What kept the sender from going on; empty if it closed because it was done.
+    pub failure: String,
+}
+
+/// Shortens `text` to the limit, at a character's edge.
+pub(crate) fn cut(mut text: String) -> String {
+    if text.len() > TEXT_LIMIT {
+        let edge = (0..=TEXT_LIMIT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(edge);
+    }
+    text
+}

@@ -1,0 +1,189 @@
+//! The offer: an AND of ORs in stack order, linear in the number of alternatives.
+//!
+//! A tree would let a hostile offer choose the depth of our recursion, so the nodes are a flat list: a choice says how
+//! many of the following entries belong to each of its branches. Names stand in a table once, split into crate and
+//! type, since most of an offer's Chunnels come from few crates.
+
+use bertha_core::{Layer, Mismatch, Node};
+use serde::{Deserialize, Serialize};
+
+/// The most entries of an offer's node list.
+pub const NODES: usize = 512;
+
+/// The deepest nesting of choices that is read.
+const DEPTH: usize = 64;
+
+/// What a client proposes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The connection id, chosen at random by the client.
+    pub id: u64,
+    /// Each distinct crate and type name once.
+    strings: Vec<String>,
+    /// Layers and choices in pre-order.
+    entries: Vec<Entry>,
+}
+
+/// A name as two indices into the table: crate and type.
+type Name = (u16, u16);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Entry {
+    /// A Chunnel whose capability is its own name, with nothing to compare but the version.
+    Plain { name: Name, one_sided: bool, version: u16 },
+    /// A Chunnel with a capability of its own.
+    Capable { name: Name, one_sided: bool, capability: Name, version: u16, encoding: Vec<u8> },
+    /// A choice; the next `first` entries are one branch, the `second` after them the other.
+    Select { first: u16, second: u16, prefer: u8 },
+}
+
+impl Offer {
+    /// The offer of a stack that describes itself as `nodes`.
+    ///
+    /// # Errors
+    /// A [`Mismatch`] if a capability can't be encoded or the stack has too many Chunnels.
+    pub fn new(id: u64, nodes: &[Node]) -> Result<Self, Mismatch> {
+        let mut offer = Self { id, strings: Vec::new(), entries: Vec::new() };
+        offer.push_all(nodes)?;
+        if offer.entries.len() > NODES {
+            let found = offer.entries.len();
+            return Err(Mismatch::new(format!(
+                "a stack of {found} Chunnels and choices, at most {NODES} can be offered"
+            )));
+        }
+        Ok(offer)
+    }
+
+    fn push_all(&mut self, nodes: &[Node]) -> Result<(), Mismatch> {
+        nodes.iter().try_for_each(|node| match node {
+            Node::Layer(layer) => self.push_layer(layer),
+            Node::Select { branches: [first, second], prefer } => {
+                let at = self.entries.len();
+                self.entries.push(Entry::Select { first: 0, second: 0, prefer: *prefer });
+                self.push_all(first)?;
+                let middle = self.entries.len();
+                self.push_all(second)?;
+                let lengths = (u16::try_from(middle - at - 1), u16::try_from(self.entries.len() - middle));
+                let (Ok(first), Ok(second)) = lengths else {
+                    return Err(Mismatch::new("an alternative with more than 65,535 Chunnels"));
+                };
+                self.entries[at] = Entry::Select { first, second, prefer: *prefer };
+                Ok(())
+            }
+        })
+    }
+
+    fn push_layer(&mut self, layer: &Layer) -> Result<(), Mismatch> {
+        let name = self.name(layer.full_name());
+        let (one_sided, version) = (layer.is_one_sided(), layer.capability().version());
+        let encoding = layer.capability().encode()?;
+        let entry = if layer.capability().id() == layer.full_name() && encoding.is_empty() {
+            Entry::Plain { name, one_sided, version }
+        } else {
+            let capability = self.name(layer.capability().id());
+            Entry::Capable { name, one_sided, capability, version, encoding }
+        };
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    fn name(&mut self, full: &str) -> Name {
+        let (package, ident) = full.rsplit_once("::").unwrap_or(("", full));
+        (self.string(package), self.string(ident))
+    }
+
+    fn string(&mut self, text: &str) -> u16 {
+        let known = self.strings.iter().position(|string| string == text);
+        known.unwrap_or_else(|| {
+            self.strings.push(text.into());
+            self.strings.len() - 1
+        }) as u16
+    }
+
+    /// The offered nodes as a tree, or nothing if the list contradicts itself.
+    pub fn nodes(&self) -> Option<Vec<OfferedNode>> {
+        if self.entries.len() > NODES {
+            return None;
+        }
+        self.read(&self.entries, DEPTH)
+    }
+
+    fn read(&self, mut entries: &[Entry], depth: usize) -> Option<Vec<OfferedNode>> {
+        let depth = depth.checked_sub(1)?;
+        let mut nodes = Vec::new();
+        while let Some((entry, rest)) = entries.split_first() {
+            entries = rest;
+            nodes.push(match entry {
+                &Entry::Plain { name, one_sided, version } => {
+                    let name = self.full_name(name)?;
+                    OfferedNode::Layer(OfferedLayer {
+                        capability: name.clone(),
+                        name,
+                        one_sided,
+                        version,
+                        encoding: Vec::new(),
+                    })
+                }
+                Entry::Capable { name, one_sided, capability, version, encoding } => {
+                    OfferedNode::Layer(OfferedLayer {
+                        name: self.full_name(*name)?,
+                        one_sided: *one_sided,
+                        capability: self.full_name(*capability)?,
+                        version: *version,
+                        encoding: encoding.clone(),
+                    })
+                }
+                &Entry::Select { first, second, prefer } => {
+                    let (first, rest) = entries.split_at_checked(first.into())?;
+                    let (second, rest) = rest.split_at_checked(second.into())?;
+                    entries = rest;
+                    let branches = [self.read(first, depth)?, self.read(second, depth)?];
+                    OfferedNode::Select { branches, prefer: prefer.min(1) }
+                }
+            });
+        }
+        Some(nodes)
+    }
+
+    fn full_name(&self, (package, ident): Name) -> Option<String> {
+        let (package, ident) =
+            (self.strings.get(usize::from(package))?, self.strings.get(usize::from(ident))?);
+        Some(if package.is_empty() { ident.clone() } else { format!("{package}::{ident}") })
+    }
+}
+
+/// A layer or choice of the other end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OfferedNode {
+    /// A Chunnel.
+    Layer(OfferedLayer),
+    /// A choice between two lists.
+    Select {
+        /// The alternatives.
+        branches: [Vec<OfferedNode>; 2],
+        /// The preferred one: 0 or 1.
+        prefer: u8,
+    },
+}
+
+/// A Chunnel of the other end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedLayer {
+    /// Crate and type name.
+    pub name: String,
+    /// Whether it needs no counterpart.
+    pub one_sided: bool,
+    /// The capability's identity.
+    pub capability: String,
+    /// The capability's version.
+    pub version: u16,
+    /// The capability's encoding.
+    pub encoding: Vec<u8>,
+}
+
+impl OfferedLayer {
+    /// The name without its crate.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit("::").next().unwrap_or(&self.name)
+    }
+}
