@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The standard Chunnels, each in a module and behind a feature of its own.
+//!
+//! | feature | Chunnels | what they do |
+//! |---|---|---|
+//! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
+//! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
+//!
+//! All of them are on by default.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+#[cfg(test)]
+mod memory;
+#[cfg(feature = "nothing")]
+pub mod nothing;
+#[cfg(feature = "serialize")]
+pub mod serialize;
+
+#[cfg(feature = "nothing")]
+pub use nothing::Nothing;
+#[cfg(feature = "serialize")]
+pub use serialize::{Bincode, Codec, Postcard, Serialize};

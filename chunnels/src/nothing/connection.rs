@@ -1,0 +1,58 @@
+//! The connection that passes everything through.
+
+use bertha_core::{Connection, Error};
+
+/// What [`Nothing`](super::Nothing) makes of a connection: the same with one more type around it.
+#[derive(Debug, Clone)]
+pub struct NothingConnection<Inner> {
+    inner: Inner,
+}
+
+impl<Inner> NothingConnection<Inner> {
+    pub(super) fn new(inner: Inner) -> Self {
+        Self { inner }
+    }
+}
+
+/// Each method returns the future from below instead of awaiting it, so that no code of this layer remains.
+impl<Inner: Connection> Connection for NothingConnection<Inner> {
+    type Data = Inner::Data;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    #[inline]
+    fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.send(message)
+    }
+
+    #[inline]
+    fn recv(&self) -> impl Future<Output = Result<Inner::Data, Error>> + Send {
+        self.inner.recv()
+    }
+
+    #[inline]
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Inner::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.send_batch(messages)
+    }
+
+    #[inline]
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Inner::Data> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.recv_batch(into, limit)
+    }
+
+    #[inline]
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}

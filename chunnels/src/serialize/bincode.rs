@@ -1,0 +1,55 @@
+//! bincode 2 as a codec.
+
+/// bincode 2 with integers of fixed length, little endian: the default.
+///
+/// Every integer and every length takes a fixed number of bytes, so a field that only has fields of fixed size in
+/// front of it stands at an offset that is known without decoding. `LIMIT` is the longest message in bytes, and the
+/// most that the decoder allocates because a length field says so; by default as long as a datagram can be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bincode<const LIMIT: usize = 65_536>;
+
+#[cfg(feature = "bincode")]
+mod codec {
+    use super::Bincode;
+    use crate::serialize::Codec;
+    use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+    use bincode::error::{DecodeError, EncodeError};
+    use serde::{Serialize, de::DeserializeOwned};
+
+    const fn configuration<const LIMIT: usize>() -> Configuration<LittleEndian, Fixint, Limit<LIMIT>> {
+        bincode::config::standard().with_little_endian().with_fixed_int_encoding().with_limit::<LIMIT>()
+    }
+
+    impl<T, const LIMIT: usize> Codec<T> for Bincode<LIMIT>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+    {
+        type EncodeError = EncodeError;
+        type DecodeError = DecodeError;
+
+        const NAME: &'static str = "bincode";
+        const VERSION: u16 = 2;
+
+        fn options(&self) -> String {
+            format!("little endian, fixed integers, at most {LIMIT} bytes")
+        }
+
+        fn limit(&self) -> usize {
+            LIMIT
+        }
+
+        #[inline]
+        fn encode(&self, message: &T, into: &mut [u8]) -> Result<Option<usize>, EncodeError> {
+            match bincode::serde::encode_into_slice(message, into, configuration::<LIMIT>()) {
+                Ok(written) => Ok(Some(written)),
+                Err(EncodeError::UnexpectedEnd) => Ok(None),
+                Err(other) => Err(other),
+            }
+        }
+
+        #[inline]
+        fn decode(&self, bytes: &[u8]) -> Result<(T, usize), DecodeError> {
+            bincode::serde::decode_from_slice(bytes, configuration::<LIMIT>())
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Bursts that are encoded and decoded while the connection below takes and gives them.
+
+use super::{Codec, SerializeConnection};
+use bertha_core::{Buf, Connection, Error};
+
+/// Encodes messages one by one as the connection below asks for them. Ends at the first that has no encoding, and
+/// leaves why in `failed`.
+pub(super) struct Encoded<'a, Inner, T, C, Messages> {
+    connection: &'a SerializeConnection<Inner, T, C>,
+    messages: Messages,
+    failed: &'a mut Option<Error>,
+}
+
+impl<'a, Inner, T, C, Messages> Encoded<'a, Inner, T, C, Messages> {
+    pub(super) fn new(
+        connection: &'a SerializeConnection<Inner, T, C>,
+        messages: Messages,
+        failed: &'a mut Option<Error>,
+    ) -> Self {
+        Self { connection, messages, failed }
+    }
+}
+
+impl<Inner, T, C, Messages> Iterator for Encoded<'_, Inner, T, C, Messages>
+where
+    Inner: Connection<Data = Buf>,
+    T: Send + 'static,
+    C: Codec<T>,
+    Messages: Iterator<Item = T>,
+{
+    type Item = Buf;
+
+    #[inline]
+    fn next(&mut self) -> Option<Buf> {
+        // Iterators may be asked again after their end.
+        if self.failed.is_some() {
+            return None;
+        }
+        match self.connection.encode(&self.messages.next()?) {
+            Ok(encoded) => Some(encoded),
+            Err(error) => {
+                *self.failed = Some(error);
+                None
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, self.messages.size_hint().1)
+    }
+}
+
+/// Decodes what the connection below pushes into it, and pushes that on.
+pub(super) struct Decoded<'a, Inner, T, C, Into> {
+    connection: &'a SerializeConnection<Inner, T, C>,
+    into: &'a mut Into,
+    count: usize,
+}
+
+impl<'a, Inner, T, C, Into> Decoded<'a, Inner, T, C, Into> {
+    pub(super) fn new(connection: &'a SerializeConnection<Inner, T, C>, into: &'a mut Into) -> Self {
+        Self { connection, into, count: 0 }
+    }
+
+    /// How many messages were pushed on.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+}
+
+impl<Inner, T, C, Into> Extend<Buf> for Decoded<'_, Inner, T, C, Into>
+where
+    Inner: Connection<Data = Buf>,
+    T: Send + 'static,
+    C: Codec<T>,
+    Into: Extend<T>,
+{
+    #[inline]
+    fn extend<Bufs: IntoIterator<Item = Buf>>(&mut self, bufs: Bufs) {
+        let messages = bufs.into_iter().filter_map(|bytes| self.connection.decode(&bytes));
+        self.into.extend(messages.inspect(|_| self.count += 1));
+    }
+}

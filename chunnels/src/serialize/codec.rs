@@ -1,0 +1,51 @@
+//! What turns one message into bytes and back.
+
+use std::error::Error;
+
+/// A format for messages of type `T`.
+///
+/// [`Bincode`](super::Bincode) and [`Postcard`](super::Postcard) implement it for every type with serde's `Serialize`
+/// and `Deserialize`. A format of your own implements it for the types that it knows.
+#[diagnostic::on_unimplemented(
+    message = "the codec `{Self}` can't encode `{T}`",
+    label = "no codec for messages of this type",
+    note = "derive serde's `Serialize` and `Deserialize` for `{T}`, which must be `Send` and own its data",
+    note = "`Bincode` and `Postcard` need the features `bincode` and `postcard` of `bertha-chunnels`"
+)]
+pub trait Codec<T>: Clone + Send + Sync + 'static {
+    /// Why a message has no encoding.
+    type EncodeError: Error + Send + Sync + 'static;
+    /// Why bytes are not a message.
+    type DecodeError: Error + Send + Sync + 'static;
+
+    /// What the format is called. Compared between the two ends.
+    const NAME: &'static str;
+
+    /// The version of the format. Compared between the two ends.
+    const VERSION: u16 = 1;
+
+    /// The format's parameters on which both ends must agree, as text. Compared between the two ends.
+    fn options(&self) -> String {
+        String::new()
+    }
+
+    /// The longest encoding that the other end decodes, in bytes. Longer messages are not sent.
+    fn limit(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Writes `message` at the start of `into`, and returns how many bytes it takes; `None` if `into` is too small.
+    ///
+    /// # Errors
+    /// If there is no encoding of this message, however large the buffer.
+    fn encode(&self, message: &T, into: &mut [u8]) -> Result<Option<usize>, Self::EncodeError>;
+
+    /// Reads the message at the start of `bytes`, and returns it with the number of bytes that it takes. The caller
+    /// judges what is left over.
+    ///
+    /// `bytes` come from the peer: whatever they are, this must neither panic nor allocate without bound.
+    ///
+    /// # Errors
+    /// If there is no message.
+    fn decode(&self, bytes: &[u8]) -> Result<(T, usize), Self::DecodeError>;
+}

@@ -1,0 +1,198 @@
+use super::{Codec, Postcard, Serialize};
+use crate::memory::{MTU, Memory, pair};
+use bertha_core::{Buf, Connection, Describe, ErrorKind, Node, Wrap};
+use proptest::prelude::*;
+use serde::{Deserialize, Serializer};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq, serde::Serialize, Deserialize)]
+enum Message {
+    Word(String),
+    Numbers {
+        list: Vec<i64>,
+        map: BTreeMap<u8, Option<char>>,
+    },
+    Nothing,
+    #[serde(skip_deserializing, serialize_with = "refuse")]
+    Unencodable(u8),
+}
+
+fn refuse<S: Serializer>(_: &u8, _: S) -> Result<S::Ok, S::Error> {
+    Err(serde::ser::Error::custom("never"))
+}
+
+fn word(length: usize) -> Message {
+    Message::Word("x".repeat(length))
+}
+
+async fn over<C: Codec<Message> + Default>(
+    raw: Memory<Buf>,
+) -> impl Connection<Data = Message> + Malformed + std::marker::Sized {
+    Serialize::<Message, C>::new().wrap(raw).await.unwrap()
+}
+
+trait Malformed {
+    fn malformed(&self) -> u64;
+}
+
+impl<C: Codec<Message>> Malformed for super::SerializeConnection<Memory<Buf>, Message, C> {
+    fn malformed(&self) -> u64 {
+        self.malformed()
+    }
+}
+
+fn bytes(content: &[u8]) -> Buf {
+    Buf::copy_of(content, 0).unwrap()
+}
+
+async fn both_ways<C: Codec<Message> + Default>() {
+    let (here, there) = pair();
+    let (here, there) = (over::<C>(here).await, over::<C>(there).await);
+    // Across every size of buffer that is tried.
+    for length in [0, 10, 300, 3_000, 60_000, 5] {
+        here.send(word(length)).await.unwrap();
+        assert_eq!(there.recv().await.unwrap(), word(length));
+    }
+    let burst = [word(1), Message::Nothing, word(50_000)];
+    there.send_batch(burst.clone().into_iter()).await.unwrap();
+    let mut got = Vec::new();
+    while got.len() < burst.len() {
+        here.recv_batch(&mut got, 2).await.unwrap();
+    }
+    assert_eq!(got, burst);
+    assert_eq!((here.malformed(), there.malformed()), (0, 0));
+}
+
+#[tokio::test]
+async fn messages_and_bursts_arrive_as_they_were_sent() {
+    both_ways::<super::Bincode>().await;
+    both_ways::<Postcard>().await;
+}
+
+#[tokio::test]
+async fn a_message_is_not_sent_in_a_larger_buffer_than_its_own_size_calls_for() {
+    let (here, raw) = pair::<Buf>();
+    let here = over::<super::Bincode>(here).await;
+    here.send(word(100)).await.unwrap();
+    let sent = raw.recv().await.unwrap();
+    assert!(sent.len() + sent.tailroom() <= 512, "{sent:?}");
+}
+
+#[tokio::test]
+async fn malformed_messages_are_dropped_and_counted() {
+    let (raw, there) = pair();
+    let there = over::<super::Bincode>(there).await;
+    let nothing = [2, 0, 0, 0];
+    raw.send(bytes(&[])).await.unwrap();
+    raw.send(bytes(&[9, 0, 0, 0])).await.unwrap();
+    raw.send(bytes(&[2, 0, 0, 0, 77])).await.unwrap();
+    // A word of 2^60 bytes.
+    raw.send(bytes(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16])).await.unwrap();
+    raw.send(bytes(&nothing)).await.unwrap();
+    assert_eq!(there.recv().await.unwrap(), Message::Nothing);
+    assert_eq!(there.malformed(), 4);
+
+    // In bursts: one that is all bad must not count as a burst of none.
+    raw.send_batch([bytes(&[1]), bytes(&[2]), bytes(&nothing), bytes(&[3]), bytes(&nothing)].into_iter())
+        .await
+        .unwrap();
+    let mut got = Vec::new();
+    assert_eq!(there.recv_batch(&mut got, 2).await.unwrap(), 1);
+    assert_eq!(there.recv_batch(&mut got, 2).await.unwrap(), 1);
+    assert_eq!(got, [Message::Nothing, Message::Nothing]);
+    assert_eq!(there.malformed(), 7);
+    assert_eq!(there.recv_batch(&mut got, 0).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_fails_alone() {
+    let (here, there) = pair();
+    let (here, there) = (over::<Postcard>(here).await, over::<Postcard>(there).await);
+    let error = here.send(word(MTU)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("65507"), "{error}");
+    here.send(word(1)).await.unwrap();
+    assert_eq!(there.recv().await.unwrap(), word(1));
+}
+
+#[tokio::test]
+async fn the_decoders_limit_is_the_encoders_too() {
+    let (here, _there) = pair();
+    let here = Serialize::<Vec<u8>, super::Bincode<100>>::new().wrap(here).await.unwrap();
+    here.send(vec![0; 92]).await.unwrap();
+    assert_eq!(here.send(vec![0; 93]).await.unwrap_err().kind(), ErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn a_burst_ends_at_the_first_message_without_an_encoding() {
+    let (here, there) = pair();
+    let (here, there) = (over::<super::Bincode>(here).await, over::<super::Bincode>(there).await);
+    let mut burst = [word(1), Message::Unencodable(0), word(2), word(3)].into_iter();
+    let error = here.send_batch(&mut burst).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
+    assert!(std::error::Error::source(&error).is_some());
+    assert_eq!(burst.next(), Some(word(2)));
+
+    let mut got = Vec::new();
+    assert_eq!(there.recv_batch(&mut got, 9).await.unwrap(), 1);
+    assert_eq!(got, [word(1)]);
+}
+
+#[test]
+fn ends_with_different_encodings_refuse_each_other() {
+    fn accepts(ours: &impl Describe, theirs: &impl Describe) -> bool {
+        let (ours, theirs) = (ours.nodes(), theirs.nodes());
+        let ([Node::Layer(ours)], [Node::Layer(theirs)]) = (&ours[..], &theirs[..]) else {
+            panic!("a layer")
+        };
+        let (ours, theirs) = (ours.capability(), theirs.capability());
+        ours.compare(theirs.id(), theirs.version(), &theirs.encode().unwrap()).is_ok()
+    }
+    let own = Serialize::<Message>::new();
+    assert!(accepts(&own, &own.clone()));
+    assert!(accepts(&own, &Serialize::<Message>::with_codec(super::Bincode)));
+    assert!(!accepts(&own, &Serialize::<Message, Postcard>::new()));
+    assert!(!accepts(&own, &Serialize::<Message, super::Bincode<100>>::new()));
+    assert!(!accepts(&own, &Serialize::<Vec<u8>>::new()));
+    assert!(!accepts(&own, &own.clone().schema("message-2")));
+    assert!(accepts(&own, &Serialize::<Vec<u8>>::new().schema("Message")));
+    assert_eq!(format!("{own:?}"), "Serialize(Message as bincode)");
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        ".{0,40}".prop_map(Message::Word),
+        (
+            prop::collection::vec(any::<i64>(), 0..20),
+            prop::collection::btree_map(any::<u8>(), any::<Option<char>>(), 0..9)
+        )
+            .prop_map(|(list, map)| Message::Numbers { list, map }),
+        Just(Message::Nothing),
+    ]
+}
+
+fn survives<C: Codec<Message> + Default>(message: &Message) {
+    let codec = C::default();
+    let mut space = [0; 4096];
+    let written = codec.encode(message, &mut space).unwrap().unwrap();
+    let (decoded, used) = codec.decode(&space[..written]).unwrap();
+    assert_eq!((&decoded, used), (message, written));
+    // Too little room is no error, whatever the room.
+    for room in 0..written {
+        assert_eq!(codec.encode(message, &mut space[..room]).unwrap(), None);
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_message_survives_either_codec(message in any_message()) {
+        survives::<super::Bincode>(&message);
+        survives::<Postcard>(&message);
+    }
+
+    #[test]
+    fn no_bytes_panic_a_decoder(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        let _ = Codec::<Message>::decode(&super::Bincode::<65_536>, &bytes);
+        let _ = Codec::<Message>::decode(&Postcard, &bytes);
+    }
+}
