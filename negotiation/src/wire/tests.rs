@@ -1,1 +1,72 @@
+use super::*;
+use bertha_core::{Layer, Node};
+use proptest::prelude::*;
 
+fn offer() -> Vec<u8> {
+    let nodes = [Node::Layer(Layer::plain("test::Zip", 3))];
+    encode(Kind::Offer, Tag::of(0x1122_3344_5566_7788), &Offer::new(0x1122_3344_5566_7788, &nodes).unwrap())
+        .unwrap()
+}
+
+#[test]
+fn header_bytes_are_fixed() {
+    assert_eq!(Tag::of(0x1122_3344_5566_7788).header(Kind::Data), [0, 0x88, 0x77, 0x66]);
+    assert_eq!(Tag::of(0x1122_3344_5566_7788).header(Kind::Reset), [7, 0x88, 0x77, 0x66]);
+    assert_eq!(header(&[8, 0, 0, 0]), None);
+    assert_eq!(header(&[0, 0, 0]), None);
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_noticed() {
+    let whole = offer();
+    for bit in 0..whole.len() * 8 {
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(decode::<Offer>(&damaged).unwrap_err(), Unreadable::Damaged, "bit {bit}");
+    }
+    for len in 0..whole.len() {
+        assert!(decode::<Offer>(&whole[..len]).is_err(), "{len} bytes");
+    }
+}
+
+#[test]
+fn another_version_is_told_from_damage() {
+    let mut other = offer();
+    other[HEADER] = 9;
+    let end = other.len() - 4;
+    let check = crc32fast::hash(&other[..end]);
+    other[end..].copy_from_slice(&check.to_le_bytes());
+    assert_eq!(decode::<Offer>(&other).unwrap_err(), Unreadable::Version(9));
+}
+
+#[test]
+fn texts_are_cut_at_a_characters_edge() {
+    assert_eq!(cut("ä".repeat(TEXT_LIMIT)).len(), TEXT_LIMIT);
+    assert_eq!(cut("aä".repeat(TEXT_LIMIT)).len(), TEXT_LIMIT);
+    assert_eq!(cut("short".into()), "short");
+}
+
+/// A body that passes the check, so that what parses it is reached.
+fn sealed(body: &[u8]) -> Vec<u8> {
+    let mut bytes = Tag::of(1).header(Kind::Offer).to_vec();
+    bytes.push(VERSION);
+    bytes.extend(body);
+    let check = crc32fast::hash(&bytes);
+    bytes.extend(check.to_le_bytes());
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn hostile_bodies_are_read_without_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let bytes = sealed(&body);
+        if let Ok(offer) = decode::<Offer>(&bytes) {
+            let _ = offer.nodes();
+        }
+        let _ = decode::<Answer>(&bytes);
+        let _ = decode::<Refusal>(&bytes);
+        let _ = decode::<Close>(&bytes);
+    }
+}
