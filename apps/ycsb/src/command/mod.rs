@@ -1,0 +1,17 @@
+//! What the program can be told to do.
+
+mod plot;
+mod run;
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Loads the records and runs a workload.
+    Run(run::Run),
+    /// Draws latency against offered load from the reports of several runs.
+    Plot(plot::Plot),
+}
+
+/// Whatever ends the program early; its text and its sources are what the user sees.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,175 @@
+//! `ycsb run`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bertha_ycsb::connect::{Sharding, Target, connect};
+use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
+use bertha_ycsb::generator::InsertSequence;
+use bertha_ycsb::outstanding::Limits;
+use bertha_ycsb::parameters::Parameters;
+use bertha_ycsb::plot::{Scale, latency_by_load};
+use bertha_ycsb::progress::watch;
+use bertha_ycsb::properties::Properties;
+use bertha_ycsb::report::{Measured, Report, Table};
+use bertha_ycsb::schedule::{Arrivals, Pace};
+
+use super::Failure;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// A property file, such as workloads/workloadb. Later files replace properties of earlier ones.
+    #[arg(short = 'P', value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// A property that replaces one of the files.
+    #[arg(short = 'p', value_name = "NAME=VALUE")]
+    properties: Vec<String>,
+    /// The address that the store listens at.
+    #[arg(long, value_name = "ADDRESS")]
+    server: SocketAddr,
+    /// The number of shards of the store.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    shards: u16,
+    /// Who routes requests to shards.
+    #[arg(long, value_enum, default_value_t = Sharding::Either)]
+    sharding: Sharding,
+    /// Connections to the store, each driven by a task of its own.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    connections: u16,
+    /// Offered loads in operations per second, one run for each; without any, the property `target`, or else a
+    /// closed loop.
+    #[arg(long, value_name = "OPERATIONS", value_delimiter = ',', value_parser = rate)]
+    rate: Vec<f64>,
+    /// Space operations as independent users would, instead of evenly.
+    #[arg(long)]
+    poisson: bool,
+    /// Operations in flight per connection in a closed loop.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    in_flight: u16,
+    /// The most operations in flight per connection in an open loop.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    window: u16,
+    /// End a run for all connections once any has sent its last request.
+    #[arg(long)]
+    stop_together: bool,
+    /// Run on the records that are already there.
+    #[arg(long)]
+    skip_load: bool,
+    /// Fixes all random choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Names this report in plots.
+    #[arg(long)]
+    label: Option<String>,
+    /// Write the report to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw latency against offered load into this SVG file.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if f64::is_finite(rate) && rate > 0.0 => Ok(rate),
+        _ => Err("expected operations per second, above 0".into()),
+    }
+}
+
+impl Run {
+    #[tokio::main]
+    pub(crate) async fn execute(self) -> Result<(), Failure> {
+        let parameters = self.parameters()?;
+        let target = Target { server: self.server, shards: self.shards, sharding: self.sharding };
+        let (mut ports, mut negotiated) = (Vec::new(), Vec::new());
+        for _ in 0..self.connections {
+            let connected = connect(&target).await?;
+            ports.push(connected.port);
+            negotiated.push(connected.negotiated);
+        }
+        let (load, runs) = self.measure(Driver::new(ports), &parameters).await;
+        let report = Report {
+            label: self.label.clone().unwrap_or_else(|| format!("{:?} sharding", self.sharding)),
+            workload: self.files.last().map_or(String::new(), |file| file.display().to_string()),
+            connections: negotiated,
+            load,
+            runs,
+        };
+        self.publish(&report)
+    }
+
+    fn parameters(&self) -> Result<Parameters, Failure> {
+        let mut properties = Properties::default();
+        self.files.iter().try_for_each(|file| properties.read_file(file))?;
+        self.properties.iter().try_for_each(|assignment| properties.set(assignment))?;
+        let (parameters, warnings) = Parameters::new(&properties)?;
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        if parameters.operations == 0 && parameters.max_time.is_none() {
+            return Err("the run has no end: set operationcount or maxexecutiontime above 0".into());
+        }
+        Ok(parameters)
+    }
+
+    async fn measure<P: Port>(
+        &self,
+        mut driver: Driver<P>,
+        parameters: &Parameters,
+    ) -> (Option<Measured>, Vec<Measured>) {
+        let counter = Counter::default();
+        let paces = self.paces(parameters);
+        let load = if self.skip_load {
+            None
+        } else {
+            let plan = self.plan(Pace::Closed { in_flight: self.window.into() }, parameters);
+            let phase = driver.load(parameters, &plan, &counter);
+            Some(Measured::new(None, &watch("load", Some(parameters.insert_count), &counter, phase).await))
+        };
+        let sequence = Arc::new(InsertSequence::new(parameters.records));
+        let total = (parameters.operations > 0).then_some(parameters.operations);
+        let mut runs = Vec::new();
+        for pace in paces {
+            let plan = self.plan(pace, parameters);
+            let phase = driver.run(parameters, &sequence, &plan, &counter);
+            let offered = match pace {
+                Pace::Open { rate, .. } => Some(rate),
+                Pace::Closed { .. } => None,
+            };
+            runs.push(Measured::new(offered, &watch("run", total, &counter, phase).await));
+        }
+        (load, runs)
+    }
+
+    fn paces(&self, parameters: &Parameters) -> Vec<Pace> {
+        let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let rates: Vec<f64> =
+            if self.rate.is_empty() { parameters.target.into_iter().collect() } else { self.rate.clone() };
+        if rates.is_empty() {
+            return vec![Pace::Closed { in_flight: self.in_flight.into() }];
+        }
+        rates.into_iter().map(|rate| Pace::Open { rate, arrivals }).collect()
+    }
+
+    fn plan(&self, pace: Pace, parameters: &Parameters) -> Plan {
+        Plan {
+            pace,
+            limits: Limits { window: self.window.max(self.in_flight).into(), ..Limits::default() },
+            max_time: parameters.max_time,
+            stop_together: self.stop_together,
+            seed: self.seed,
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "the table is what the program is run for")]
+    fn publish(&self, report: &Report) -> Result<(), Failure> {
+        print!("{}", Table(report));
+        if let Some(path) = &self.json {
+            report.write(path)?;
+        }
+        if let Some(path) = &self.plot {
+            let drawn = latency_by_load(std::slice::from_ref(report), Scale::Logarithmic);
+            super::plot::write(path, &drawn)?;
+        }
+        Ok(())
+    }
+}

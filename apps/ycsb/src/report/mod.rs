@@ -1,0 +1,188 @@
+//! What a benchmark found, in the form that is written to a file.
+
+mod table;
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Phased;
+use crate::measure::Tally;
+use crate::workload::Kind;
+
+pub use table::Table;
+
+/// Everything that one invocation measured: the points of one line in a plot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Names the line.
+    pub label: String,
+    /// The workload's file or name.
+    pub workload: String,
+    /// How each connection reaches the store.
+    pub connections: Vec<Negotiated>,
+    /// The load phase, if there was one.
+    pub load: Option<Measured>,
+    /// One run for each offered load.
+    pub runs: Vec<Measured>,
+}
+
+/// What was negotiated on one connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Negotiated {
+    /// The datapath stack, top first.
+    pub stack: String,
+    /// Why this one.
+    pub reason: String,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Operations per second over all connections; `None` is a closed loop.
+    pub offered: Option<f64>,
+    /// Operations answered per second.
+    pub throughput: f64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// All operations together.
+    pub total: Row,
+    /// The kinds that occurred.
+    pub kinds: Vec<(Kind, Row)>,
+    /// Operations that were due and never begun.
+    pub overdue: u64,
+    /// Messages sent again.
+    pub retransmissions: u64,
+    /// Messages that answered nothing, most of them second replies.
+    pub ignored: u64,
+    /// Why connections ended early: the number of the connection, and the error.
+    pub errors: Vec<(usize, String)>,
+}
+
+/// Counts, and latencies in microseconds from the intended send time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub struct Row {
+    pub completed: u64,
+    pub missing: u64,
+    pub refused: u64,
+    pub given_up: u64,
+    pub p5: f64,
+    pub p25: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+impl Measured {
+    /// Sums up a phase that was offered `offered` operations per second.
+    pub fn new(offered: Option<f64>, phased: &Phased) -> Self {
+        let measurements = phased.measurements();
+        let sum = |count: fn(&crate::driver::Part) -> u64| phased.parts.iter().map(count).sum();
+        let errors = phased.parts.iter().enumerate();
+        Self {
+            offered,
+            throughput: phased.throughput(),
+            seconds: phased.elapsed().as_secs_f64(),
+            total: Row::new(&measurements.total()),
+            kinds: measurements.kinds().map(|(kind, tally)| (kind, Row::new(tally))).collect(),
+            overdue: sum(|part| part.overdue),
+            retransmissions: sum(|part| part.retransmissions),
+            ignored: sum(|part| part.ignored),
+            errors: errors.filter_map(|(i, part)| Some((i, chain(part.error.as_ref()?)))).collect(),
+        }
+    }
+}
+
+impl Row {
+    fn new(tally: &Tally) -> Self {
+        let at = |per_cent| tally.percentile(per_cent).as_secs_f64() * 1e6;
+        Self {
+            completed: tally.completed,
+            missing: tally.missing,
+            refused: tally.refused,
+            given_up: tally.given_up,
+            p5: at(5.0),
+            p25: at(25.0),
+            p50: at(50.0),
+            p75: at(75.0),
+            p95: at(95.0),
+            p99: at(99.0),
+            max: tally.longest().as_secs_f64() * 1e6,
+        }
+    }
+}
+
+impl Report {
+    /// Reads a report that [`Report::write`] wrote.
+    ///
+    /// # Errors
+    /// [`ReportError`], naming the file.
+    pub fn read(path: &Path) -> Result<Self, ReportError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ReportError::io(path, source))?;
+        serde_json::from_str(&text)
+            .map_err(|source| ReportError::Malformed { path: path.display().to_string(), source })
+    }
+
+    /// Writes the report as JSON.
+    ///
+    /// # Errors
+    /// [`ReportError`], naming the file.
+    pub fn write(&self, path: &Path) -> Result<(), ReportError> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|source| ReportError::Malformed { path: path.display().to_string(), source })?;
+        std::fs::write(path, text + "\n").map_err(|source| ReportError::io(path, source))
+    }
+}
+
+/// Why a report could not be read or written.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub enum ReportError {
+    /// The system refused.
+    Io { path: String, source: std::io::Error },
+    /// The file is not a report.
+    Malformed { path: String, source: serde_json::Error },
+}
+
+impl ReportError {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.display().to_string(), source }
+    }
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, .. } => write!(f, "cannot read or write {path}"),
+            Self::Malformed { path, .. } => write!(f, "{path} is not a report of `ycsb run --json`"),
+        }
+    }
+}
+
+impl std::error::Error for ReportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Malformed { source, .. } => Some(source),
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

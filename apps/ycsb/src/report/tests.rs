@@ -1,0 +1,68 @@
+use super::*;
+
+/// A run whose latencies are multiples of `p50`, in microseconds.
+pub(crate) fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
+    let total = Row {
+        completed: 100,
+        missing: 0,
+        refused: 0,
+        given_up: 0,
+        p5: p50 * 0.6,
+        p25: p50 * 0.8,
+        p50,
+        p75: p50 * 1.5,
+        p95: p50 * 3.0,
+        p99: p50 * 5.0,
+        max: p50 * 20.0,
+    };
+    Measured {
+        offered,
+        throughput,
+        seconds: 2.0,
+        total,
+        kinds: vec![(Kind::Read, total)],
+        overdue: 0,
+        retransmissions: 0,
+        ignored: 0,
+        errors: vec![],
+    }
+}
+
+pub(crate) fn report(label: &str, runs: Vec<Measured>) -> Report {
+    let connection = Negotiated { stack: "shard, serialise, udp".into(), reason: "preferred".into() };
+    Report {
+        label: label.into(),
+        workload: "workloadb".into(),
+        connections: vec![connection; 3],
+        load: None,
+        runs,
+    }
+}
+
+#[test]
+fn json_reads_back_as_written() {
+    let report = report("a", vec![run(Some(1000.0), 999.5, 50.0), run(None, 5000.0, 70.25)]);
+    let path = std::env::temp_dir().join(format!("ycsb-report-{}.json", std::process::id()));
+    report.write(&path).unwrap();
+    assert_eq!(Report::read(&path).unwrap(), report);
+    std::fs::write(&path, "{}").unwrap();
+    let error = Report::read(&path).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(error, ReportError::Malformed { .. }));
+    assert!(matches!(Report::read(&path), Err(ReportError::Io { .. })));
+}
+
+#[test]
+fn the_table_groups_connections_and_names_troubles() {
+    let mut report = report("client sharding", vec![run(Some(1000.0), 999.5, 50.0)]);
+    report.connections[2].reason = "the server has nothing else".into();
+    let calm = Table(&report).to_string();
+    assert!(calm.contains("connections 0 to 1: shard, serialise, udp (preferred)"), "{calm}");
+    assert!(calm.contains("connection 2: "), "{calm}");
+    assert!(!calm.contains("operations were"), "{calm}");
+    report.runs[0].overdue = 7;
+    report.runs[0].errors.push((2, "closed".into()));
+    let troubled = Table(&report).to_string();
+    assert!(troubled.contains("7 operations were due"), "{troubled}");
+    assert!(troubled.contains("connection 2 ended early: closed"), "{troubled}");
+}
