@@ -16,11 +16,11 @@ pub(crate) struct Options {
     /// Shards, each with a thread and a socket
     #[arg(long, default_value_t = 1)]
     shards: usize,
-    /// Requests on the way to each shard
-    #[arg(long, default_value_t = 32)]
+    /// Requests on the way to each shard; few of them measure wake-ups instead of work
+    #[arg(long, default_value_t = Setup::default().outstanding)]
     outstanding: usize,
     /// Requests per sample
-    #[arg(long, default_value_t = 50_000)]
+    #[arg(long, default_value_t = 400_000)]
     requests: u64,
     /// Records in the store
     #[arg(long, default_value_t = 1000)]
@@ -31,8 +31,8 @@ pub(crate) struct Options {
     /// Pairs of samples
     #[arg(long, default_value_t = alternate::FEWEST_PAIRS)]
     pairs: usize,
-    /// Requests that callgrind counts; 0 leaves the count out
-    #[arg(long, default_value_t = 20_000)]
+    /// Requests that callgrind counts, of the default load on one shard; 0 leaves the count out
+    #[arg(long, default_value_t = 50_000)]
     counted: u64,
 }
 
@@ -64,7 +64,7 @@ fn with_codec<C: Codec>(codec: C, options: &Options, report: &mut Report) -> Res
     if options.counted > 0 {
         let probe = format!("kv-raw-{}", C::NAME);
         let counted = Counter::of_this_program()?.per_iteration(&probe, options.counted);
-        report.instructions(&format!("{name}, client and server"), counted)?;
+        report.instructions(&format!("{name}, client and server, per request"), counted)?;
     }
     Ok(())
 }
@@ -77,6 +77,12 @@ fn figures(name: &str, paired: &Paired<Sample>, report: &mut Report) {
     report.figure(format!("{name}, throughput"), of_a(|sample| sample.requests_per_second), "ops/s");
     report.figure(format!("{name}, p50"), of_a(|sample| sample.latency.p50_us), "us");
     report.figure(format!("{name}, p99"), of_a(|sample| sample.latency.p99_us), "us");
+    let samples = paired.ab.iter().flat_map(|(a, b)| [a, b]);
+    report.figure(
+        format!("{name}, resent"),
+        samples.map(|sample| sample.resent).sum::<u64>() as f64,
+        "requests",
+    );
     if let Some(ratio) = ratio_of_medians(&paired.aa_by(|sample| sample.requests_per_second), 0) {
         report.ratio(&format!("{name}, throughput against itself"), &ratio, None);
     }
