@@ -1,0 +1,112 @@
+//! A simulated connection.
+
+use crate::network::Inbox;
+use crate::queue::{Ending, NotTaken};
+use crate::stream::StreamEnd;
+use crate::{Network, SimBase};
+use bertha_core::{Buf, Connection, Error, Properties};
+use std::fmt;
+use std::net::SocketAddr;
+
+/// A base connection over a simulated network.
+///
+/// Over datagrams, `close` and drop tell the peer nothing, and the address is forgotten with either. A closed port is
+/// reported once, by the next `send` or `recv`, as [`Unreachable`](bertha_core::ErrorKind::Unreachable); the
+/// connection goes on. Streams behave as those of the kernel do.
+pub struct SimConnection {
+    base: SimBase,
+    transport: Transport,
+}
+
+enum Transport {
+    Datagram(Inbox),
+    Stream(StreamEnd),
+}
+
+impl SimConnection {
+    pub(crate) fn datagram(network: Network, local: SocketAddr, peer: SocketAddr, inbox: Inbox) -> Self {
+        let base = SimBase::new(network, local, peer, Properties::DATAGRAM);
+        Self { base, transport: Transport::Datagram(inbox) }
+    }
+
+    pub(crate) fn stream(network: Network, local: SocketAddr, peer: SocketAddr, end: StreamEnd) -> Self {
+        let base = SimBase::new(network, local, peer, Properties::STREAM);
+        Self { base, transport: Transport::Stream(end) }
+    }
+
+    /// Puts in the datagram that made this connection.
+    pub(crate) fn deliver(&self, payload: Buf) -> Result<(), NotTaken> {
+        match &self.transport {
+            Transport::Datagram(inbox) => inbox.try_push(payload),
+            Transport::Stream(_) => Err(NotTaken::Ended),
+        }
+    }
+
+    fn end(&self) {
+        match &self.transport {
+            Transport::Datagram(inbox) => {
+                self.base.network.forget(self.base.local, self.base.peer, inbox);
+                drop(inbox.end_now(Ending::HERE));
+            }
+            Transport::Stream(end) => end.close(),
+        }
+    }
+}
+
+impl Connection for SimConnection {
+    type Data = Buf;
+    type Base = SimBase;
+
+    fn base(&self) -> &SimBase {
+        &self.base
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        match &self.transport {
+            Transport::Datagram(inbox) => {
+                inbox.check()?;
+                self.base.check(message.len())?;
+                self.base.network.transmit(self.base.local, self.base.peer, message)
+            }
+            Transport::Stream(end) => {
+                end.check()?;
+                self.base.check(message.len())?;
+                end.send(message).await
+            }
+        }
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        match &self.transport {
+            Transport::Datagram(inbox) => inbox.pop().await,
+            Transport::Stream(end) => end.recv().await,
+        }
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        match &self.transport {
+            Transport::Datagram(inbox) => inbox.pop_some(into, limit).await,
+            Transport::Stream(end) => end.recv_batch(into, limit).await,
+        }
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.end();
+        Ok(())
+    }
+}
+
+impl Drop for SimConnection {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl fmt::Debug for SimConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimConnection")
+            .field("local", &self.base.local)
+            .field("peer", &self.base.peer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+//! What happens when, in virtual time.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+use std::time::Duration;
+
+/// The time since the start, and what is scheduled for later.
+#[derive(Default)]
+pub(super) struct Timeline {
+    pub(super) now: Duration,
+    next: u64,
+    // A map rather than a heap, so that the timer of a dropped future goes with it: else it would keep a deadlocked
+    // run alive, and time would jump to it for nothing.
+    events: BTreeMap<Key, Event>,
+}
+
+/// When an event happens, and its number among those of the same instant.
+pub(super) type Key = (Duration, u64);
+
+/// What happens.
+pub(super) enum Event {
+    /// A task that slept goes on.
+    Wake(Waker),
+    /// The world does something, as delivering a datagram.
+    Act(Box<dyn FnOnce() + Send>),
+}
+
+impl Event {
+    pub(super) fn happen(self) {
+        match self {
+            Self::Wake(waker) => waker.wake(),
+            Self::Act(action) => action(),
+        }
+    }
+}
+
+impl Timeline {
+    /// Schedules `event` for `at`, or for now if that has passed.
+    pub(super) fn add(&mut self, at: Duration, event: Event) -> Key {
+        let key = (at.max(self.now), self.next);
+        self.next += 1;
+        self.events.insert(key, event);
+        key
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<Event> {
+        self.events.remove(&key)
+    }
+
+    /// When the next event happens.
+    pub(super) fn upcoming(&self) -> Option<Duration> {
+        self.events.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Jumps to the next event and takes everything that happens at that instant, in the order of scheduling.
+    pub(super) fn advance(&mut self) -> Vec<Event> {
+        let Some(at) = self.upcoming() else { return Vec::new() };
+        self.now = at;
+        let later = self.events.split_off(&(at, u64::MAX));
+        std::mem::replace(&mut self.events, later).into_values().collect()
+    }
+
+    /// Forgets everything that is scheduled, and returns it for dropping.
+    pub(super) fn clear(&mut self) -> BTreeMap<Key, Event> {
+        std::mem::take(&mut self.events)
+    }
+}

@@ -1,0 +1,230 @@
+//! The tasks, the clock and the dice of one simulation.
+
+use super::halt::{Halt, HaltReason};
+use super::ready::Ready;
+use super::timeline::{Event, Key, Timeline};
+use super::{TaskId, task};
+use crate::rng::Rng;
+use crate::trace::Trace;
+use bertha_core::BoxFuture;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// Shared by everything in a simulation. Its lock is never held while a task, an event or a destructor runs.
+pub(crate) struct World {
+    pub(crate) seed: u64,
+    start: Instant,
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    pub(super) ready: Ready,
+    pub(super) limits: Limits,
+    timeline: Timeline,
+    tasks: BTreeMap<TaskId, Slot>,
+    next_task: u64,
+    random: Rng,
+    trace: Trace,
+    steps: u64,
+    over: bool,
+}
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) time: Duration,
+    pub(super) steps: u64,
+}
+
+struct Slot {
+    /// Absent while the task runs, and always for the main future, which lives on the stack of `run`.
+    future: Option<BoxFuture<'static, ()>>,
+    waker: Waker,
+    queued: bool,
+}
+
+/// A task to run.
+pub(super) struct Turn {
+    pub(super) task: TaskId,
+    pub(super) waker: Waker,
+    future: Option<BoxFuture<'static, ()>>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Arc<Self> {
+        let state = State {
+            ready: Ready::new(Rng::new(seed, 0)),
+            limits: Limits { time: Duration::from_secs(3600), steps: 10_000_000 },
+            timeline: Timeline::default(),
+            tasks: BTreeMap::new(),
+            next_task: 0,
+            random: Rng::new(seed, 1),
+            trace: Trace::default(),
+            steps: 0,
+            over: false,
+        };
+        Arc::new(Self { seed, start: Instant::now(), state: Mutex::new(state) })
+    }
+
+    pub(super) fn configure(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock());
+    }
+
+    /// The virtual time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.state.lock().timeline.now
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.start + self.elapsed()
+    }
+
+    pub(crate) fn random(&self) -> u64 {
+        self.state.lock().random.next()
+    }
+
+    pub(crate) fn trace(&self) -> u64 {
+        self.state.lock().trace.value()
+    }
+
+    /// Adds to the fingerprint of the run.
+    pub(crate) fn record(&self, what: u8, number: u64, bytes: &[u8]) {
+        let mut state = self.state.lock();
+        let now = state.timeline.now.as_nanos() as u64;
+        state.trace.record(&[what]);
+        state.trace.number(now);
+        state.trace.number(number);
+        state.trace.record(bytes);
+    }
+
+    /// Does `action` after `delay`.
+    pub(crate) fn after(&self, delay: Duration, action: impl FnOnce() + Send + 'static) {
+        let mut state = self.state.lock();
+        if !state.over {
+            let at = state.timeline.now.saturating_add(delay);
+            state.timeline.add(at, Event::Act(Box::new(action)));
+        }
+    }
+
+    /// Sets the timer `key`, or a new one, to wake `waker` at `deadline`. `None` if that has passed.
+    pub(super) fn set_timer(&self, key: Option<Key>, deadline: Instant, waker: &Waker) -> Option<Key> {
+        let at = deadline.saturating_duration_since(self.start);
+        let mut state = self.state.lock();
+        let old = key.and_then(|key| state.timeline.remove(key));
+        let key = (state.timeline.now < at).then(|| state.timeline.add(at, Event::Wake(waker.clone())));
+        drop(state);
+        drop(old);
+        key
+    }
+
+    pub(super) fn remove_timer(&self, key: Key) {
+        let event = self.state.lock().timeline.remove(key);
+        drop(event);
+    }
+
+    /// Adds a task, which runs for the first time in its turn. Without a future it is the main one.
+    pub(super) fn add_task(self: &Arc<Self>, future: Option<BoxFuture<'static, ()>>) -> TaskId {
+        let mut state = self.state.lock();
+        let id = TaskId(state.next_task);
+        if state.over {
+            drop(state);
+            drop(future);
+            return id;
+        }
+        state.next_task += 1;
+        let waker = task::waker(id, self);
+        state.tasks.insert(id, Slot { future, waker, queued: true });
+        state.ready.add(id);
+        id
+    }
+
+    pub(super) fn wake(&self, task: TaskId) {
+        let state = &mut *self.state.lock();
+        if let Some(slot) = state.tasks.get_mut(&task)
+            && !slot.queued
+        {
+            slot.queued = true;
+            state.ready.add(task);
+        }
+    }
+
+    /// Forgets a task. One that is running right now ends when it next suspends.
+    pub(super) fn end_task(&self, task: TaskId) {
+        let slot = self.state.lock().tasks.remove(&task);
+        drop(slot);
+    }
+
+    /// The task whose turn it is. When none is ready, time goes on.
+    pub(super) fn next_turn(&self) -> Result<Turn, Halt> {
+        loop {
+            let mut state = self.state.lock();
+            while let Some(task) = state.ready.take() {
+                let State { tasks, steps, limits, trace, .. } = &mut *state;
+                // One that ended while it was ready is gone.
+                let Some(slot) = tasks.get_mut(&task) else { continue };
+                if *steps >= limits.steps {
+                    return Err(self.halt(&state, HaltReason::StepLimit));
+                }
+                *steps += 1;
+                trace.number(task.0);
+                slot.queued = false;
+                return Ok(Turn { task, waker: slot.waker.clone(), future: slot.future.take() });
+            }
+            match state.timeline.upcoming() {
+                None => return Err(self.halt(&state, HaltReason::Deadlock)),
+                Some(at) if at > state.limits.time => return Err(self.halt(&state, HaltReason::TimeLimit)),
+                Some(_) => {}
+            }
+            let events = state.timeline.advance();
+            drop(state);
+            events.into_iter().for_each(Event::happen);
+        }
+    }
+
+    /// Runs a task up to its next suspension.
+    pub(super) fn take_turn(&self, turn: Turn) {
+        let Turn { task, waker, future: Some(mut future) } = turn else { return };
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(()) => self.end_task(task),
+            Poll::Pending => {
+                if let Some(slot) = self.state.lock().tasks.get_mut(&task) {
+                    slot.future = Some(future);
+                }
+            }
+        }
+    }
+
+    /// Ends every task.
+    pub(super) fn end_tasks(&self) {
+        let mut state = self.state.lock();
+        state.ready.clear();
+        let tasks = std::mem::take(&mut state.tasks);
+        drop(state);
+        drop(tasks);
+    }
+
+    /// Ends every task and forgets what was scheduled. Both may hold on to this world, which would then never go.
+    pub(super) fn end(&self) {
+        self.state.lock().over = true;
+        self.end_tasks();
+        let events = self.state.lock().timeline.clear();
+        drop(events);
+    }
+
+    fn halt(&self, state: &State, reason: HaltReason) -> Halt {
+        Halt {
+            reason,
+            seed: self.seed,
+            time: state.timeline.now,
+            steps: state.steps,
+            tasks: state.tasks.len().saturating_sub(1),
+        }
+    }
+
+    pub(super) fn weak(self: &Arc<Self>) -> Weak<Self> {
+        Arc::downgrade(self)
+    }
+}

@@ -1,0 +1,45 @@
+//! A simulated listener.
+
+use crate::network::Backlog;
+use crate::{Network, SimConnection};
+use bertha_core::{Addr, Error, ErrorKind, Listener};
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Accepts connections at an address of a simulated host.
+///
+/// Dropping it closes the port for new peers; those that it accepted go on, those that wait in the backlog are
+/// dropped.
+pub struct SimListener {
+    pub(crate) network: Network,
+    pub(crate) local: SocketAddr,
+    pub(crate) backlog: Backlog,
+}
+
+impl Listener for SimListener {
+    type Connection = SimConnection;
+
+    fn accept(&self) -> impl Future<Output = Result<SimConnection, Error>> + Send {
+        self.backlog.pop()
+    }
+
+    fn local_addr(&self) -> Addr {
+        Addr::Ip(self.local)
+    }
+}
+
+impl Drop for SimListener {
+    fn drop(&mut self) {
+        const GONE: crate::queue::Ending =
+            crate::queue::Ending { kind: ErrorKind::Closed, context: "the listener is gone" };
+        self.network.unbind(self.local, &self.backlog);
+        self.network.state().streams.unlisten(self.local, &self.backlog);
+        drop(self.backlog.end_now(GONE));
+    }
+}
+
+impl fmt::Debug for SimListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimListener").field("local", &self.local).finish_non_exhaustive()
+    }
+}

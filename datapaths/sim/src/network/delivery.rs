@@ -1,0 +1,159 @@
+//! The way of a datagram from one connection to another.
+
+use super::link::corrupt;
+use super::{Backlog, Datagram, Inbox, Network, State, Verdict};
+use crate::connection::SimConnection;
+use crate::queue::{Ending, NotTaken, Queue};
+use bertha_core::{Buf, Error, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CLOSED_PORT: Ending =
+    Ending { kind: ErrorKind::Unreachable, context: "the peer's host answers that its port is closed" };
+
+impl Network {
+    /// Sends a datagram, which then suffers the tap and the faults of the link.
+    pub(crate) fn transmit(&self, from: SocketAddr, to: SocketAddr, payload: Buf) -> Result<(), Error> {
+        self.state().counters.sent += 1;
+        let Some((from, to, mut payload)) = self.pass_tap(from, to, payload)? else { return Ok(()) };
+        let mut state = self.state();
+        let Some(delay) = state.draw(from.ip(), to.ip()) else {
+            tracing::debug!(%from, %to, len = payload.len(), "datagram lost");
+            drop(state);
+            self.runtime().world.record(b'l', u64::from(to.port()), &payload);
+            return Ok(());
+        };
+        let link = state.link(from.ip(), to.ip());
+        let State { rng, counters, .. } = &mut *state;
+        let mut copy = None;
+        if rng.chance(link.duplication) {
+            counters.duplicated += 1;
+            copy = Some((link.draw_delay(rng).0, Buf::copy_of(&payload, 0)?));
+        }
+        if rng.chance(link.corruption) {
+            counters.corrupted += 1;
+            let len = corrupt(&mut payload, rng);
+            payload.truncate(len);
+        }
+        drop(state);
+        self.arrive_after(delay, from, to, payload);
+        if let Some((delay, copy)) = copy {
+            self.arrive_after(delay, from, to, copy);
+        }
+        Ok(())
+    }
+
+    /// Puts a datagram on the wire, whoever it claims to be from. It meets the delay of its link, but neither the
+    /// tap nor faults.
+    pub fn inject(&self, datagram: &Datagram) -> Result<(), Error> {
+        let payload = datagram.to_buf()?;
+        let mut state = self.state();
+        state.counters.injected += 1;
+        let delay = state.link(datagram.from.ip(), datagram.to.ip()).delay;
+        drop(state);
+        self.arrive_after(delay, datagram.from, datagram.to, payload);
+        Ok(())
+    }
+
+    fn pass_tap(
+        &self,
+        from: SocketAddr,
+        to: SocketAddr,
+        payload: Buf,
+    ) -> Result<Option<(SocketAddr, SocketAddr, Buf)>, Error> {
+        let Some(tap) = self.state().tap.clone() else { return Ok(Some((from, to, payload))) };
+        let mut datagram = Datagram { from, to, payload: payload.to_vec() };
+        // The network is not locked here, so that the tap can use it.
+        let verdict = (tap.lock())(&mut datagram);
+        match verdict {
+            Verdict::Drop => {
+                self.state().counters.tapped += 1;
+                Ok(None)
+            }
+            Verdict::Pass => Ok(Some((datagram.from, datagram.to, datagram.to_buf()?))),
+        }
+    }
+
+    fn arrive_after(&self, delay: Duration, from: SocketAddr, to: SocketAddr, payload: Buf) {
+        let network = self.clone();
+        self.runtime().world.after(delay, move || network.arrive(from, to, payload));
+    }
+
+    fn arrive(&self, from: SocketAddr, to: SocketAddr, payload: Buf) {
+        self.runtime().world.record(b'a', u64::from(to.port()), &payload);
+        let state = self.state();
+        let connected = state.ports.connected(to, from);
+        let backlog = state.ports.backlog(to);
+        drop(state);
+        match (connected, backlog) {
+            (Some(inbox), _) => {
+                let full = inbox.try_push(payload).is_err();
+                let counters = &mut self.state().counters;
+                *(if full { &mut counters.overflowed } else { &mut counters.delivered }) += 1;
+            }
+            (None, Some(backlog)) => self.accept(from, to, payload, &backlog),
+            (None, None) => self.refuse(from, to),
+        }
+    }
+
+    /// Makes a connection of the first datagram from an unknown address.
+    fn accept(&self, from: SocketAddr, to: SocketAddr, payload: Buf, backlog: &Backlog) {
+        if backlog.is_full() {
+            tracing::debug!(%from, %to, "accept backlog full");
+            self.state().counters.refused += 1;
+            return;
+        }
+        let Ok(connection) = self.open(to, from) else { return };
+        let delivered = connection.deliver(payload).is_ok();
+        self.state().counters.delivered += u64::from(delivered);
+        // Fails only if the listener just went; the connection then goes as well.
+        let _gone: Result<(), NotTaken> = backlog.try_push(connection);
+    }
+
+    /// Tells the sender that nothing is bound to the port.
+    fn refuse(&self, from: SocketAddr, to: SocketAddr) {
+        let mut state = self.state();
+        state.counters.closed_port += 1;
+        tracing::debug!(%from, %to, "port closed");
+        if !state.answers_closed_ports {
+            return;
+        }
+        let Some(delay) = state.draw(to.ip(), from.ip()) else { return };
+        drop(state);
+        let network = self.clone();
+        self.runtime().world.after(delay, move || {
+            let sender = network.state().ports.connected(from, to);
+            if let Some(inbox) = sender {
+                inbox.notify(CLOSED_PORT);
+            }
+        });
+    }
+
+    /// A connection over datagrams between two addresses, of which the first is this end's.
+    pub(crate) fn open(&self, local: SocketAddr, peer: SocketAddr) -> Result<SimConnection, Error> {
+        let mut state = self.state();
+        let inbox: Inbox = Arc::new(Queue::new(state.limits.queue));
+        state.ports.connect(local, peer, &inbox)?;
+        drop(state);
+        Ok(SimConnection::datagram(self.clone(), local, peer, inbox))
+    }
+
+    /// Forgets the connection that receives from `inbox`.
+    pub(crate) fn forget(&self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
+        self.state().ports.forget(local, peer, inbox);
+    }
+
+    /// Starts to put connections to `local` into a new backlog.
+    pub(crate) fn bind(&self, local: SocketAddr) -> Result<Backlog, Error> {
+        let mut state = self.state();
+        let backlog: Backlog = Arc::new(Queue::new(state.limits.backlog));
+        state.ports.listen(local, &backlog)?;
+        Ok(backlog)
+    }
+
+    /// Ends [`bind`](Self::bind).
+    pub(crate) fn unbind(&self, local: SocketAddr, backlog: &Backlog) {
+        self.state().ports.unlisten(local, backlog);
+    }
+}

@@ -1,0 +1,76 @@
+//! What happens to datagrams on their way.
+
+use crate::rng::Rng;
+use std::time::Duration;
+
+/// The faults of one direction between two hosts. Rates are probabilities per datagram, from 0 to 1.
+///
+/// ```
+/// # use bertha_datapath_sim::Link;
+/// let lossy = Link { loss: 0.2, ..Link::default() };
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// How many datagrams are lost.
+    pub loss: f64,
+    /// How many arrive twice.
+    pub duplication: f64,
+    /// How many take up to [`detour`](Self::detour) longer, so that others overtake them.
+    pub reordering: f64,
+    /// The most that a reordered datagram takes longer.
+    pub detour: Duration,
+    /// What every datagram takes.
+    pub delay: Duration,
+    /// What a datagram takes at most in addition.
+    pub jitter: Duration,
+    /// How many arrive with some bits flipped, or cut short.
+    pub corruption: f64,
+    /// The largest datagram, in bytes of payload. Sending a larger one fails.
+    pub mtu: usize,
+}
+
+impl Default for Link {
+    /// A tenth of a millisecond, the largest UDP datagram, no faults.
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            duplication: 0.0,
+            reordering: 0.0,
+            detour: Duration::from_millis(10),
+            delay: Duration::from_micros(100),
+            jitter: Duration::ZERO,
+            corruption: 0.0,
+            mtu: 65_507,
+        }
+    }
+}
+
+impl Link {
+    /// Loses, duplicates and reorders datagrams at this rate each, with a jitter as large as the delay.
+    pub fn poor(rate: f64) -> Self {
+        let good = Self::default();
+        Self { loss: rate, duplication: rate, reordering: rate, jitter: good.delay, ..good }
+    }
+
+    /// How long one datagram takes, and whether it was sent on a detour.
+    pub(super) fn draw_delay(&self, rng: &mut Rng) -> (Duration, bool) {
+        let mut delay = self.delay + rng.up_to(self.jitter);
+        let reordered = rng.chance(self.reordering);
+        if reordered {
+            delay += rng.up_to(self.detour);
+        }
+        (delay, reordered)
+    }
+}
+
+/// Flips up to four bits of `payload`, or returns a length to cut it to.
+pub(super) fn corrupt(payload: &mut [u8], rng: &mut Rng) -> usize {
+    let len = payload.len();
+    if len == 0 || rng.chance(0.25) {
+        return rng.below(len);
+    }
+    for _ in 0..=rng.below(4) {
+        payload[rng.below(len)] ^= 1 << rng.below(8);
+    }
+    len
+}

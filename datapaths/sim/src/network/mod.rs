@@ -1,0 +1,222 @@
+//! The network: hosts, links and their faults.
+
+mod counters;
+mod delivery;
+mod link;
+mod ports;
+mod tap;
+
+pub use counters::Counters;
+pub use link::Link;
+pub(crate) use ports::{Backlog, Inbox};
+pub use tap::{Datagram, Verdict};
+
+use crate::queue::Ending;
+use crate::rng::Rng;
+use crate::stream::StreamTable;
+use crate::{SimDatapath, SimRuntime};
+use bertha_core::{Error, ErrorKind};
+use parking_lot::{Mutex, MutexGuard};
+use ports::Ports;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tap::Tap;
+
+/// A simulated network, whose faults can be changed while it runs. Cheap to clone.
+///
+/// Without being told otherwise it delivers every datagram after a tenth of a millisecond.
+#[derive(Clone)]
+pub struct Network {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    runtime: SimRuntime,
+    state: Mutex<State>,
+}
+
+pub(crate) struct State {
+    pub(crate) counters: Counters,
+    pub(crate) limits: Limits,
+    pub(crate) rng: Rng,
+    pub(crate) streams: StreamTable,
+    default_link: Link,
+    links: BTreeMap<(IpAddr, IpAddr), Link>,
+    cuts: BTreeSet<(IpAddr, IpAddr)>,
+    ports: Ports,
+    tap: Option<Tap>,
+    answers_closed_ports: bool,
+}
+
+/// How much the hosts keep before they drop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections that a listener keeps until they are accepted.
+    pub backlog: usize,
+    /// Messages that a connection keeps until they are received.
+    pub queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { backlog: 128, queue: 1024 }
+    }
+}
+
+impl Network {
+    pub(crate) fn new(runtime: SimRuntime) -> Self {
+        let state = State {
+            counters: Counters::default(),
+            limits: Limits::default(),
+            rng: Rng::new(runtime.seed(), 2),
+            streams: StreamTable::default(),
+            default_link: Link::default(),
+            links: BTreeMap::new(),
+            cuts: BTreeSet::new(),
+            ports: Ports::default(),
+            tap: None,
+            answers_closed_ports: true,
+        };
+        Self { shared: Arc::new(Shared { runtime, state: Mutex::new(state) }) }
+    }
+
+    /// The host with this address, as a datapath over datagrams. Hosts exist as soon as they are named.
+    pub fn host(&self, ip: impl Into<IpAddr>) -> SimDatapath {
+        SimDatapath::new(self.clone(), ip.into())
+    }
+
+    /// Gives this link to all pairs of hosts that were not given their own.
+    pub fn set_link(&self, link: Link) {
+        self.state().default_link = link;
+    }
+
+    /// Gives the direction from one host to another its own link.
+    pub fn set_link_between(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>, link: Link) {
+        self.state().links.insert((from.into(), to.into()), link);
+    }
+
+    /// Drops what `from` sends to `to` until it is healed. What is on its way still arrives.
+    pub fn cut_one_way(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) {
+        self.state().cuts.insert((from.into(), to.into()));
+    }
+
+    /// Cuts two hosts off from each other.
+    pub fn cut(&self, one: impl Into<IpAddr>, other: impl Into<IpAddr>) {
+        let (one, other) = (one.into(), other.into());
+        self.cut_one_way(one, other);
+        self.cut_one_way(other, one);
+    }
+
+    /// Ends a cut between two hosts, both ways.
+    pub fn heal(&self, one: impl Into<IpAddr>, other: impl Into<IpAddr>) {
+        let (one, other) = (one.into(), other.into());
+        let mut state = self.state();
+        state.cuts.remove(&(one, other));
+        state.cuts.remove(&(other, one));
+    }
+
+    /// Ends all cuts.
+    pub fn heal_all(&self) {
+        self.state().cuts.clear();
+    }
+
+    /// Bounds what hosts keep, for listeners and connections that are made from now on.
+    pub fn set_limits(&self, limits: Limits) {
+        self.state().limits = limits;
+    }
+
+    /// Whether a host tells the sender of a datagram that nothing is bound to the port, as kernels do by ICMP: the
+    /// sender's next `recv` or `send` then fails once with [`Unreachable`](ErrorKind::Unreachable). On at first.
+    pub fn answer_closed_ports(&self, answer: bool) {
+        self.state().answers_closed_ports = answer;
+    }
+
+    /// Shows every datagram that a connection sends to `tap`, which may change or drop it, before the link's faults
+    /// apply. It replaces the tap that was there. `tap` may call [`inject`](Self::inject). Streams are not tapped.
+    pub fn tap(&self, tap: impl FnMut(&mut Datagram) -> Verdict + Send + 'static) {
+        let old = self.state().tap.replace(Arc::new(Mutex::new(tap)));
+        drop(old);
+    }
+
+    /// Removes the tap.
+    pub fn untap(&self) {
+        let old = self.state().tap.take();
+        drop(old);
+    }
+
+    /// Takes down the host: its listeners and connections vanish without a word, and calls on them fail with
+    /// [`Closed`](ErrorKind::Closed). Whatever ran on it should be dropped by the test. It can be used again at once.
+    pub fn restart(&self, ip: impl Into<IpAddr>) {
+        const RESTARTED: Ending =
+            Ending { kind: ErrorKind::Closed, context: "the host of this end was restarted" };
+        let ip = ip.into();
+        let (backlogs, inboxes) = self.state().ports.restart(ip);
+        let streams = self.state().streams.of_host(ip);
+        for backlog in backlogs.into_iter().chain(streams.backlogs) {
+            drop(backlog.end_now(RESTARTED));
+        }
+        for inbox in inboxes {
+            drop(inbox.end_now(RESTARTED));
+        }
+        for (stream, end) in streams.streams {
+            stream.vanish(end, RESTARTED);
+        }
+    }
+
+    /// What the network did so far.
+    pub fn counters(&self) -> Counters {
+        self.state().counters
+    }
+
+    /// The simulation's runtime.
+    pub fn runtime(&self) -> &SimRuntime {
+        &self.shared.runtime
+    }
+
+    pub(crate) fn mtu(&self, from: IpAddr, to: IpAddr) -> usize {
+        self.state().link(from, to).mtu
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock()
+    }
+}
+
+impl State {
+    pub(crate) fn link(&self, from: IpAddr, to: IpAddr) -> Link {
+        self.links.get(&(from, to)).copied().unwrap_or(self.default_link)
+    }
+
+    /// A local address on `ip` with `port`, or with a free one if it is zero.
+    pub(crate) fn choose_port(&mut self, ip: IpAddr, port: u16) -> Result<SocketAddr, Error> {
+        self.ports.choose(ip, port)
+    }
+
+    /// Whether something that is sent now gets through.
+    pub(crate) fn passes(&mut self, from: IpAddr, to: IpAddr) -> bool {
+        let cut = self.cuts.contains(&(from, to));
+        let lost = !cut && self.rng.chance(self.link(from, to).loss);
+        self.counters.cut += u64::from(cut);
+        self.counters.lost += u64::from(lost);
+        !cut && !lost
+    }
+
+    /// The delay of one datagram, or `None` if it does not arrive.
+    fn draw(&mut self, from: IpAddr, to: IpAddr) -> Option<Duration> {
+        if !self.passes(from, to) {
+            return None;
+        }
+        let (delay, reordered) = self.link(from, to).draw_delay(&mut self.rng);
+        self.counters.reordered += u64::from(reordered);
+        Some(delay)
+    }
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network").field("counters", &self.counters()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,35 @@
+//! Whoever sits on the wire.
+
+use bertha_core::{Buf, Error};
+use parking_lot::Mutex;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A datagram on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Datagram {
+    /// The sender's address, or what it pretends to be.
+    pub from: SocketAddr,
+    /// The receiver's address.
+    pub to: SocketAddr,
+    /// What it carries.
+    pub payload: Vec<u8>,
+}
+
+impl Datagram {
+    pub(super) fn to_buf(&self) -> Result<Buf, Error> {
+        Buf::copy_of(&self.payload, 0)
+    }
+}
+
+/// What a tap lets happen to a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on, as the tap left it.
+    Pass,
+    /// It is dropped.
+    Drop,
+}
+
+/// What sees every datagram before the link's faults do.
+pub(super) type Tap = Arc<Mutex<dyn FnMut(&mut Datagram) -> Verdict + Send>>;

@@ -1,0 +1,276 @@
+//! A bounded queue between tasks of any executor: what connections receive from.
+
+mod wait;
+mod waiters;
+
+use bertha_core::{Error, ErrorKind};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::VecDeque;
+use std::task::Poll;
+use wait::Wait;
+use waiters::Waiters;
+
+/// Bounded, for any number of senders and receivers. All futures are cancellation-safe.
+///
+/// A change wakes everyone who waits for it: with several receivers, a wake-up that went to one which was dropped
+/// then can't be lost.
+pub(crate) struct Queue<T> {
+    state: Mutex<State<T>>,
+}
+
+pub(crate) struct State<T> {
+    items: VecDeque<T>,
+    capacity: usize,
+    ending: Option<Ending>,
+    notice: Option<Ending>,
+    receivers: Waiters,
+    senders: Waiters,
+    added: bool,
+    removed: bool,
+}
+
+/// Why nothing more will come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ending {
+    pub(crate) kind: ErrorKind,
+    pub(crate) context: &'static str,
+}
+
+impl Ending {
+    pub(crate) const HERE: Self = Self { kind: ErrorKind::Closed, context: "this end closed the connection" };
+    /// By whichever end.
+    pub(crate) const CLOSED: Self = Self { kind: ErrorKind::Closed, context: "the connection was closed" };
+
+    pub(crate) fn error(self) -> Error {
+        Error::new(self.kind, self.context).at("sim")
+    }
+}
+
+/// What a future waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// A message.
+    Receivers,
+    /// Room.
+    Senders,
+}
+
+/// Why an item was not taken.
+#[derive(Debug)]
+pub(crate) enum NotTaken {
+    Full,
+    Ended,
+}
+
+impl<T> State<T> {
+    fn waiters(&mut self, side: Side) -> &mut Waiters {
+        match side {
+            Side::Receivers => &mut self.receivers,
+            Side::Senders => &mut self.senders,
+        }
+    }
+
+    /// Ready with an error if nothing can be sent any more, pending if there is no room now.
+    fn room(&mut self) -> Poll<Result<(), Error>> {
+        match (self.ending, self.notice.take()) {
+            (Some(ending), _) | (None, Some(ending)) => Poll::Ready(Err(ending.error())),
+            _ if self.items.len() >= self.capacity => Poll::Pending,
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn add(&mut self, item: T) {
+        self.items.push_back(item);
+        self.added = true;
+    }
+
+    /// How many items there are, if any; otherwise why not.
+    fn filled(&mut self) -> Poll<Result<usize, Error>> {
+        if let Some(notice) = self.notice.take() {
+            return Poll::Ready(Err(notice.error()));
+        }
+        match (self.items.len(), self.ending) {
+            (0, Some(ending)) => Poll::Ready(Err(ending.error())),
+            (0, None) => Poll::Pending,
+            (len, _) => Poll::Ready(Ok(len)),
+        }
+    }
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        let state = State {
+            items: VecDeque::new(),
+            capacity,
+            ending: None,
+            notice: None,
+            receivers: Waiters::default(),
+            senders: Waiters::default(),
+            added: false,
+            removed: false,
+        };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// Adds `item` if there is room.
+    pub(crate) fn try_push(&self, item: T) -> Result<(), NotTaken> {
+        let mut state = self.state.lock();
+        if state.ending.is_some() {
+            return Err(NotTaken::Ended);
+        }
+        if state.items.len() >= state.capacity {
+            return Err(NotTaken::Full);
+        }
+        state.add(item);
+        self.unlock_and_wake(state);
+        Ok(())
+    }
+
+    /// Adds `item` and ends the sending side with `ending`, whether there is room or not. No effect if it has ended.
+    pub(crate) fn push_last(&self, item: T, ending: Ending) -> bool {
+        let mut state = self.state.lock();
+        if state.ending.is_some() {
+            return false;
+        }
+        state.add(item);
+        state.ending = Some(ending);
+        state.removed = true;
+        self.unlock_and_wake(state);
+        true
+    }
+
+    /// Adds `item` once there is room.
+    pub(crate) fn push(&self, item: T) -> impl Future<Output = Result<(), Error>> {
+        let mut item = Some(item);
+        Wait::new(self, Side::Senders, move |state: &mut State<T>| {
+            state.room().map_ok(|()| item.take().into_iter().for_each(|item| state.add(item)))
+        })
+    }
+
+    /// Adds `items` as room allows. The first error among them ends it.
+    pub(crate) fn push_all(
+        &self,
+        mut items: impl Iterator<Item = Result<T, Error>>,
+    ) -> impl Future<Output = Result<(), Error>> {
+        Wait::new(self, Side::Senders, move |state: &mut State<T>| {
+            loop {
+                match state.room() {
+                    Poll::Ready(Ok(())) => match items.next() {
+                        Some(Ok(item)) => state.add(item),
+                        Some(Err(error)) => return Poll::Ready(Err(error)),
+                        None => return Poll::Ready(Ok(())),
+                    },
+                    other => return other,
+                }
+            }
+        })
+    }
+
+    /// Waits for an item.
+    pub(crate) fn pop(&self) -> impl Future<Output = Result<T, Error>> {
+        Wait::new(self, Side::Receivers, |state: &mut State<T>| match state.filled() {
+            Poll::Ready(Ok(_)) => {
+                state.removed = true;
+                state.items.pop_front().map_or(Poll::Pending, |item| Poll::Ready(Ok(item)))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        })
+    }
+
+    /// Waits for an item, then moves those that are there to `into`, at most `limit`.
+    pub(crate) fn pop_some<E: Extend<T>>(
+        &self,
+        into: &mut E,
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> {
+        Wait::new(self, Side::Receivers, move |state: &mut State<T>| {
+            if limit == 0 {
+                return Poll::Ready(Ok(0));
+            }
+            state.filled().map_ok(|len| {
+                let count = len.min(limit);
+                into.extend(state.items.drain(..count));
+                state.removed = true;
+                count
+            })
+        })
+    }
+
+    /// An item, if one is there.
+    pub(crate) fn try_pop(&self) -> Option<T> {
+        let mut state = self.state.lock();
+        let item = state.items.pop_front();
+        state.removed = item.is_some();
+        self.unlock_and_wake(state);
+        item
+    }
+
+    /// Reports `notice` to the next call, which then fails; the queue goes on.
+    pub(crate) fn notify(&self, notice: Ending) {
+        let mut state = self.state.lock();
+        state.notice = Some(notice);
+        state.added = true;
+        self.unlock_and_wake(state);
+    }
+
+    /// The report that is pending, as an error.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        match state.ending.or(state.notice.take()) {
+            Some(reason) => Err(reason.error()),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing more is taken; what is there can still be had. The first ending stays.
+    pub(crate) fn end(&self, ending: Ending) {
+        let mut state = self.state.lock();
+        state.ending.get_or_insert(ending);
+        (state.added, state.removed) = (true, true);
+        self.unlock_and_wake(state);
+    }
+
+    /// As [`end`](Self::end), and returns what was there.
+    pub(crate) fn end_now(&self, ending: Ending) -> VecDeque<T> {
+        self.end(ending);
+        std::mem::take(&mut self.state.lock().items)
+    }
+
+    /// What `look` sees in the first item.
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.state.lock().items.front().map(look)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        let state = self.state.lock();
+        state.items.len() >= state.capacity
+    }
+
+    /// Wakes whom the changes concern, outside the lock: a waker may run code that comes back here.
+    fn unlock_and_wake(&self, mut state: MutexGuard<'_, State<T>>) {
+        let receivers = std::mem::take(&mut state.added) && !state.receivers.is_empty();
+        let senders = std::mem::take(&mut state.removed) && !state.senders.is_empty();
+        drop(state);
+        if receivers {
+            self.wake_all(Side::Receivers);
+        }
+        if senders {
+            self.wake_all(Side::Senders);
+        }
+    }
+
+    fn wake_all(&self, side: Side) {
+        let mut left = usize::MAX;
+        while left > 0 {
+            let mut state = self.state.lock();
+            let waiters = state.waiters(side);
+            // Those that come while this goes on have seen the change.
+            left = left.min(waiters.len());
+            let Some(waker) = waiters.pop() else { return };
+            drop(state);
+            waker.wake();
+            left -= 1;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The future of everything that waits for a queue.
+
+use super::{Queue, Side, State};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Tries until it succeeds, and in between waits for the queue to change. Nothing is lost if it is dropped: an
+/// attempt either took its message within the poll that returns it, or took none.
+pub(crate) struct Wait<'a, T, F> {
+    queue: &'a Queue<T>,
+    side: Side,
+    attempt: F,
+    key: Option<u64>,
+}
+
+impl<'a, T, F> Wait<'a, T, F> {
+    pub(super) fn new(queue: &'a Queue<T>, side: Side, attempt: F) -> Self {
+        Self { queue, side, attempt, key: None }
+    }
+}
+
+// Its parts are never pinned.
+impl<T, F> Unpin for Wait<'_, T, F> {}
+
+impl<T, F, Output> Future for Wait<'_, T, F>
+where
+    F: FnMut(&mut State<T>) -> Poll<Output>,
+{
+    type Output = Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Output> {
+        let this = &mut *self;
+        let mut state = this.queue.state.lock();
+        let outcome = (this.attempt)(&mut state);
+        if outcome.is_pending() {
+            this.key = Some(state.waiters(this.side).register(this.key, context.waker()));
+        }
+        this.queue.unlock_and_wake(state);
+        outcome
+    }
+}
+
+impl<T, F> Drop for Wait<'_, T, F> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            let waker = self.queue.state.lock().waiters(self.side).remove(key);
+            // Outside the lock, since the last waker of a task may drop the task.
+            drop(waker);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Whom to wake.
+
+use std::task::Waker;
+
+/// The wakers of futures that wait for one thing, each under a key of its own, so that a future which is dropped
+/// leaves nothing behind. Keeps its memory, so waiting allocates nothing in the long run.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    next: u64,
+    waiting: Vec<(u64, Waker)>,
+}
+
+impl Waiters {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Waits under `key`, or under a new one, which it returns.
+    pub(super) fn register(&mut self, key: Option<u64>, waker: &Waker) -> u64 {
+        let known = key.and_then(|key| self.waiting.iter_mut().find(|(other, _)| *other == key));
+        if let Some((key, old)) = known {
+            old.clone_from(waker);
+            return *key;
+        }
+        let key = self.next;
+        self.next += 1;
+        self.waiting.push((key, waker.clone()));
+        key
+    }
+
+    /// No longer waits under `key`.
+    pub(super) fn remove(&mut self, key: u64) -> Option<Waker> {
+        let position = self.waiting.iter().position(|(other, _)| *other == key)?;
+        Some(self.waiting.swap_remove(position).1)
+    }
+
+    /// One of those that wait; it then waits no longer.
+    pub(super) fn pop(&mut self) -> Option<Waker> {
+        self.waiting.pop().map(|(_, waker)| waker)
+    }
+}

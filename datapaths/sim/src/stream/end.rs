@@ -1,0 +1,52 @@
+//! One end of a stream.
+
+use super::{Segment, Stream};
+use bertha_core::{Buf, Error};
+use std::sync::Arc;
+
+/// What a connection over a stream holds.
+pub(crate) struct StreamEnd {
+    stream: Arc<Stream>,
+    end: usize,
+}
+
+impl StreamEnd {
+    pub(super) fn new(stream: Arc<Stream>, end: usize) -> Self {
+        Self { stream, end }
+    }
+
+    /// Fails if nothing can be sent any more.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.stream.pipes[self.end].outbox.check()
+    }
+
+    pub(crate) async fn send(&self, message: Buf) -> Result<(), Error> {
+        let segment = Segment { due: self.stream.due(self.end), message: Some(message) };
+        self.stream.pipes[self.end].outbox.push(segment).await?;
+        self.stream.network.state().counters.sent += 1;
+        self.stream.resume(self.end);
+        Ok(())
+    }
+
+    pub(crate) async fn recv(&self) -> Result<Buf, Error> {
+        let peer = 1 - self.end;
+        let message = self.stream.pipes[peer].inbox.pop().await;
+        self.stream.resume(peer);
+        message
+    }
+
+    pub(crate) async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Buf> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        let peer = 1 - self.end;
+        let count = self.stream.pipes[peer].inbox.pop_some(into, limit).await;
+        self.stream.resume(peer);
+        count
+    }
+
+    pub(crate) fn close(&self) {
+        self.stream.close(self.end);
+    }
+}

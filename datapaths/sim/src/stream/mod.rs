@@ -1,0 +1,163 @@
+//! Reliable, ordered streams of messages over links that lose.
+//!
+//! Not a transport protocol: both ends live in one structure, and loss is what a retransmission would make of it, a
+//! delay that also holds up all that comes behind.
+
+mod connect;
+mod end;
+mod table;
+
+pub(crate) use connect::{bind, connect};
+pub(crate) use end::StreamEnd;
+pub(crate) use table::StreamTable;
+
+use crate::Network;
+use crate::queue::{Ending, NotTaken, Queue};
+use bertha_core::{Buf, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How often a message is sent before the stream gives up, half a minute after the first time.
+const ATTEMPTS: u32 = 10;
+
+/// A stream between two ends, numbered 0 (which connected) and 1.
+pub(crate) struct Stream {
+    network: Network,
+    addrs: [SocketAddr; 2],
+    /// The way out of either end.
+    pipes: [Pipe; 2],
+    /// Whether an end's host was restarted.
+    gone: [AtomicBool; 2],
+}
+
+/// One direction.
+struct Pipe {
+    /// What was sent and has not arrived.
+    outbox: Queue<Segment>,
+    /// What has arrived and was not received.
+    inbox: Queue<Buf>,
+    /// Whether a delivery is scheduled.
+    busy: AtomicBool,
+    attempts: AtomicU32,
+}
+
+struct Segment {
+    due: Duration,
+    /// `None` is the end of the stream.
+    message: Option<Buf>,
+}
+
+/// How long the stream waits before it sends something for the `attempt`th time.
+fn backoff(attempt: u32) -> Duration {
+    Duration::from_millis(200 << attempt.min(5))
+}
+
+impl Stream {
+    fn new(network: Network, addrs: [SocketAddr; 2]) -> Arc<Self> {
+        let queue = network.state().limits.queue;
+        let pipe = || Pipe {
+            outbox: Queue::new(queue),
+            inbox: Queue::new(queue),
+            busy: AtomicBool::new(false),
+            attempts: AtomicU32::new(0),
+        };
+        let pipes = [pipe(), pipe()];
+        Arc::new(Self { network, addrs, pipes, gone: [const { AtomicBool::new(false) }; 2] })
+    }
+
+    /// Carries on with what `end` has sent, unless that is going on already.
+    fn resume(self: &Arc<Self>, end: usize) {
+        if !self.pipes[end].busy.swap(true, Ordering::Relaxed) {
+            self.carry(end);
+        }
+    }
+
+    fn carry(self: &Arc<Self>, end: usize) {
+        let pipe = &self.pipes[end];
+        loop {
+            let due = pipe.outbox.peek(|segment| segment.due);
+            // With a full inbox, the receiver resumes.
+            let Some(due) = due.filter(|_| !pipe.inbox.is_full()) else {
+                pipe.busy.store(false, Ordering::Relaxed);
+                return;
+            };
+            let wait = due.saturating_sub(self.network.runtime().elapsed());
+            if !wait.is_zero() {
+                return self.carry_after(wait, end);
+            }
+            if !self.network.state().passes(self.addrs[end].ip(), self.addrs[1 - end].ip()) {
+                return self.retry(end);
+            }
+            pipe.attempts.store(0, Ordering::Relaxed);
+            if self.gone[1 - end].load(Ordering::Relaxed) {
+                return self
+                    .fail(end, Ending { kind: ErrorKind::Reset, context: "the peer's host was restarted" });
+            }
+            if let Some(segment) = pipe.outbox.try_pop() {
+                self.arrive(end, segment);
+            }
+        }
+    }
+
+    fn arrive(&self, end: usize, segment: Segment) {
+        let to = self.addrs[1 - end];
+        match segment.message {
+            Some(message) => {
+                self.network.runtime().world.record(b's', u64::from(to.port()), &message);
+                self.network.state().counters.delivered += 1;
+                // Fails only if the receiver has closed; then nobody wants it.
+                let _unwanted: Result<(), NotTaken> = self.pipes[end].inbox.try_push(message);
+            }
+            None => {
+                self.pipes[end].inbox.end(Ending::CLOSED);
+                drop(self.pipes[1 - end].outbox.end_now(Ending::CLOSED));
+            }
+        }
+    }
+
+    fn retry(self: &Arc<Self>, end: usize) {
+        let attempt = self.pipes[end].attempts.fetch_add(1, Ordering::Relaxed);
+        if attempt < ATTEMPTS {
+            self.carry_after(backoff(attempt), end);
+        } else {
+            self.fail(end, Ending { kind: ErrorKind::TimedOut, context: "the peer acknowledges nothing" });
+        }
+    }
+
+    fn carry_after(self: &Arc<Self>, delay: Duration, end: usize) {
+        let stream = self.clone();
+        self.network.runtime().world.after(delay, move || stream.carry(end));
+    }
+
+    /// Fails the stream for `end`, which could not send.
+    fn fail(&self, end: usize, why: Ending) {
+        drop(self.pipes[end].outbox.end_now(why));
+        self.pipes[1 - end].inbox.end(why);
+    }
+
+    /// `end` closes: what it has sent still arrives, and then the other end hears of it.
+    fn close(self: &Arc<Self>, end: usize) {
+        let segment = Segment { due: self.due(end), message: None };
+        self.pipes[end].outbox.push_last(segment, Ending::HERE);
+        drop(self.pipes[1 - end].inbox.end_now(Ending::HERE));
+        self.resume(end);
+    }
+
+    /// The host of `end` is taken down.
+    pub(crate) fn vanish(&self, end: usize, why: Ending) {
+        self.gone[end].store(true, Ordering::Relaxed);
+        drop(self.pipes[end].outbox.end_now(why));
+        drop(self.pipes[1 - end].inbox.end_now(why));
+    }
+
+    /// When arrives what `end` sends now, if nothing holds it up.
+    fn due(&self, end: usize) -> Duration {
+        let mut state = self.network.state();
+        let link = state.link(self.addrs[end].ip(), self.addrs[1 - end].ip());
+        let delay = link.delay + state.rng.up_to(link.jitter);
+        drop(state);
+        self.network.runtime().elapsed() + delay
+    }
+}
