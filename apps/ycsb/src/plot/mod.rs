@@ -21,7 +21,9 @@ const BOTTOM: f64 = 62.0;
 /// Told apart by people with any colour vision (after Okabe and Ito), and by their markers in grey.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-/// One report is one colour: its median is a solid line, its 95th percentile a dashed one.
+const DASHED: &str = "stroke-dasharray=\"6 5\"";
+
+/// One report is one colour: its median is a solid line, its 95th percentile a dashed one with hollow markers.
 ///
 /// A run in a closed loop is drawn at the load that it reached. A report without runs appears in the legend only.
 pub fn latency_by_load(reports: &[Report], scale: Scale) -> String {
@@ -38,8 +40,8 @@ pub fn latency_by_load(reports: &[Report], scale: Scale) -> String {
         let mut runs: Vec<&Measured> = report.runs.iter().collect();
         runs.sort_by(|a, b| offered(a).total_cmp(&offered(b)));
         let line = |latency: fn(&Measured) -> f64| runs.iter().map(move |run| (offered(run), latency(run)));
-        frame.draw_line(&mut svg, i, line(|run| run.total.p95), "stroke-dasharray=\"6 5\"");
-        frame.draw_line(&mut svg, i, line(|run| run.total.p50), "");
+        frame.draw_line(&mut svg, i, line(|run| run.total.p95), false);
+        frame.draw_line(&mut svg, i, line(|run| run.total.p50), true);
     }
     svg.finish()
 }
@@ -84,11 +86,11 @@ impl Frame {
         svg.vertical_text(22.0, f64::midpoint(TOP, bottom), "name", &format!("Latency ({latency_name})"));
     }
 
-    fn draw_line(&self, svg: &mut Svg, series: usize, points: impl Iterator<Item = (f64, f64)>, style: &str) {
+    fn draw_line(&self, svg: &mut Svg, series: usize, points: impl Iterator<Item = (f64, f64)>, solid: bool) {
         let points: Vec<_> = points.map(|(load, latency)| (self.x(load), self.y(latency))).collect();
         let colour = COLOURS[series % COLOURS.len()];
-        svg.polyline(&points, colour, style);
-        points.iter().for_each(|point| svg.marker(*point, series, colour));
+        svg.polyline(&points, colour, if solid { "" } else { DASHED });
+        points.iter().for_each(|point| svg.marker(*point, series, colour, solid));
     }
 }
 
@@ -98,14 +100,14 @@ fn legend(svg: &mut Svg, reports: &[Report]) {
     for (i, report) in reports.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
         svg.polyline(&[(x, 50.0), (x + 26.0, 50.0)], colour, "");
-        svg.marker((x + 13.0, 50.0), i, colour);
+        svg.marker((x + 13.0, 50.0), i, colour, true);
         svg.text(x + 33.0, 54.0, Anchor::Start, "name", &report.label);
         x += 33.0 + 7.4 * report.label.chars().count() as f64 + 26.0;
     }
     let grey = "#555";
     svg.polyline(&[(LEFT, 72.0), (LEFT + 26.0, 72.0)], grey, "");
     svg.text(LEFT + 33.0, 76.0, Anchor::Start, "tick", "median");
-    svg.polyline(&[(LEFT + 96.0, 72.0), (LEFT + 122.0, 72.0)], grey, "stroke-dasharray=\"6 5\"");
+    svg.polyline(&[(LEFT + 96.0, 72.0), (LEFT + 122.0, 72.0)], grey, DASHED);
     svg.text(LEFT + 129.0, 76.0, Anchor::Start, "tick", "95th percentile");
 }
 

@@ -8,7 +8,8 @@ const STYLE: &str = "text { font-family: 'Helvetica Neue', Arial, 'DejaVu Sans',
 .tick { font-size: 12.5px; fill: #555 }\n\
 .grid { stroke: #e4e4e4; stroke-width: 1 }\n\
 .axis { stroke: #555; stroke-width: 1.2 }\n\
-polyline { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round }";
+polyline { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round }\n\
+.marker { stroke-width: 1.8 }";
 
 /// Which point of a text lies at its position.
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +46,13 @@ impl Svg {
         let _ = writeln!(self.0, "<polyline points=\"{}\" stroke=\"{colour}\" {style}/>", points.join(" "));
     }
 
-    /// A circle, square, diamond or triangle, by the number of the series.
-    pub(super) fn marker(&mut self, (x, y): (f64, f64), series: usize, colour: &str) {
+    /// A circle, square, diamond or triangle, by the number of the series; filled, or an outline.
+    pub(super) fn marker(&mut self, (x, y): (f64, f64), series: usize, colour: &str, filled: bool) {
+        let fill = if filled { colour } else { "white" };
+        let paint = format!("class=\"marker\" stroke=\"{colour}\" fill=\"{fill}\"");
         let outline: &[(f64, f64)] = match series % 4 {
             0 => {
-                let _ = writeln!(
-                    self.0,
-                    "<circle class=\"marker\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"
-                );
+                let _ = writeln!(self.0, "<circle {paint} cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
                 return;
             }
             1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
@@ -61,8 +61,7 @@ impl Svg {
         };
         let points: Vec<String> =
             outline.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect();
-        let _ =
-            writeln!(self.0, "<polygon class=\"marker\" points=\"{}\" fill=\"{colour}\"/>", points.join(" "));
+        let _ = writeln!(self.0, "<polygon {paint} points=\"{}\"/>", points.join(" "));
     }
 
     pub(super) fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
