@@ -21,7 +21,7 @@ use std::time::Duration;
 /// let network = sim.network().clone();
 /// network.set_link(Link { loss: 1.0, ..Link::default() });
 /// sim.run(async {
-///     let client = network.host([10, 0, 0, 1]).connect(([10, 0, 0, 2], 4242).into()).await?;
+///     let client = network.host([10, 0, 0, 1]).connect("10.0.0.2:4242".parse()?).await?;
 ///     client.send(Buf::copy_of(b"hello", 0)?).await?;
 ///     assert_eq!(network.counters().lost, 1);
 ///     Ok::<(), bertha_core::Error>(())

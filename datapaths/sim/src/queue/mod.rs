@@ -152,14 +152,20 @@ impl<T> Queue<T> {
         &self,
         mut items: impl Iterator<Item = Result<T, Error>>,
     ) -> impl Future<Output = Result<(), Error>> {
+        // The item that waits for room. It is taken before, since a burst that has ended needs no room.
+        let mut next = None;
         Wait::new(self, Side::Senders, move |state: &mut State<T>| {
             loop {
+                if let Some(ending) = state.ending {
+                    return Poll::Ready(Err(ending.error()));
+                }
+                next = match next.take().or_else(|| items.next()) {
+                    Some(Err(error)) => return Poll::Ready(Err(error)),
+                    None => return Poll::Ready(Ok(())),
+                    item => item,
+                };
                 match state.room() {
-                    Poll::Ready(Ok(())) => match items.next() {
-                        Some(Ok(item)) => state.add(item),
-                        Some(Err(error)) => return Poll::Ready(Err(error)),
-                        None => return Poll::Ready(Ok(())),
-                    },
+                    Poll::Ready(Ok(())) => next.take().into_iter().flatten().for_each(|item| state.add(item)),
                     other => return other,
                 }
             }
@@ -274,3 +280,6 @@ impl<T> Queue<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
