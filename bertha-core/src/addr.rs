@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -81,6 +81,13 @@ impl FromStr for Addr {
 impl From<SocketAddr> for Addr {
     fn from(addr: SocketAddr) -> Self {
         Self::Ip(addr)
+    }
+}
+
+/// As for `SocketAddr`: `([127, 0, 0, 1], 4242)`.
+impl<I: Into<IpAddr>> From<(I, u16)> for Addr {
+    fn from(addr: (I, u16)) -> Self {
+        Self::Ip(addr.into())
     }
 }
 

@@ -76,8 +76,8 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         listener: None,
         settings: settings.clone(),
     });
-    if answer.confirm {
-        link.confirm().await;
+    if let Some(number) = answer.confirm {
+        link.confirm(number).await;
     }
     Ok((link, answer))
 }

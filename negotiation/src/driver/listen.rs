@@ -4,7 +4,7 @@ use super::deadline::within;
 use super::open::Reach;
 use crate::link::{FromLink, Start};
 use crate::proto::{Decision, decide};
-use crate::wire::{self, Answer, HEADER, Kind};
+use crate::wire::Answer;
 use crate::{Agreement, Link, Negotiated, Runs, Settings};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Role,
@@ -102,10 +102,10 @@ where
                     None => continue,
                 },
                 from_link = self.from_links.recv().fuse() => match from_link {
-                    Some(FromLink::Offered { base, offer }) => Box::pin(self.server.clone().reoffered(base, offer)),
-                    Some(FromLink::Confirmed { base, offer, first }) => {
-                        Box::pin(self.server.clone().greet(base, offer, Some(first)))
+                    Some(FromLink::Offered { base, offer, number }) => {
+                        Box::pin(self.server.clone().reoffered(base, offer, number))
                     }
+                    Some(FromLink::Confirmed { base, offer }) => Box::pin(self.server.clone().greet(base, offer)),
                     None => continue,
                 },
                 accepted = accept => match accepted {
@@ -159,20 +159,15 @@ where
         let limit = self.settings.handshake_timeout;
         let what = "the client connected and sent no offer";
         match within(base.base().runtime(), limit, what, base.recv()).await {
-            Ok(first) => self.greet(Arc::new(base), first, None).await,
+            Ok(first) => self.greet(Arc::new(base), first).await,
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    /// Deals with the first message on a base connection. `confirmation` is the message that followed an offer on a
-    /// connection that this one replaces.
-    async fn greet(
-        self: Arc<Self>,
-        base: Arc<D::Connection>,
-        message: Buf,
-        confirmation: Option<Buf>,
-    ) -> Outcome<D::Out> {
-        match decide(&message, &self.nodes, false) {
+    /// Deals with the first message on a base connection, or with an offer that was confirmed and replaces another
+    /// connection; that client has its answer already, and gets it once more.
+    async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
+        match decide(&message, &self.nodes, None) {
             Decision::Ignore => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 Outcome::Nothing
@@ -187,10 +182,8 @@ where
                 Outcome::Refused { id, error }
             }
             Decision::Accept { id, reply, answer } => {
-                if confirmation.is_none() {
-                    reply_with(&*base, &reply).await;
-                }
-                match self.accept(base, id, reply, answer, confirmation).await {
+                reply_with(&*base, &reply).await;
+                match self.accept(base, id, reply, answer).await {
                     Ok(connection) => Outcome::Accepted(connection),
                     Err(error) => Outcome::Failed(error),
                 }
@@ -199,8 +192,13 @@ where
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.
-    async fn reoffered(self: Arc<Self>, base: Arc<D::Connection>, offer: Buf) -> Outcome<D::Out> {
-        match decide(&offer, &self.nodes, true) {
+    async fn reoffered(
+        self: Arc<Self>,
+        base: Arc<D::Connection>,
+        offer: Buf,
+        number: u64,
+    ) -> Outcome<D::Out> {
+        match decide(&offer, &self.nodes, Some(number)) {
             Decision::Accept { reply, .. } | Decision::Unknown { reply } => reply_with(&*base, &reply).await,
             Decision::Refuse { id, reply, error } => {
                 reply_with(&*base, &reply).await;
@@ -218,10 +216,9 @@ where
         id: u64,
         reply: Vec<u8>,
         answer: Answer,
-        confirmation: Option<Buf>,
     ) -> Result<Negotiated<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
-        let early = confirmation.and_then(|first| data_of(first, id)).into_iter().collect();
+        let early = VecDeque::new();
         let listener = Some(self.to_listener.clone());
         let settings = self.settings.clone();
         let link =
@@ -245,12 +242,6 @@ where
             }
         }
     }
-}
-
-/// The payload of `message`, if it is data of the connection `id`.
-fn data_of(mut message: Buf, id: u64) -> Option<Buf> {
-    let is_data = wire::header(&message) == Some((Kind::Data, wire::Tag::of(id)));
-    (is_data && message.advance(HEADER).is_ok()).then_some(message)
 }
 
 /// Sends a handshake message. A failure is not reported: the client repeats its offer.

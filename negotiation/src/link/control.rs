@@ -1,11 +1,11 @@
 //! What arrives on a link and is not data: repeated offers, closes, signs of life.
 
 use super::{End, Shared};
-use crate::wire::{self, Close, Kind, Offer, Tag};
+use crate::wire::{self, Answer, Close, Confirm, Kind, Offer, Tag};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::Sender;
 
 /// How often a close is sent before the peer is taken for gone.
@@ -13,12 +13,14 @@ const CLOSE_ATTEMPTS: u32 = 3;
 
 /// What a server's link hands to its listener, because it concerns another connection on the same base.
 pub(crate) enum FromLink<C> {
-    /// An offer with another id. The listener answers it, and asks the client to confirm.
+    /// An offer with another id. The listener answers it, and asks the client to send `number` back.
     Offered {
         /// Where to send the answer.
         base: Arc<C>,
         /// The new client's offer.
         offer: Buf,
+        /// What confirms it.
+        number: u64,
     },
     /// The new client has confirmed: the link is over, and its base carries the new connection.
     Confirmed {
@@ -26,19 +28,23 @@ pub(crate) enum FromLink<C> {
         base: Arc<C>,
         /// The new client's offer.
         offer: Buf,
-        /// The message that confirmed it.
-        first: Buf,
     },
 }
 
 /// A server link's readiness to be replaced.
 ///
 /// An offer with another id on a connection in use comes from a client that restarted on the same port, or it is a
-/// late duplicate from the client's earlier life. The server answers it and changes nothing until a message with the
-/// new id's tag shows that its sender is there.
+/// late duplicate from the client's earlier life, and so may be whatever follows it. The server answers it with a
+/// number that it chose just then, and changes nothing until that number comes back.
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
-    candidate: Mutex<Option<(Tag, Buf)>>,
+    candidate: Mutex<Option<Candidate>>,
+}
+
+struct Candidate {
+    id: u64,
+    offer: Buf,
+    number: u64,
 }
 
 impl<C> Replacement<C> {
@@ -46,14 +52,29 @@ impl<C> Replacement<C> {
         Self { listener, candidate: Mutex::new(None) }
     }
 
-    fn propose(&self, tag: Tag, offer: Buf) {
-        *self.candidate.lock().unwrap_or_else(PoisonError::into_inner) = Some((tag, offer));
+    fn candidate(&self) -> MutexGuard<'_, Option<Candidate>> {
+        self.candidate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The candidate's offer, if `tag` is the candidate's.
-    fn confirm(&self, tag: Tag) -> Option<Buf> {
-        let mut candidate = self.candidate.lock().unwrap_or_else(PoisonError::into_inner);
-        candidate.take_if(|(waiting, _)| *waiting == tag).map(|(_, offer)| offer)
+    /// Asks the listener to answer the candidate with this tag. A full queue means more restarted clients than the
+    /// listener can take; this one will speak up again. Whether there is such a candidate and the listener was asked.
+    fn ask(&self, tag: Tag, base: &Arc<C>) -> bool {
+        let candidate = self.candidate();
+        let Some(Candidate { offer, number, .. }) = candidate.as_ref().filter(|it| Tag::of(it.id) == tag)
+        else {
+            return false;
+        };
+        let Ok(offer) = Buf::copy_of(offer, 0) else { return false };
+        let asked = FromLink::Offered { base: base.clone(), offer, number: *number };
+        self.listener.try_send(asked).is_ok()
+    }
+
+    /// Hands the base over to the candidate, if `confirm` is its confirmation.
+    fn hand_over(&self, confirm: &Confirm, base: &Arc<C>) -> bool {
+        let mut candidate = self.candidate();
+        let is_confirmed = |it: &mut Candidate| it.id == confirm.id && it.number == confirm.number;
+        let Some(Candidate { offer, .. }) = candidate.take_if(is_confirmed) else { return false };
+        self.listener.try_send(FromLink::Confirmed { base: base.clone(), offer }).is_ok()
     }
 }
 
@@ -65,38 +86,42 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let is_ours = tag == Tag::of(self.id);
         match kind {
             Kind::Offer if self.role == Role::Server => self.offered(message).await,
-            Kind::Data | Kind::KeepAlive if !is_ours => self.replace(tag, message),
-            Kind::KeepAlive => {}
+            Kind::Confirm => self.confirmed(&message),
+            Kind::KeepAlive if is_ours => {}
             Kind::Close if is_ours => self.peer_closes(&message, tag).await,
             Kind::Reset if is_ours => {
                 self.liveness.end(End::Reset);
             }
             // The answer to a repeated offer.
-            Kind::Answer if is_ours => self.send_keep_alive_if_asked(&message).await,
+            Kind::Answer if is_ours => self.answered_again(&message).await,
+            // A candidate that takes itself for connected: its confirmation was lost.
+            Kind::Data | Kind::KeepAlive => {
+                self.count_dropped();
+                self.replacement.as_ref().map(|replacement| replacement.ask(tag, &self.base));
+            }
             _ => self.count_dropped(),
         }
     }
 
     async fn offered(&self, message: Buf) {
-        let Ok(offer) = wire::decode::<Offer>(&message) else { return self.count_dropped() };
-        if offer.id == self.id {
+        let Ok(Offer { id, .. }) = wire::decode(&message) else { return self.count_dropped() };
+        if id == self.id {
             return self.send_bytes(&self.answer).await;
         }
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
-        // A full queue means more restarted clients than the listener can take; this one will offer again.
-        let offered =
-            Buf::copy_of(&message, 0).map(|offer| FromLink::Offered { base: self.base.clone(), offer });
-        replacement.propose(Tag::of(offer.id), message);
-        if offered.map(|offered| replacement.listener.try_send(offered)).is_err() {
+        if replacement.candidate().as_ref().is_none_or(|it| it.id != id) {
+            let number = self.base.base().runtime().random();
+            *replacement.candidate() = Some(Candidate { id, offer: message, number });
+        }
+        if !replacement.ask(Tag::of(id), &self.base) {
             self.count_dropped();
         }
     }
 
-    fn replace(&self, tag: Tag, first: Buf) {
-        let Some(replacement) = &self.replacement else { return self.count_dropped() };
-        let Some(offer) = replacement.confirm(tag) else { return self.count_dropped() };
-        let confirmed = FromLink::Confirmed { base: self.base.clone(), offer, first };
-        if replacement.listener.try_send(confirmed).is_ok() {
+    fn confirmed(&self, message: &[u8]) {
+        let confirm = wire::decode::<Confirm>(message).ok();
+        let replaced = self.replacement.as_ref().zip(confirm);
+        if replaced.is_some_and(|(replacement, confirm)| replacement.hand_over(&confirm, &self.base)) {
             self.liveness.end(End::Reset);
         } else {
             self.count_dropped();
@@ -116,11 +141,18 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn send_keep_alive_if_asked(&self, message: &[u8]) {
-        match wire::decode::<wire::Answer>(message) {
-            Ok(answer) if answer.confirm => self.send_keep_alive().await,
+    async fn answered_again(&self, message: &[u8]) {
+        match wire::decode::<Answer>(message) {
+            Ok(Answer { confirm: Some(number), .. }) => self.send_confirm(number).await,
             Ok(_) => {}
             Err(_) => self.count_dropped(),
+        }
+    }
+
+    pub(super) async fn send_confirm(&self, number: u64) {
+        let confirm = Confirm { id: self.id, number };
+        if let Ok(message) = wire::encode(Kind::Confirm, Tag::of(self.id), &confirm) {
+            self.send_bytes(&message).await;
         }
     }
 

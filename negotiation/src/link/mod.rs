@@ -98,8 +98,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
     }
 
     /// Tells the server that this client is there, since the server asked.
-    pub(crate) async fn confirm(&self) {
-        self.shared.send_keep_alive().await;
+    pub(crate) async fn confirm(&self, number: u64) {
+        self.shared.send_confirm(number).await;
     }
 
     /// Marks the link as handed to Chunnels that may yet fail; see [`Setup`].

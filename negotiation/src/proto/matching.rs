@@ -103,8 +103,15 @@ impl Tree for OfferedNode {
 
 enum State<'a, L> {
     Layer { layer: &'a L, next: usize },
-    Choice { number: usize, branches: [usize; 2], prefer: u8 },
+    Choice { ways: Vec<Way> },
     End,
+}
+
+/// An alternative: where it leads, and the picks that say so. More than two alternatives are nested choices, so the
+/// later ones take more than one pick.
+struct Way {
+    start: usize,
+    picks: Vec<(usize, u8)>,
 }
 
 struct Automaton<'a, L> {
@@ -138,16 +145,26 @@ impl<'a, L> Automaton<'a, L> {
                 // What needs no counterpart takes no part in the search.
                 View::Layer(layer) if T::is_one_sided(layer) => continue,
                 View::Layer(layer) => State::Layer { layer, next },
-                View::Select([first, second], prefer) => {
-                    let mut inside = number + 1;
-                    let branches = [self.add(first, next, &mut inside), self.add(second, next, &mut inside)];
-                    State::Choice { number, branches, prefer }
-                }
+                View::Select(..) => State::Choice { ways: self.ways(node, number, next) },
             };
             self.states.push(state);
             next = self.states.len() - 1;
         }
         next
+    }
+
+    /// The alternatives of the choice `number`, the preferred one first and the others as they are written.
+    fn ways<T: Tree<Layer = L>>(&mut self, choice: &'a T, number: usize, next: usize) -> Vec<Way> {
+        let View::Select([first, second], prefer) = choice.view() else { return Vec::new() };
+        let mut inside = number + 1;
+        let first = Way { start: self.add(first, next, &mut inside), picks: vec![(number, 0)] };
+        let mut ways = match &second[..] {
+            [nested] if matches!(nested.view(), View::Select(..)) => self.ways(nested, inside, next),
+            branch => vec![Way { start: self.add(branch, next, &mut inside), picks: Vec::new() }],
+        };
+        ways.iter_mut().for_each(|way| way.picks.push((number, 1)));
+        ways.insert(usize::from(prefer), first);
+        ways
     }
 }
 
@@ -179,12 +196,14 @@ impl Search<'_> {
         }
         self.steps += 1;
         let found = match (&self.client.states[client], &self.server.states[server]) {
-            (_, &State::Choice { number, branches, prefer }) => in_order(prefer)
-                .find(|&pick| self.from(client, branches[usize::from(pick)], agreed))
-                .map(|pick| self.server_picks[number] = pick),
-            (&State::Choice { number, branches, prefer }, _) => in_order(prefer)
-                .find(|&pick| self.from(branches[usize::from(pick)], server, agreed))
-                .map(|pick| self.client_picks[number] = pick),
+            (_, State::Choice { ways }) => ways
+                .iter()
+                .find(|way| self.from(client, way.start, agreed))
+                .map(|way| way.picks.iter().for_each(|&(number, pick)| self.server_picks[number] = pick)),
+            (State::Choice { ways }, _) => ways
+                .iter()
+                .find(|way| self.from(way.start, server, agreed))
+                .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
             (
                 State::Layer { layer: theirs, next: their_next },
                 State::Layer { layer: ours, next: our_next },
@@ -221,10 +240,6 @@ impl Search<'_> {
         }
         None
     }
-}
-
-fn in_order(prefer: u8) -> impl Iterator<Item = u8> {
-    [prefer, 1 - prefer].into_iter()
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ pub enum Decision {
 
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 ///
-/// `confirm` asks the client to speak up before anything depends on it, as [`Answer::confirm`] says.
-pub fn decide(message: &[u8], nodes: &[Node], confirm: bool) -> Decision {
+/// `confirm` is [`Answer::confirm`].
+pub fn decide(message: &[u8], nodes: &[Node], confirm: Option<u64>) -> Decision {
     match wire::header(message) {
         Some((Kind::Offer, tag)) => decide_offer(message, tag, nodes, confirm),
         // Data too short to be worth a reply would let a spoofed address be answered with more than it sent.
@@ -50,7 +50,7 @@ pub fn decide(message: &[u8], nodes: &[Node], confirm: bool) -> Decision {
     }
 }
 
-fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], confirm: bool) -> Decision {
+fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], confirm: Option<u64>) -> Decision {
     let offer = match wire::decode::<Offer>(message) {
         Ok(offer) if Tag::of(offer.id) == tag => offer,
         Ok(_) | Err(Unreadable::Damaged) => return Decision::Ignore,
@@ -87,7 +87,7 @@ fn accept(
     offered: &[OfferedNode],
     nodes: &[Node],
     found: Match,
-    confirm: bool,
+    confirm: Option<u64>,
 ) -> Decision {
     let layers = resolve(nodes, Picks::new(&found.server_picks));
     let answer = Answer {

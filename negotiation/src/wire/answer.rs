@@ -15,8 +15,9 @@ pub struct Answer {
     pub client_picks: Vec<u8>,
     /// Which branch of each of the server's.
     pub server_picks: Vec<u8>,
-    /// The server still has another connection with this address, and starts this one when it hears from it.
-    pub confirm: bool,
+    /// If the server still has another connection with this address: the number that the client has to send back
+    /// before this one takes its place.
+    pub confirm: Option<u64>,
     /// The agreed layers for a person to read.
     pub stack: String,
     /// Why alternatives were passed over.
@@ -54,6 +55,15 @@ impl RefusalKind {
             Self::Malformed => ErrorKind::Malformed,
         }
     }
+}
+
+/// A client received an answer that asks for confirmation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirm {
+    /// The connection id.
+    pub id: u64,
+    /// The number in the answer, which shows that its receiver is there: no message from an earlier life has it.
+    pub number: u64,
 }
 
 /// An end has closed the connection.

@@ -18,7 +18,7 @@ mod answer;
 mod offer;
 
 pub(crate) use answer::cut;
-pub use answer::{Answer, Close, Refusal, RefusalKind, TEXT_LIMIT};
+pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub use offer::{NODES, Offer, OfferedLayer, OfferedNode};
 
 use serde::Serialize;
@@ -53,11 +53,13 @@ pub enum Kind {
     KeepAlive = 6,
     /// The sender knows no such connection.
     Reset = 7,
+    /// A client that the server asked for it shows that it is there.
+    Confirm = 8,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 8] = [
+        const KINDS: [Kind; 9] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -66,6 +68,7 @@ impl Kind {
             Kind::CloseSeen,
             Kind::KeepAlive,
             Kind::Reset,
+            Kind::Confirm,
         ];
         KINDS.get(usize::from(byte)).copied()
     }

@@ -1,0 +1,187 @@
+//! How connections end.
+
+use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
+use bertha_core::{
+    Addr, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Runtime, make_stack,
+};
+use bertha_datapath_sim::{Link, Network, SimDatapath};
+use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
+use std::time::Duration;
+
+/// Both ends of a connection.
+async fn pair(
+    network: &Network,
+) -> (Negotiated<impl Connection<Data = Buf>>, Negotiated<impl Connection<Data = Buf>>) {
+    let mut incoming = make_stack!(A).listen(server(network), server_addr()).await.unwrap();
+    let connecting = async { make_stack!(A).connect(client(network), server_addr()).await };
+    let (served, connected) = futures_util::join!(incoming.next(), connecting);
+    (connected.unwrap(), served.unwrap().unwrap())
+}
+
+#[test]
+fn close_reaches_the_peer_after_the_messages_before_it() {
+    simulate(1, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        let closing = async {
+            for number in 0..10 {
+                client.send(bytes(&[number])).await.unwrap();
+            }
+            client.close().await.unwrap();
+        };
+        let receiving = async {
+            for number in 0..10 {
+                assert_eq!(*server.recv().await.unwrap(), [number]);
+            }
+            server.recv().await.unwrap_err()
+        };
+        let ((), end) = futures_util::join!(closing, receiving);
+        assert_eq!(end.kind(), ErrorKind::Closed);
+        assert!(end.to_string().contains("the peer has closed"), "{end}");
+        assert_eq!(server.send(bytes(b"late")).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(client.send(bytes(b"late")).await.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(client.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+        client.close().await.unwrap();
+        server.close().await.unwrap();
+    });
+}
+
+#[test]
+fn close_wakes_a_recv_of_the_same_end() {
+    simulate(2, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        let (end, closed, _) = futures_util::join!(client.recv(), client.close(), server.recv());
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::Closed);
+        closed.unwrap();
+    });
+}
+
+#[test]
+fn closing_towards_a_dead_peer_ends() {
+    simulate(3, async |network: Network| {
+        let (client, _server) = pair(&network).await;
+        network.cut(CLIENT, SERVER);
+        let before = network.runtime().now();
+        client.close().await.unwrap();
+        assert!(network.runtime().now() - before < Duration::from_secs(1));
+    });
+}
+
+#[test]
+fn a_lost_close_is_repeated() {
+    for seed in 0..200 {
+        simulate(seed, async |network: Network| {
+            let (client, server) = pair(&network).await;
+            network.set_link(Link { loss: 0.3, ..Link::default() });
+            let (closed, end) = futures_util::join!(client.close(), server.recv());
+            closed.unwrap();
+            // Nine in a thousand times all three are lost, and then a sign of life finds the port closed.
+            let end = end.unwrap_err();
+            assert!(matches!(end.kind(), ErrorKind::Closed | ErrorKind::Unreachable), "seed {seed}: {end}");
+        });
+    }
+}
+
+#[test]
+fn dropping_an_end_tells_the_peer() {
+    simulate(4, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        drop(client);
+        assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+    });
+}
+
+#[test]
+fn a_vanished_peer_is_noticed_after_the_idle_time_out() {
+    simulate(5, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        let start = network.runtime().now();
+        network.cut(CLIENT, SERVER);
+        let (at_client, at_server) = futures_util::join!(client.recv(), server.recv());
+        assert_eq!(at_client.unwrap_err().kind(), ErrorKind::TimedOut);
+        assert_eq!(at_server.unwrap_err().kind(), ErrorKind::TimedOut);
+        let waited = network.runtime().now() - start;
+        let limit = Settings::default().idle_timeout;
+        assert!(waited >= limit && waited <= limit * 2, "{waited:?}");
+        assert_eq!(client.send(bytes(b"anyone?")).await.unwrap_err().kind(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn an_idle_connection_with_a_living_peer_stays() {
+    simulate(6, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        let runtime = network.runtime();
+        let later = async {
+            // The server works on something for ten minutes, and does not call `recv` meanwhile.
+            runtime.sleep_until(runtime.now() + Duration::from_secs(600)).await;
+            server.send(bytes(b"done")).await.unwrap();
+        };
+        let (received, ()) = futures_util::join!(client.recv(), later);
+        assert_eq!(*received.unwrap(), *b"done");
+    });
+}
+
+/// Fails to start on the end that listens.
+#[derive(Debug, Identity)]
+struct Unready;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Unready {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
+        if more.role() == bertha_core::Role::Server {
+            return Err(Error::new(ErrorKind::Exhausted, "no licence left").at("Unready"));
+        }
+        Ok(inner)
+    }
+}
+
+#[test]
+fn a_chunnel_that_fails_to_start_is_an_item_here_and_an_error_there() {
+    simulate(7, async |network: Network| {
+        let mut incoming = make_stack!(Unready).listen(server(&network), server_addr()).await.unwrap();
+        let stack = make_stack!(Unready);
+        let connecting = async {
+            let connection = stack.connect(client(&network), server_addr()).await.unwrap();
+            connection.recv().await.unwrap_err()
+        };
+        let (at_server, at_client) = futures_util::join!(incoming.next(), connecting);
+        assert_eq!(at_server.unwrap().err().unwrap().kind(), ErrorKind::Exhausted);
+        assert_eq!(at_client.kind(), ErrorKind::Refused);
+        assert!(at_client.to_string().contains("Unready: exhausted: no licence left"), "{at_client}");
+    });
+}
+
+#[test]
+fn memory_of_departed_clients_is_given_back() {
+    simulate(8, async |network: Network| {
+        let incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        echo(&network, incoming, |_| {});
+        // More clients than a listener's backlog or the number of ports in a small range would allow at once.
+        for round in 0..3000u32 {
+            let connection = make_stack!(A).connect(client(&network), server_addr()).await.unwrap();
+            if round % 3 == 0 {
+                connection.close().await.unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn generic_clients_need_one_bound() {
+    async fn ask<S, D>(stack: &S, datapath: D, to: Addr) -> Result<Buf, Error>
+    where
+        S: Negotiate + Sync,
+        D: Runs<S, Out: Connection<Data = Buf>>,
+    {
+        let connection = stack.connect(datapath, to).await?;
+        connection.send(bytes(b"generic")).await?;
+        connection.recv().await
+    }
+    simulate(9, async |network: Network| {
+        let incoming = make_stack!(A, B).listen(server(&network), server_addr()).await.unwrap();
+        echo(&network, incoming, |_| {});
+        let datapath: SimDatapath = client(&network);
+        assert_eq!(*ask(&make_stack!(A, B), datapath, server_addr()).await.unwrap(), *b"generic");
+    });
+}

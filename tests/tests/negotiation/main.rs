@@ -1,0 +1,9 @@
+//! Negotiation of whole stacks over the simulated network.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod agreement;
+mod ending;
+mod handshake_faults;
+mod impostors;
+mod restarts;
+mod scene;

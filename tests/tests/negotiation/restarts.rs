@@ -1,0 +1,114 @@
+//! Peers that restart, and messages from their earlier lives.
+
+use crate::scene::{A, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
+use bertha_core::{Connection, ErrorKind, Runtime, make_stack};
+use bertha_datapath_sim::{Network, Verdict};
+use bertha_negotiation::Negotiate;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[test]
+fn a_restarted_server_resets_its_old_clients() {
+    simulate(1, async |network: Network| {
+        let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        let connecting = async { make_stack!(A).connect(client(&network), server_addr()).await };
+        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let connected = connected.unwrap();
+        // Killed without a word: nothing that it drops gets out.
+        network.cut_one_way(SERVER, CLIENT);
+        drop((served, incoming));
+        network.restart(SERVER);
+        network.heal_all();
+        let incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        echo(&network, incoming, |_| {});
+        connected.send(bytes(b"still there?")).await.unwrap();
+        assert_eq!(connected.recv().await.unwrap_err().kind(), ErrorKind::Reset);
+        let again = make_stack!(A).connect(client(&network), server_addr()).await.unwrap();
+        again.send(bytes(b"hello")).await.unwrap();
+        assert_eq!(*again.recv().await.unwrap(), *b"hello");
+    });
+}
+
+#[test]
+fn a_killed_server_is_unreachable() {
+    simulate(2, async |network: Network| {
+        let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        let connecting = async { make_stack!(A).connect(client(&network), server_addr()).await };
+        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let connected = connected.unwrap();
+        network.cut_one_way(SERVER, CLIENT);
+        drop((served, incoming));
+        network.restart(SERVER);
+        network.heal_all();
+        connected.send(bytes(b"anyone?")).await.unwrap();
+        assert_eq!(connected.recv().await.unwrap_err().kind(), ErrorKind::Unreachable);
+    });
+}
+
+#[test]
+fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
+    simulate(3, async |network: Network| {
+        let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        let from = client(&network).from_port(5000);
+        let connecting = async { make_stack!(A).connect(from.clone(), server_addr()).await };
+        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (old, connected) = (served.unwrap().unwrap(), connected.unwrap());
+        network.cut(CLIENT, SERVER);
+        drop(connected);
+        network.restart(CLIENT);
+        network.heal_all();
+        // The server's application waits on the old connection, and accepts, as servers do.
+        let connecting = async {
+            let connected = make_stack!(A).connect(from, server_addr()).await.unwrap();
+            connected.send(bytes(b"reborn")).await.unwrap();
+            connected
+        };
+        let (end, served, connected) = futures_util::join!(old.recv(), incoming.next(), connecting);
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::Reset);
+        let served = served.unwrap().unwrap();
+        assert_eq!(*served.recv().await.unwrap(), *b"reborn");
+        served.send(bytes(b"welcome")).await.unwrap();
+        assert_eq!(*connected.recv().await.unwrap(), *b"welcome");
+        drop(old);
+        served.send(bytes(b"still here")).await.unwrap();
+        assert_eq!(*connected.recv().await.unwrap(), *b"still here");
+    });
+}
+
+/// Everything that an earlier connection sent arrives once more, long after it has ended, at the connection that has
+/// its address now.
+#[test]
+fn late_duplicates_of_an_earlier_connection_change_nothing() {
+    simulate(4, async |network: Network| {
+        let recorded = Arc::new(Mutex::new(Vec::new()));
+        let record = recorded.clone();
+        network.tap(move |datagram| {
+            record.lock().unwrap().push(datagram.clone());
+            Verdict::Pass
+        });
+        let incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        echo(&network, incoming, |_| {});
+        let from = client(&network).from_port(5000);
+        let first = make_stack!(A).connect(from.clone(), server_addr()).await.unwrap();
+        first.send(bytes(b"old")).await.unwrap();
+        assert_eq!(*first.recv().await.unwrap(), *b"old");
+        first.close().await.unwrap();
+        drop(first);
+        network.untap();
+
+        let second = make_stack!(A).connect(from, server_addr()).await.unwrap();
+        let recorded = std::mem::take(&mut *recorded.lock().unwrap());
+        assert!(recorded.len() >= 6);
+        for datagram in recorded {
+            network.inject(&datagram).unwrap();
+        }
+        let runtime = network.runtime();
+        let pause = runtime.sleep_until(runtime.now() + Duration::from_secs(1));
+        futures_util::future::select(std::pin::pin!(pause), std::pin::pin!(second.recv())).await;
+        for number in 0..10 {
+            second.send(bytes(&[number])).await.unwrap();
+            assert_eq!(*second.recv().await.unwrap(), [number]);
+        }
+        assert!(second.dropped() > 0, "what was late is counted");
+    });
+}
