@@ -40,7 +40,14 @@ pub trait Capability: Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 
     /// The version of its encoding. Another version is another capability, compatible with none but its own.
     const VERSION: u16 = 1;
 
-    /// Whether the other end's capability goes together with this one.
+    /// What tells this value from others of its type, in a word or two, for a person who reads the stack:
+    /// `postcard` in `Serialize[postcard]`.
+    fn label(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether the other end's capability goes together with this one. The server asks: `self` is its own, `other` the
+    /// client's.
     ///
     /// # Errors
     /// A [`Mismatch`] that says why not, for both ends to read.
@@ -74,7 +81,7 @@ pub fn exact<C: PartialEq + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mism
     if ours == theirs {
         return Ok(());
     }
-    Err(Mismatch(format!("this end has {ours:?}, the other {theirs:?}")))
+    Err(Mismatch(format!("the server has {ours:?}, the client {theirs:?}")))
 }
 
 /// A set of labels of which two ends need one in common.
@@ -103,7 +110,7 @@ pub fn overlap<C: Overlap + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mism
     if ours.overlaps(theirs) {
         return Ok(());
     }
-    Err(Mismatch(format!("this end has {ours:?}, the other {theirs:?}, and nothing is in both")))
+    Err(Mismatch(format!("the server has {ours:?}, the client {theirs:?}, and nothing is in both")))
 }
 
 /// A capability of whatever type, as negotiation sees it. Implemented for every [`Capability`].
@@ -113,6 +120,9 @@ pub trait Declared: fmt::Debug + Send + Sync {
 
     /// [`Capability::VERSION`].
     fn version(&self) -> u16;
+
+    /// [`Capability::label`].
+    fn label(&self) -> Option<String>;
 
     /// The capability's encoding, for the offer.
     ///
@@ -133,7 +143,7 @@ fn same_type(ours: &dyn Declared, id: &str, version: u16) -> Result<(), Mismatch
     }
     if ours.version() != version {
         return Err(Mismatch(format!(
-            "this end has version {} of {id}, the other {version}",
+            "the server has version {} of {id}, the client {version}",
             ours.version()
         )));
     }
@@ -147,6 +157,10 @@ impl<C: Capability> Declared for C {
 
     fn version(&self) -> u16 {
         C::VERSION
+    }
+
+    fn label(&self) -> Option<String> {
+        Capability::label(self)
     }
 
     fn encode(&self) -> Result<Vec<u8>, Mismatch> {
@@ -175,6 +189,10 @@ impl Declared for Plain {
 
     fn version(&self) -> u16 {
         self.version
+    }
+
+    fn label(&self) -> Option<String> {
+        None
     }
 
     fn encode(&self) -> Result<Vec<u8>, Mismatch> {

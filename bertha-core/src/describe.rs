@@ -67,7 +67,7 @@ impl Node {
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Layer(layer) => f.write_str(layer.name()),
+            Self::Layer(layer) => layer.fmt(f),
             Self::Select { branches: [first, second], prefer } => {
                 f.write_str("(")?;
                 write_stack(f, first)?;
@@ -145,6 +145,16 @@ impl Layer {
     /// What the other end compares.
     pub fn capability(&self) -> &dyn Declared {
         &*self.capability
+    }
+}
+
+/// The name, and what tells it from others of its type.
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.capability.label() {
+            Some(label) => write!(f, "{}[{label}]", self.name()),
+            None => f.write_str(self.name()),
+        }
     }
 }
 

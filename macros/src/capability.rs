@@ -16,10 +16,14 @@ pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
 }
 
 fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
-    let (mut wire_version, mut comparison) = (1, None);
+    let (mut wire_version, mut comparison, mut label) = (1, None, None);
     arguments(&input.attrs, "capability", |meta| {
         if meta.path.is_ident("version") {
             wire_version = version(&meta)?;
+            return Ok(());
+        }
+        if meta.path.is_ident("label") {
+            label = Some(meta.value()?.parse::<ExprPath>()?);
             return Ok(());
         }
         let chosen = if meta.path.is_ident("exact") {
@@ -29,7 +33,9 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         } else if meta.path.is_ident("compare") {
             Comparison::Own(meta.value()?.parse()?)
         } else {
-            return Err(meta.error("expected `exact`, `overlap`, `compare = path` or `version = N`"));
+            return Err(
+                meta.error("expected `exact`, `overlap`, `compare = path`, `label = path` or `version = N`")
+            );
         };
         match comparison.replace(chosen) {
             None => Ok(()),
@@ -49,12 +55,21 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
             quote!(#(#core::capability::overlap(&self.#fields, &other.#fields)?;)* ::std::result::Result::Ok(()))
         }
     };
+    let label = label.map(|path| {
+        quote! {
+            fn label(&self) -> ::std::option::Option<::std::string::String> {
+                ::std::option::Option::Some(#path(self).into())
+            }
+        }
+    });
     let (ident, name) = (&input.ident, full_name(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     Ok(quote! {
         impl #impl_generics #core::Capability for #ident #type_generics #where_clause {
             const ID: &'static str = #name;
             const VERSION: u16 = #wire_version;
+
+            #label
 
             fn compatible(&self, other: &Self) -> ::std::result::Result<(), #core::Mismatch> {
                 #body

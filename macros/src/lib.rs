@@ -35,6 +35,7 @@ pub fn facade_identity(input: TokenStream) -> TokenStream {
 /// * `#[capability(overlap)]`: compatible if every field has an element in common with the other end's.
 /// * `#[capability(compare = path)]`: a function from two references to `Result<(), Mismatch>` decides.
 /// * `#[capability(.., version = 2)]`: the version of its encoding; 1 otherwise.
+/// * `#[capability(.., label = path)]`: a function from `&Self` to a string that a person reads behind the Chunnel's name.
 ///
 /// The type also needs serde's `Serialize` and `Deserialize`, and `Debug`.
 #[proc_macro_derive(Capability, attributes(capability))]

@@ -50,9 +50,13 @@ impl Agreement {
 
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut chunnels = self.chunnels();
-        f.write_str(chunnels.next().unwrap_or("no Chunnels"))?;
-        chunnels.try_for_each(|name| write!(f, " / {name}"))?;
+        match self.layers.split_first() {
+            None => f.write_str("no Chunnels")?,
+            Some((top, rest)) => {
+                write!(f, "{top}")?;
+                rest.iter().try_for_each(|layer| write!(f, " / {layer}"))?;
+            }
+        }
         f.write_str(match self.role {
             Role::Server => ", agreed as server",
             _ => ", agreed as client",

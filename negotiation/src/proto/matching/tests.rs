@@ -87,12 +87,12 @@ fn versions_and_parameters_must_agree() {
     assert!(agree(&blocks(512), &blocks(512)).is_ok());
     assert_eq!(
         agree(&blocks(512), &blocks(4096)).unwrap_err().reason,
-        "client's Split and server's Split: this end has Blocks(4096), the other Blocks(512)"
+        "client's Split and server's Split: the server has Blocks(4096), the client Blocks(512)"
     );
     let newer = [Node::Layer(Layer::plain("test::Zip", 2))];
     assert_eq!(
         agree(&newer, &[layer("test::Zip")]).unwrap_err().reason,
-        "client's Zip and server's Zip: this end has version 1 of test::Zip, the other 2"
+        "client's Zip and server's Zip: the server has version 1 of test::Zip, the client 2"
     );
 }
 
