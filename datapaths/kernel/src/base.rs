@@ -1,0 +1,91 @@
+//! The bottom of every connection through a kernel socket.
+
+use crate::TokioRuntime;
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The [`Base`] of UDP, TCP and Unix connections alike, so that they can be alternatives of one erased type.
+#[derive(Debug)]
+pub struct SocketBase {
+    runtime: TokioRuntime,
+    datapath: &'static str,
+    reserved: AtomicUsize,
+    mtu: usize,
+    local: Addr,
+    peer: Addr,
+    properties: Properties,
+}
+
+impl SocketBase {
+    pub(crate) fn new(
+        datapath: &'static str,
+        properties: Properties,
+        mtu: usize,
+        local: Addr,
+        peer: Addr,
+    ) -> Self {
+        Self { runtime: TokioRuntime, datapath, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
+    }
+
+    /// The datapath's name, for errors.
+    pub(crate) fn datapath(&self) -> &'static str {
+        self.datapath
+    }
+
+    /// The error for a message that the socket can't carry.
+    #[cold]
+    pub(crate) fn too_large(&self, len: usize) -> Error {
+        let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
+        Error::new(ErrorKind::TooLarge, what).at(self.datapath)
+    }
+
+    /// The error for a call after [`close`](bertha_core::Connection::close).
+    #[cold]
+    pub(crate) fn closed(&self) -> Error {
+        Error::new(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
+            .at(self.datapath)
+    }
+}
+
+impl Base for SocketBase {
+    type Runtime = TokioRuntime;
+
+    fn runtime(&self) -> &TokioRuntime {
+        &self.runtime
+    }
+
+    #[inline]
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        let headroom = self.reserved();
+        match len.checked_add(headroom) {
+            Some(whole) if whole <= self.mtu => Buf::new(len, headroom),
+            _ => Err(self.too_large(len.saturating_add(headroom))),
+        }
+    }
+
+    fn reserve(&self, bytes: usize) {
+        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.clone()
+    }
+
+    fn peer_addr(&self) -> Addr {
+        self.peer.clone()
+    }
+
+    fn properties(&self) -> Properties {
+        self.properties
+    }
+}

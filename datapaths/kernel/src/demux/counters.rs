@@ -1,0 +1,23 @@
+//! What a socket dropped.
+
+/// Messages that a listener received and could not hand to a connection. Nothing else is ever dropped after the
+/// kernel gave it to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// From an unknown address while as many connections as allowed were waiting to be accepted.
+    pub unknown: u64,
+    /// For a connection whose queue was full, since nobody received from it.
+    pub overflow: u64,
+    /// Longer than the datapath carries.
+    pub oversize: u64,
+    /// Errors of the socket that concern a single peer.
+    pub errors: u64,
+}
+
+impl Counters {
+    /// All that was dropped.
+    pub fn dropped(&self) -> u64 {
+        self.unknown + self.overflow + self.oversize
+    }
+}

@@ -1,0 +1,100 @@
+//! A few messages in a row, held on the stack.
+
+use bertha_core::Buf;
+
+/// How many messages a system call takes or gives at most.
+pub(crate) const WINDOW: usize = 32;
+
+/// Up to [`WINDOW`] messages in order. Lives in the future of a batch call, so that no burst needs an allocation.
+pub(crate) struct Window {
+    messages: [Option<Buf>; WINDOW],
+    first: usize,
+    end: usize,
+}
+
+impl Window {
+    pub(crate) const fn new() -> Self {
+        Self { messages: [const { None }; WINDOW], first: 0, end: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.end - self.first
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
+    /// Appends as many messages as there is room for, at most `limit`.
+    pub(crate) fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, limit: usize) {
+        if self.is_empty() {
+            (self.first, self.end) = (0, 0);
+        }
+        let stop = self.end.saturating_add(limit).min(WINDOW);
+        while self.end < stop {
+            let Some(message) = messages.next() else { break };
+            self.messages[self.end] = Some(message);
+            self.end += 1;
+        }
+    }
+
+    /// The messages, first one first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Buf> + Clone {
+        self.messages[self.first..self.end].iter().flatten()
+    }
+
+    /// Removes the first message.
+    pub(crate) fn pop(&mut self) -> Option<Buf> {
+        if self.is_empty() {
+            return None;
+        }
+        self.first += 1;
+        self.messages[self.first - 1].take()
+    }
+
+    /// Drops the first `count` messages.
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        for _ in 0..count {
+            self.pop();
+        }
+    }
+
+    /// Removes all messages, first one first.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Buf> {
+        std::iter::from_fn(|| self.pop())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(n: u8) -> Buf {
+        Buf::copy_of(&[n], 0).unwrap()
+    }
+
+    #[test]
+    fn keeps_order_over_refills() {
+        let mut window = Window::new();
+        let mut source = (0..80).map(numbered);
+        let mut seen = Vec::new();
+        loop {
+            window.fill(&mut source, 10);
+            if window.is_empty() {
+                break;
+            }
+            seen.extend(window.iter().next().map(|buf| buf[0]));
+            window.drop_first(1);
+            seen.extend(window.drain().take(3).map(|buf| buf[0]));
+        }
+        assert_eq!(seen, (0..80).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn never_takes_more_than_it_holds() {
+        let mut window = Window::new();
+        let mut source = (0..80).map(numbered);
+        window.fill(&mut source, usize::MAX);
+        assert_eq!((window.len(), source.next().unwrap()[0]), (WINDOW, WINDOW as u8));
+    }
+}
