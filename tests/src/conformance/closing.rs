@@ -1,0 +1,83 @@
+//! The end of a connection.
+
+use super::Messages;
+use super::delivery::receive;
+use super::patience::{soon, succeeds};
+use bertha_core::{Connection, ErrorKind};
+use futures_util::future::join3;
+use futures_util::poll;
+use std::pin::pin;
+
+/// `close`: "Later calls fail with `Closed`, on this end at once": so do those that wait.
+pub async fn close_wakes_who_waits<A, B, M>(a: &A, _b: &B, _messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    let mut burst = Vec::new();
+    let mut recv = pin!(a.recv());
+    let mut recv_batch = pin!(a.recv_batch(&mut burst, 10));
+    assert!(poll!(&mut recv).is_pending() && poll!(&mut recv_batch).is_pending());
+    let close = succeeds(a, "close", a.close());
+    let both =
+        soon(a, "the recvs that waited when the connection was closed", join3(recv, recv_batch, close));
+    let (recv, recv_batch, ()) = both.await;
+    closed(recv.err());
+    closed(recv_batch.err());
+}
+
+/// `close`: "Later calls fail with `Closed`, on this end at once".
+pub async fn calls_after_close_fail<A, B, M>(a: &A, b: &B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    // What was not received before the close is gone.
+    succeeds(b, "send", b.send(messages.make(b, 0))).await;
+    succeeds(a, "send", a.send(messages.make(a, 1))).await;
+    assert_eq!(receive(b, messages).await, 1);
+    succeeds(a, "close", a.close()).await;
+    let mut none = Vec::new();
+    closed(soon(a, "send after close", a.send(messages.make(a, 2))).await.err());
+    closed(soon(a, "recv after close", a.recv()).await.err());
+    closed(soon(a, "recv_batch after close", a.recv_batch(&mut none, 10)).await.err());
+    let burst = [messages.make(a, 3)].into_iter();
+    closed(soon(a, "send_batch after close", a.send_batch(burst)).await.err());
+    assert!(none.is_empty());
+}
+
+/// `close`: "Sends what layers still hold back, tells the peer, and closes. Later calls fail with `Closed` [...] at
+/// the peer when the message reaches it". Not for bare datagrams, which have no such message.
+pub async fn the_peer_hears_of_a_close<A, B, M>(a: &A, b: &B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    for number in 0..10 {
+        succeeds(a, "send", a.send(messages.make(a, number))).await;
+    }
+    succeeds(a, "close", a.close()).await;
+    for number in 0..10 {
+        assert_eq!(receive(b, messages).await, number, "what was sent before the close");
+    }
+    closed(soon(b, "recv after the peer closed", b.recv()).await.err());
+    // A stream's first send after that may still be taken, until the peer's system answers it.
+    let send = soon(b, "send after the peer closed", async {
+        loop {
+            if let Err(error) = b.send(messages.make(b, 0)).await {
+                break error;
+            }
+        }
+    });
+    closed(Some(send.await));
+}
+
+fn closed(error: Option<bertha_core::Error>) {
+    match error {
+        Some(error) => assert_eq!(error.kind(), ErrorKind::Closed, "{error}"),
+        None => panic!("a call on a closed connection succeeded"),
+    }
+}

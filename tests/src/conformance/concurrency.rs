@@ -1,0 +1,80 @@
+//! Several calls at once.
+
+use super::Messages;
+use super::delivery::{complete, receive};
+use super::patience::{soon, succeeds};
+use bertha_core::Connection;
+use futures_util::future::join;
+use futures_util::poll;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::pin::pin;
+
+/// "`send` and `recv` take `&self` and may run at the same time, from one task or several."
+pub async fn sends_go_on_while_a_recv_waits<A, B, M>(a: &A, b: &B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    let mut waiting = pin!(a.recv());
+    assert!(poll!(&mut waiting).is_pending(), "a message that nobody sent");
+    for number in 0..10 {
+        succeeds(a, "send while a recv waits", a.send(messages.make(a, number))).await;
+        assert_eq!(receive(b, messages).await, number);
+    }
+    succeeds(b, "send back", b.send(messages.make(b, 10))).await;
+    assert_eq!(messages.number(&succeeds(a, "the recv that waited", waiting).await), 10);
+}
+
+/// "several `recv`s may [run at once] too, and each message goes to exactly one of them."
+pub async fn each_message_goes_to_one_receiver<A, B, M>(a: &A, b: &B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    const COUNT: u64 = 30;
+    let send = async {
+        for number in 0..COUNT {
+            succeeds(a, "send", a.send(messages.make(a, number))).await;
+        }
+    };
+    // Each with a waker of its own, as in as many tasks.
+    let mut receivers: FuturesUnordered<_> = (0..COUNT).map(|_| b.recv()).collect();
+    let gather = soon(b, "as many recvs as messages", async {
+        let mut numbers = Vec::new();
+        while let Some(message) = receivers.next().await {
+            numbers.push(messages.number(&message.unwrap()));
+        }
+        numbers
+    });
+    let (mut numbers, ()) = join(gather, send).await;
+    numbers.sort_unstable();
+    complete(b, numbers, COUNT);
+}
+
+/// "Several `send`s may run at once".
+pub async fn several_senders_lose_nothing<A, B, M>(a: &A, b: &B, messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    const EACH: u64 = 40;
+    let send = async |first: u64| {
+        for number in first..first + EACH {
+            succeeds(a, "send", a.send(messages.make(a, number))).await;
+        }
+    };
+    let receive = async {
+        let mut numbers = Vec::new();
+        for _ in 0..3 * EACH {
+            numbers.push(receive(b, messages).await);
+        }
+        numbers
+    };
+    let senders: FuturesUnordered<_> = [0, EACH, 2 * EACH].into_iter().map(&send).collect();
+    let (mut numbers, ()) = join(receive, senders.collect()).await;
+    numbers.sort_unstable();
+    complete(b, numbers, 3 * EACH);
+}

@@ -1,0 +1,101 @@
+//! The conformance suites: what the documentation of [`Connection`] and [`Datapath`] promises, as checks.
+//!
+//! Each check is a generic async function for any executor, which panics when a promise is broken, and also when
+//! nothing happens for [`PATIENCE`] on the connection's own clock. [`connection()`] and [`datapath()`] run all checks
+//! that hold for everyone; those that hold for some (a peer that hears of a close, an address that is forgotten) are
+//! called by name.
+//!
+//! The ends must be joined by something that loses nothing at the pace of the checks: at most 256 short messages on
+//! their way. Faults are for tests of what repairs them.
+
+mod addresses;
+mod bases;
+mod bursts;
+mod cancellation;
+mod closing;
+mod concurrency;
+mod delivery;
+mod listening;
+mod messages;
+mod oversize;
+mod patience;
+mod serving;
+mod site;
+
+pub use addresses::*;
+pub use bases::*;
+pub use bursts::*;
+pub use cancellation::*;
+pub use closing::*;
+pub use concurrency::*;
+pub use delivery::*;
+pub use listening::*;
+pub use messages::{Bufs, Messages};
+pub use oversize::*;
+pub use patience::PATIENCE;
+pub use site::Site;
+
+use bertha_core::{Connection, Datapath};
+
+/// All checks that every connection must pass, each on a new pair of connected ends that `connect` makes.
+///
+/// `connect` must keep alive whatever the ends need, for example by leaking it or by holding on to it.
+pub async fn connection<A, B, M>(connect: impl AsyncFn() -> (A, B), messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    macro_rules! each {
+        ($($check:ident)*) => {$({
+            let (a, b) = connect().await;
+            $check(&a, &b, messages).await;
+            let (a, b) = connect().await;
+            $check(&b, &a, messages).await;
+        })*};
+    }
+    each! {
+        messages_arrive_both_ways
+        bursts_arrive_whole
+        the_limit_is_respected
+        a_limit_of_zero_returns_at_once
+        a_burst_is_not_waited_for
+        an_empty_burst_is_sent_at_once
+        sends_go_on_while_a_recv_waits
+        each_message_goes_to_one_receiver
+        several_senders_lose_nothing
+        a_dropped_recv_loses_nothing
+        a_dropped_recv_batch_loses_nothing
+        a_dropped_receiver_leaves_its_message_to_another
+        a_dropped_send_is_whole_or_nothing
+        an_oversize_message_fails_alone
+        an_error_in_a_burst_keeps_the_rest
+        close_wakes_who_waits
+        calls_after_close_fail
+    }
+}
+
+/// All checks that every datapath must pass.
+pub async fn datapath<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
+    many_clients_are_served(site).await;
+    a_burst_before_accept_is_kept(site).await;
+    a_dropped_accept_loses_no_client(site).await;
+    a_flooded_connection_leaves_the_others_alone(site).await;
+    a_client_that_vanishes_ends_nothing(site).await;
+    addresses_agree(site).await;
+    addresses_of_no_kind_are_invalid(site).await;
+    connection(async || site.connected().await, &Bufs).await;
+    base_connection(async || site.connected().await).await;
+}
+
+/// All checks of what only base connections have.
+pub async fn base_connection<A, B>(connect: impl AsyncFn() -> (A, B))
+where
+    A: Connection<Data = bertha_core::Buf>,
+    B: Connection<Data = bertha_core::Buf>,
+{
+    let (a, b) = connect().await;
+    every_length_arrives(&a, &b).await;
+    let (a, b) = connect().await;
+    buffers_have_the_reserved_headroom(&a, &b).await;
+}
