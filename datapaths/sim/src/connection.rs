@@ -10,9 +10,11 @@ use std::net::SocketAddr;
 
 /// A base connection over a simulated network.
 ///
-/// Over datagrams, `close` and drop tell the peer nothing, and the address is forgotten with either. A closed port is
-/// reported once, by the next `send` or `recv`, as [`Unreachable`](bertha_core::ErrorKind::Unreachable); the
-/// connection goes on. Streams behave as those of the kernel do.
+/// Over datagrams, `close` and drop tell the peer nothing. Its address stays known until the connection is dropped,
+/// so that late messages after a `close` don't make a new one. A closed port is reported once, by the next `send` or
+/// `recv`, as [`Unreachable`](bertha_core::ErrorKind::Unreachable); the connection goes on.
+///
+/// Streams tell the peer, which first receives what was sent before.
 pub struct SimConnection {
     base: SimBase,
     transport: Transport,
@@ -44,10 +46,7 @@ impl SimConnection {
 
     fn end(&self) {
         match &self.transport {
-            Transport::Datagram(inbox) => {
-                self.base.network.forget(self.base.local, self.base.peer, inbox);
-                drop(inbox.end_now(Ending::HERE));
-            }
+            Transport::Datagram(inbox) => drop(inbox.end_now(Ending::HERE)),
             Transport::Stream(end) => end.close(),
         }
     }
@@ -98,6 +97,9 @@ impl Connection for SimConnection {
 
 impl Drop for SimConnection {
     fn drop(&mut self) {
+        if let Transport::Datagram(inbox) = &self.transport {
+            self.base.network.forget(self.base.local, self.base.peer, inbox);
+        }
         self.end();
     }
 }

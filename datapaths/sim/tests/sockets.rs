@@ -41,6 +41,11 @@ fn a_dropped_connection_forgets_its_address() {
         network.runtime().sleep(WHILE).await;
         assert_eq!(arrived(&again), [2]);
         again.close().await.unwrap();
+        client.send(message(9)).await.unwrap();
+        network.runtime().sleep(WHILE).await;
+        assert!(listener.accept().now_or_never().is_none(), "late for a closed connection");
+        assert_eq!(network.counters().closed, 1);
+        drop(again);
         client.send(message(3)).await.unwrap();
         assert_eq!(number(&listener.accept().await.unwrap().recv().await.unwrap()), 3);
     });

@@ -22,6 +22,8 @@ pub struct Counters {
     pub tapped: u64,
     /// Put on the wire by [`Network::inject`](crate::Network::inject).
     pub injected: u64,
+    /// Dropped because the receiving end had closed the connection.
+    pub closed: u64,
     /// Dropped because nothing was bound to the port.
     pub closed_port: u64,
     /// Dropped because the receiving connection's queue was full.

@@ -88,9 +88,14 @@ impl Network {
         drop(state);
         match (connected, backlog) {
             (Some(inbox), _) => {
-                let full = inbox.try_push(payload).is_err();
+                let taken = inbox.try_push(payload);
                 let counters = &mut self.state().counters;
-                *(if full { &mut counters.overflowed } else { &mut counters.delivered }) += 1;
+                match taken {
+                    Ok(()) => counters.delivered += 1,
+                    Err(NotTaken::Full) => counters.overflowed += 1,
+                    // Late for a connection that this end closed.
+                    Err(NotTaken::Ended) => counters.closed += 1,
+                }
             }
             (None, Some(backlog)) => self.accept(from, to, payload, &backlog),
             (None, None) => self.refuse(from, to),
