@@ -10,8 +10,8 @@ pub struct Settings {
     pub repeat_after: Duration,
     /// How long a client waits for an answer altogether.
     pub handshake_timeout: Duration,
-    /// How long nothing may be heard from the peer before a waiting `recv` fails. Each end says that it is alive four
-    /// times as often.
+    /// How long nothing may be heard from the peer before a waiting `recv` fails. Both ends use the smaller of their
+    /// two, at least a tenth of a second, and say four times as often that they are alive.
     pub idle_timeout: Duration,
     /// How many messages that overtake the answer a client keeps; more are dropped and counted.
     pub early_messages: usize,

@@ -2,7 +2,7 @@
 
 use super::open::Reach;
 use crate::link::Start;
-use crate::proto::{Handshake, Progress};
+use crate::proto::{Handshake, Progress, agreed_idle_timeout};
 use crate::wire::{Answer, HEADER};
 use crate::{Agreement, Link, Negotiated, Runs, Settings};
 use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
@@ -67,6 +67,8 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
             }
         }
     };
+    let mut settings = settings.clone();
+    settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
     let link = Link::new(Start {
         base: Arc::new(base),
         id: handshake.id(),
@@ -74,7 +76,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         early,
         answer: Vec::new(),
         listener: None,
-        settings: settings.clone(),
+        settings,
     });
     if let Some(number) = answer.confirm {
         link.confirm(number).await;

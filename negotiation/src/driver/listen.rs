@@ -3,7 +3,7 @@
 use super::deadline::within;
 use super::open::Reach;
 use crate::link::{FromLink, Start};
-use crate::proto::{Decision, decide};
+use crate::proto::{Decision, Terms, agreed_idle_timeout, decide};
 use crate::wire::Answer;
 use crate::{Agreement, Link, Negotiated, Runs, Settings};
 use bertha_core::{
@@ -154,6 +154,10 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
+    fn terms(&self, confirm: Option<u64>) -> Terms {
+        Terms { idle_timeout: self.settings.idle_timeout, confirm }
+    }
+
     /// Deals with a new base connection.
     async fn meet(self: Arc<Self>, base: D::Connection) -> Outcome<D::Out> {
         let limit = self.settings.handshake_timeout;
@@ -167,7 +171,7 @@ where
     /// Deals with the first message on a base connection, or with an offer that was confirmed and replaces another
     /// connection; that client has its answer already, and gets it once more.
     async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
-        match decide(&message, &self.nodes, None) {
+        match decide(&message, &self.nodes, &self.terms(None)) {
             Decision::Ignore => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 Outcome::Nothing
@@ -198,7 +202,7 @@ where
         offer: Buf,
         number: u64,
     ) -> Outcome<D::Out> {
-        match decide(&offer, &self.nodes, Some(number)) {
+        match decide(&offer, &self.nodes, &self.terms(Some(number))) {
             Decision::Accept { reply, .. } | Decision::Unknown { reply } => reply_with(&*base, &reply).await,
             Decision::Refuse { id, reply, error } => {
                 reply_with(&*base, &reply).await;
@@ -220,7 +224,8 @@ where
         let runtime = base.base().runtime().clone();
         let early = VecDeque::new();
         let listener = Some(self.to_listener.clone());
-        let settings = self.settings.clone();
+        let mut settings = self.settings.clone();
+        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
         let link =
             Link::new(Start { base, id, role: Role::Server, early, answer: reply, listener, settings });
         let (dropped, setup) = (link.dropped(), link.setup());

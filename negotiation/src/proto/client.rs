@@ -1,5 +1,6 @@
 //! The client's side of the handshake.
 
+use super::idle;
 use crate::Settings;
 use crate::wire::{self, Answer, Kind, LARGEST, Offer, Refusal, Tag, Unreadable, VERSION};
 use bertha_core::{Error, ErrorKind, Node};
@@ -46,7 +47,8 @@ impl Handshake {
         settings: &Settings,
     ) -> Result<Self, Error> {
         let unoffered = |reason: String| Error::new(ErrorKind::Invalid, reason).at("negotiation");
-        let offer = Offer::new(id, nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        let mut offer = Offer::new(id, nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        offer.idle_ms = idle::to_millis(settings.idle_timeout);
         let offer = wire::encode(Kind::Offer, Tag::of(id), &offer)
             .map_err(|error| unoffered(format!("the offer can't be encoded: {error}")))?;
         let most = mtu.min(LARGEST);

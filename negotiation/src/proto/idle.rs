@@ -1,5 +1,7 @@
 //! Finding out that a peer is gone, over transports that don't say so.
 
+use std::time::Duration;
+
 /// Watches one connection. `tick` is called four times per idle time-out.
 ///
 /// Time counts against the peer only while a `recv` waits, since nothing that arrives is seen otherwise. In exchange
@@ -17,6 +19,20 @@ pub enum Verdict {
     Alive,
     /// Nothing was heard for the whole idle time-out.
     Dead,
+}
+
+/// The shortest idle time-out that an end agrees to, so that a peer can't ask for a flood of signs of life.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The time-out that both ends use, given their own: the smaller one, so that each says often enough for the other
+/// that it is alive.
+pub(crate) fn agreed(ours: Duration, theirs_ms: u32) -> Duration {
+    ours.min(Duration::from_millis(theirs_ms.into())).max(SHORTEST)
+}
+
+/// As it stands in a message.
+pub(crate) fn to_millis(timeout: Duration) -> u32 {
+    u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX)
 }
 
 /// How many ticks make an idle time-out.
@@ -48,6 +64,15 @@ mod tests {
             assert_eq!(idle.tick(1, true), Verdict::Alive);
         }
         assert_eq!(idle.tick(1, true), Verdict::Dead);
+    }
+
+    #[test]
+    fn both_ends_use_the_smaller_time_out() {
+        let (short, long) = (Duration::from_secs(2), Duration::from_secs(30));
+        assert_eq!(agreed(long, to_millis(short)), short);
+        assert_eq!(agreed(short, to_millis(long)), short);
+        assert_eq!(agreed(Duration::MAX, to_millis(Duration::MAX)).as_millis(), u32::MAX.into());
+        assert_eq!(agreed(long, 0), SHORTEST);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod matching;
 mod server;
 
 pub use client::{Handshake, Progress};
+pub(crate) use idle::agreed as agreed_idle_timeout;
 pub use idle::{Idle, TICKS, Verdict};
 pub use matching::{Match, Rejected, find};
-pub use server::{Decision, decide};
+pub use server::{Decision, Terms, decide};

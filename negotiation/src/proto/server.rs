@@ -1,9 +1,20 @@
 //! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of a
 //! client that it did not accept.
 
+use super::idle;
 use super::matching::{self, Match};
 use crate::wire::{self, Answer, Kind, Offer, OfferedNode, Refusal, RefusalKind, Tag, Unreadable, VERSION};
 use bertha_core::{Error, Node, Picks, resolve};
+use std::time::Duration;
+
+/// What a server asks of a client, besides the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// The server's idle time-out.
+    pub idle_timeout: Duration,
+    /// [`Answer::confirm`].
+    pub confirm: Option<u64>,
+}
 
 /// What to do with the first message of an unknown client.
 #[derive(Debug)]
@@ -37,10 +48,9 @@ pub enum Decision {
 
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 ///
-/// `confirm` is [`Answer::confirm`].
-pub fn decide(message: &[u8], nodes: &[Node], confirm: Option<u64>) -> Decision {
+pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms) -> Decision {
     match wire::header(message) {
-        Some((Kind::Offer, tag)) => decide_offer(message, tag, nodes, confirm),
+        Some((Kind::Offer, tag)) => decide_offer(message, tag, nodes, terms),
         // Data too short to be worth a reply would let a spoofed address be answered with more than it sent.
         Some((Kind::Data | Kind::KeepAlive, tag)) => {
             Decision::Unknown { reply: tag.header(Kind::Reset).into() }
@@ -50,7 +60,7 @@ pub fn decide(message: &[u8], nodes: &[Node], confirm: Option<u64>) -> Decision 
     }
 }
 
-fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], confirm: Option<u64>) -> Decision {
+fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], terms: &Terms) -> Decision {
     let offer = match wire::decode::<Offer>(message) {
         Ok(offer) if Tag::of(offer.id) == tag => offer,
         Ok(_) | Err(Unreadable::Damaged) => return Decision::Ignore,
@@ -68,7 +78,7 @@ fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], confirm: Option<u64>) 
         return refuse(offer.id, tag, RefusalKind::Malformed, "the offer contradicts itself".into());
     };
     match matching::find(&offered, nodes) {
-        Ok(found) => accept(&offer, tag, &offered, nodes, found, confirm),
+        Ok(found) => accept(&offer, tag, &offered, nodes, found, terms),
         Err(rejected) => {
             let text = format!(
                 "no stack suits both ends: {}; the client offers [{}], the server [{}]",
@@ -87,14 +97,15 @@ fn accept(
     offered: &[OfferedNode],
     nodes: &[Node],
     found: Match,
-    confirm: Option<u64>,
+    terms: &Terms,
 ) -> Decision {
     let layers = resolve(nodes, Picks::new(&found.server_picks));
     let answer = Answer {
         id: offer.id,
         client_picks: found.client_picks,
         server_picks: found.server_picks,
-        confirm,
+        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, offer.idle_ms)),
+        confirm: terms.confirm,
         stack: wire::cut(layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")),
         reasons: wire::cut(found.reasons.join("; ")),
     };

@@ -15,6 +15,8 @@ pub struct Answer {
     pub client_picks: Vec<u8>,
     /// Which branch of each of the server's.
     pub server_picks: Vec<u8>,
+    /// The idle time-out of both ends, in milliseconds.
+    pub idle_ms: u32,
     /// If the server still has another connection with this address: the number that the client has to send back
     /// before this one takes its place.
     pub confirm: Option<u64>,

@@ -18,6 +18,8 @@ const DEPTH: usize = 64;
 pub struct Offer {
     /// The connection id, chosen at random by the client.
     pub id: u64,
+    /// The client's idle time-out in milliseconds; the smaller of both ends' counts.
+    pub idle_ms: u32,
     /// Each distinct crate and type name once.
     strings: Vec<String>,
     /// Layers and choices in pre-order.
@@ -38,12 +40,12 @@ enum Entry {
 }
 
 impl Offer {
-    /// The offer of a stack that describes itself as `nodes`.
+    /// The offer of a stack that describes itself as `nodes`, by a client that accepts any idle time-out.
     ///
     /// # Errors
     /// A [`Mismatch`] if a capability can't be encoded or the stack has too many Chunnels.
     pub fn new(id: u64, nodes: &[Node]) -> Result<Self, Mismatch> {
-        let mut offer = Self { id, strings: Vec::new(), entries: Vec::new() };
+        let mut offer = Self { id, idle_ms: u32::MAX, strings: Vec::new(), entries: Vec::new() };
         offer.push_all(nodes)?;
         if offer.entries.len() > NODES {
             let found = offer.entries.len();
