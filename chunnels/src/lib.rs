@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
+//! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
 //!
 //! All of them are on by default.
 
@@ -15,8 +16,12 @@ mod memory;
 pub mod nothing;
 #[cfg(feature = "serialize")]
 pub mod serialize;
+#[cfg(feature = "shard")]
+pub mod shard;
 
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
+#[cfg(feature = "shard")]
+pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};

@@ -2,6 +2,7 @@
 
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, Runtime};
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -53,6 +54,11 @@ fn closed() -> Error {
 }
 
 impl<T> Memory<T> {
+    /// How many messages that were sent here still wait at the other end.
+    pub(crate) fn unreceived(&self) -> usize {
+        self.out.lock().unwrap().messages.len()
+    }
+
     /// Waits until `take` gets something out of what has arrived.
     async fn when_there<R>(&self, mut take: impl FnMut(&mut VecDeque<T>) -> Option<R>) -> Result<R, Error> {
         poll_fn(|context| {
@@ -118,6 +124,12 @@ impl<T: Send + 'static> Connection for Memory<T> {
             lane.wake();
         }
         Ok(())
+    }
+}
+
+impl<T> fmt::Debug for Memory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Memory")
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How messages are encoded. Two ends are compatible if all of it is equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact)]
+#[capability(exact, label = Self::codec_name)]
 pub struct Encoding {
     /// [`Codec::NAME`](super::Codec::NAME).
     pub codec: String,
@@ -15,4 +15,10 @@ pub struct Encoding {
     pub options: String,
     /// The name of the message type.
     pub schema: String,
+}
+
+impl Encoding {
+    fn codec_name(&self) -> &str {
+        &self.codec
+    }
 }

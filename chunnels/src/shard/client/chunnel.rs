@@ -1,0 +1,49 @@
+//! The Chunnel itself.
+
+use super::ClientShardConnection;
+use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding, failure};
+use bertha_core::{Chunnel, Connection, Either, Error, Identity, More, Role};
+use futures_util::future::try_join_all;
+
+/// The client sends each message to the shard of its key.
+///
+/// When it connects, it opens one more connection per shard, each negotiated with that shard for what is below this
+/// Chunnel; a shard that does not answer fails the connection. The connection to the server itself is kept, and
+/// carries no messages. At the server this Chunnel passes everything through: its clients have routed already.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(capability = Self::sharding)]
+pub struct ClientShard {
+    map: ShardMap,
+}
+
+impl ClientShard {
+    /// Routes by `map`, which the server must have as well.
+    pub fn new(map: ShardMap) -> Self {
+        Self { map }
+    }
+
+    /// What the other end must have as well.
+    pub fn sharding(&self) -> Sharding {
+        self.map.routed_by(RoutedBy::Client)
+    }
+}
+
+impl<Inner> Chunnel<Inner> for ClientShard
+where
+    Inner: Connection,
+    Inner::Data: Keyed,
+{
+    type Connection = Either<ClientShardConnection<Inner>, Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        if more.role() != Role::Client {
+            return Ok(Either::Second(inner));
+        }
+        let opening = self.map.shards().iter().enumerate().map(|(number, addr)| async move {
+            let opened = more.open(addr.clone()).await;
+            opened.map_err(|error| failure::of_shard("ClientShard", number, addr, error))
+        });
+        let shards = try_join_all(opening).await?;
+        Ok(Either::First(ClientShardConnection::new(inner, shards, self.map.clone())))
+    }
+}

@@ -1,0 +1,135 @@
+//! The connection of a client that routes.
+
+use super::race::first;
+use crate::shard::parts::Parts;
+use crate::shard::{BURST, Keyed, ShardMap, failure};
+use bertha_core::{Connection, Error};
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// What [`ClientShard`](super::ClientShard) makes of a client's connection: one to every shard.
+///
+/// `send` goes to the shard of the message's key; `recv` takes from whichever shard has something, in turn. An error
+/// names the shard that it came from. After one that ends the connection to a shard the others still work.
+///
+/// # Bursts
+/// `send_batch` sorts up to 64 messages at a time by shard and hands each shard its part in one burst. Order is kept
+/// among messages of one shard. After an error, or if its future is dropped, some first part of each shard's messages
+/// was sent, and of those 64 the rest is dropped.
+pub struct ClientShardConnection<Inner: Connection> {
+    main: Inner,
+    shards: Vec<Inner>,
+    map: ShardMap,
+    /// The shard that is asked first by the next `recv`.
+    turn: AtomicUsize,
+    /// Where `send_batch` sorts. It takes them out and puts them back, so that bursts allocate nothing and no lock is
+    /// held while it waits; if two run at once, the second makes its own.
+    parts: Mutex<Option<Parts<Inner::Data>>>,
+}
+
+impl<Inner: Connection<Data: Keyed>> ClientShardConnection<Inner> {
+    /// `shards` are connections to the shards of `map`, in order.
+    pub(super) fn new(main: Inner, shards: Vec<Inner>, map: ShardMap) -> Self {
+        Self { main, shards, map, turn: AtomicUsize::new(0), parts: Mutex::new(None) }
+    }
+
+    #[cold]
+    fn failed(&self, shard: usize, error: Error) -> Error {
+        failure::of_shard("ClientShard", shard, &self.map.shards()[shard], error)
+    }
+
+    async fn first<F: Future<Output = Result<R, Error>>, R>(&self, make: impl Fn(usize) -> F) -> F::Output {
+        let (shard, result) = first(self.shards.len(), self.turn.load(Relaxed), make).await;
+        // Tasks that receive at once may set it to the same; they still take turns.
+        self.turn.store((shard + 1) % self.shards.len(), Relaxed);
+        result.map_err(|error| self.failed(shard, error))
+    }
+
+    async fn send_parts(&self, parts: &mut Parts<Inner::Data>) -> Result<(), Error> {
+        while let Some((shard, messages)) = parts.next_part() {
+            let sent = self.shards[shard].send_batch(messages).await;
+            sent.map_err(|error| self.failed(shard, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner> {
+    type Data = Inner::Data;
+    type Base = Inner::Base;
+
+    /// That of the connection to the server. Those to the shards have bases of their own.
+    fn base(&self) -> &Inner::Base {
+        self.main.base()
+    }
+
+    async fn send(&self, message: Inner::Data) -> Result<(), Error> {
+        let shard = self.map.shard_of(message.key());
+        self.shards[shard].send(message).await.map_err(|error| self.failed(shard, error))
+    }
+
+    async fn recv(&self) -> Result<Inner::Data, Error> {
+        self.first(|shard| self.shards[shard].recv()).await
+    }
+
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {
+        let kept = self.parts.lock().take();
+        let mut parts = kept.unwrap_or_else(|| Parts::new(self.map.clone()));
+        let mut result = Ok(());
+        while result.is_ok() {
+            parts.extend(messages.by_ref().take(BURST));
+            if parts.is_empty() {
+                break;
+            }
+            result = self.send_parts(&mut parts).await;
+        }
+        parts.clear();
+        *self.parts.lock() = Some(parts);
+        result
+    }
+
+    async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Inner::Data> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        // All shards get the same place to put messages. Only one of them is polled at a time, so the lock is free;
+        // it is there to tell the compiler.
+        let into = &Mutex::new(into);
+        self.first(|shard| async move { self.shards[shard].recv_batch(&mut Shared(into), limit).await }).await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        let shards = join_all(self.shards.iter().map(Connection::close)).await;
+        let main = self.main.close().await;
+        let mut failures = shards
+            .into_iter()
+            .enumerate()
+            .filter_map(|(shard, closed)| Some(self.failed(shard, closed.err()?)));
+        failures.next().map_or(main, Err)
+    }
+}
+
+/// Puts messages into what several futures share.
+struct Shared<'a, Into>(&'a Mutex<Into>);
+
+impl<T, Into: Extend<T>> Extend<T> for Shared<'_, &mut Into> {
+    fn extend<Messages: IntoIterator<Item = T>>(&mut self, messages: Messages) {
+        self.0.lock().extend(messages);
+    }
+}
+
+impl<Inner: Connection + fmt::Debug> fmt::Debug for ClientShardConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientShardConnection")
+            .field("main", &self.main)
+            .field("shards", &self.shards)
+            .field("map", &self.map)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,10 @@
+//! The client routes.
+
+mod chunnel;
+mod connection;
+mod race;
+#[cfg(test)]
+mod tests;
+
+pub use chunnel::ClientShard;
+pub use connection::ClientShardConnection;

@@ -1,0 +1,113 @@
+//! Waiting for the first of several futures.
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::future::{pending, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+/// Up to how many futures wait without an allocation.
+const INLINE: usize = 8;
+
+/// Makes `count` futures, and returns the output of the first that is ready, with its number. They are tried in turn
+/// from `start` on; the others are dropped.
+pub(super) async fn first<F: Future>(
+    count: usize,
+    start: usize,
+    make: impl Fn(usize) -> F,
+) -> (usize, F::Output) {
+    let number = |turn: usize| (start + turn) % count.max(1);
+    if count > INLINE {
+        return first_of_many(count, number, make).await;
+    }
+    let at = |turn: usize| (turn < count).then(|| make(number(turn)));
+    let (a, b, c, d) = (pin!(at(0)), pin!(at(1)), pin!(at(2)), pin!(at(3)));
+    let (e, f, g, h) = (pin!(at(4)), pin!(at(5)), pin!(at(6)), pin!(at(7)));
+    let mut racing: [_; INLINE] = [a, b, c, d, e, f, g, h];
+    poll_fn(|context| {
+        for (turn, future) in racing[..count].iter_mut().enumerate() {
+            if let Poll::Ready(output) = poll(future.as_mut(), context) {
+                return Poll::Ready((number(turn), output));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn poll<F: Future>(future: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<F::Output> {
+    match future.as_pin_mut() {
+        Some(future) => future.poll(context),
+        None => Poll::Pending,
+    }
+}
+
+/// Tries each once, which allocates nothing. Only if none is ready are all of them kept somewhere, which takes an
+/// allocation for each: there is nothing else to do then.
+async fn first_of_many<F: Future>(
+    count: usize,
+    number: impl Fn(usize) -> usize,
+    make: impl Fn(usize) -> F,
+) -> (usize, F::Output) {
+    for turn in 0..count {
+        let mut future = pin!(make(number(turn)));
+        if let Poll::Ready(output) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
+            return (number(turn), output);
+        }
+    }
+    let indexed = async |number| (number, make(number).await);
+    let mut waiting: FuturesUnordered<_> = (0..count).map(|turn| indexed(number(turn))).collect();
+    match waiting.next().await {
+        Some(first) => first,
+        // There are more than eight.
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::ready;
+    use tokio::sync::oneshot;
+
+    async fn one_of(count: usize, start: usize, is_ready: impl Fn(usize) -> bool) -> usize {
+        let make = |number: usize| {
+            let now = is_ready(number);
+            async move { if now { ready(number).await } else { pending().await } }
+        };
+        let (number, output) = first(count, start, make).await;
+        assert_eq!(number, output);
+        number
+    }
+
+    #[tokio::test]
+    async fn the_turn_decides_among_those_that_are_ready() {
+        for count in [1, 2, 8, 9, 40] {
+            for start in 0..count {
+                assert_eq!(one_of(count, start, |_| true).await, start);
+                assert_eq!(one_of(count, start, |number| number == count - 1).await, count - 1);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_is_ready_later_wakes_the_waiter() {
+        for count in [8, 9] {
+            let (sender, receiver) = oneshot::channel();
+            let receiver = std::sync::Mutex::new(Some(receiver));
+            let waiting = first(count, 0, |number| {
+                // Asked for twice where futures are tried first, so it is taken only once it is polled.
+                let receiver = &receiver;
+                async move {
+                    if number != 5 {
+                        return pending().await;
+                    }
+                    tokio::task::yield_now().await;
+                    let receiver = receiver.lock().unwrap().take().unwrap();
+                    receiver.await.unwrap()
+                }
+            });
+            let sending = async { sender.send("late").unwrap() };
+            assert_eq!(futures_util::join!(waiting, sending).0, (5, "late"));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What a message is routed by.
+
+/// A message that belongs to the shard of its key.
+#[diagnostic::on_unimplemented(
+    message = "messages of type `{Self}` have no key to shard by",
+    label = "needs a key",
+    note = "implement `Keyed` for `{Self}`; sharding stands above serialisation, where messages have their type"
+)]
+pub trait Keyed {
+    /// The key: messages with equal keys go to the same shard.
+    ///
+    /// Of a reply nothing is asked; its key is never looked at.
+    fn key(&self) -> &[u8];
+}

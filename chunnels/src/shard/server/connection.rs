@@ -1,0 +1,127 @@
+//! The connection of a server that routes.
+
+use super::backends::Link;
+use bertha_core::{BoxFuture, Connection, Error, ErrorKind};
+use futures_util::future::join_all;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tokio::sync::Mutex;
+
+/// What [`ServerShard`](super::ServerShard) makes of a client's connection at the server.
+///
+/// `recv` and `recv_batch` route, and return only the error that ended the routing. Requests and replies on their way
+/// stay in the connection, so dropping such a future loses none; calling again goes on. `send` goes to the client.
+///
+/// If a shard can't take requests, none are received from the client: what has arrived waits below, as far as it
+/// does. A request that is too large for its shard, or a reply that is too large for the client, is dropped and
+/// counted.
+pub struct ServerShardConnection<Inner> {
+    client: Arc<Inner>,
+    shards: Arc<[Inner]>,
+    /// The routing is one future that outlives each `recv`: whatever it was doing when a `recv` was dropped, it goes
+    /// on with in the next.
+    routing: Mutex<Routing>,
+    dropped: Arc<AtomicU64>,
+}
+
+enum Routing {
+    Running(BoxFuture<'static, Error>),
+    Ended { kind: ErrorKind, chunnel: Option<&'static str>, context: String },
+}
+
+impl<Inner: Connection> ServerShardConnection<Inner> {
+    pub(super) fn new(client: Arc<Inner>, link: Link<Inner>, dropped: Arc<AtomicU64>) -> Self {
+        let Link { shards, routing } = link;
+        let orphans = shards.clone();
+        let running = Box::pin(async move {
+            let error = routing.await;
+            // The shards should not have to find out by waiting that this client is gone.
+            join_all(orphans.iter().map(Connection::close)).await;
+            error
+        });
+        Self { client, shards, routing: Mutex::new(Routing::Running(running)), dropped }
+    }
+
+    /// How many requests and replies were dropped, since they were too large for the next hop or the client's queue
+    /// of replies was full.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Relaxed)
+    }
+
+    async fn route(&self) -> Error {
+        self.routing.lock().await.until_end().await
+    }
+}
+
+impl Routing {
+    async fn until_end(&mut self) -> Error {
+        match self {
+            Self::Running(running) => {
+                let error = running.await;
+                let (kind, chunnel, context) = (error.kind(), error.chunnel(), error.context().to_owned());
+                *self = Self::Ended { kind, chunnel, context };
+                error
+            }
+            Self::Ended { kind, chunnel, context } => {
+                let error = Error::new(*kind, context.clone());
+                match *chunnel {
+                    Some(chunnel) => error.at(chunnel),
+                    None => error,
+                }
+            }
+        }
+    }
+}
+
+impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
+    type Data = Inner::Data;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.client.base()
+    }
+
+    fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
+        self.client.send(message)
+    }
+
+    async fn recv(&self) -> Result<Inner::Data, Error> {
+        Err(self.route().await)
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Inner::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.client.send_batch(messages)
+    }
+
+    async fn recv_batch(
+        &self,
+        _: &mut (impl Extend<Inner::Data> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        Err(self.route().await)
+    }
+
+    /// Closes the connection to the client and those to its shards. What is on its way between them is dropped.
+    async fn close(&self) -> Result<(), Error> {
+        let closed = self.client.close().await;
+        let shards = join_all(self.shards.iter().map(Connection::close)).await;
+        shards.into_iter().fold(closed, Result::and)
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for ServerShardConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerShardConnection")
+            .field("client", &self.client)
+            .field("shards", &self.shards)
+            .field("dropped", &self.dropped)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! Shards that are threads or tasks of the same process.
+
+use super::backends::Link;
+use super::forward::forward;
+use super::{Backends, ReplyTo, ShardQueue};
+use crate::shard::parts::Parts;
+use crate::shard::{BURST, Keyed, ShardMap, failure};
+use bertha_core::{Connection, Error, ErrorKind, More};
+use futures_util::future::{Either, select};
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tokio::sync::mpsc;
+
+/// The most that a queue holds.
+const MAX_QUEUED: usize = 65_536;
+
+/// The shards are in this process, each with a bounded queue of requests. Cheap to clone.
+///
+/// A shard takes bursts of requests from its [`ShardQueue`], and answers each through the [`ReplyTo`] beside it:
+///
+/// ```
+/// # use bertha_chunnels::shard::{LocalShards, ShardQueue};
+/// let (shards, queues) = LocalShards::<String>::new(6, 1024);
+/// async fn serve(mut queue: ShardQueue<String>) {
+///     let mut requests = Vec::new();
+///     while queue.recv_batch(&mut requests, 64).await.is_ok() {
+///         for (request, client) in requests.drain(..) {
+///             client.send(format!("you said {request}"));
+///         }
+///     }
+/// }
+/// # let _ = (shards, queues.into_iter().map(serve));
+/// ```
+///
+/// A full queue of requests holds back the client whose request is next; a full queue of replies loses replies.
+pub struct LocalShards<T> {
+    queues: Arc<[mpsc::Sender<(T, ReplyTo<T>)>]>,
+    capacity: usize,
+}
+
+impl<T> LocalShards<T> {
+    /// `shards` shards, and a queue for each, in the order of the shard map. Each queue holds `capacity` requests, and
+    /// each client's queue of replies as many: from 1 up to 65,536, what is outside is brought to the nearest.
+    pub fn new(shards: usize, capacity: usize) -> (Self, Vec<ShardQueue<T>>) {
+        let capacity = capacity.clamp(1, MAX_QUEUED);
+        let (queues, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::channel(capacity)).unzip();
+        let shards = Self { queues: queues.into(), capacity };
+        (shards, receivers.into_iter().map(ShardQueue::new).collect())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+impl<Inner: Connection<Data: Keyed>> Backends<Inner> for LocalShards<Inner::Data> {
+    async fn link(
+        &self,
+        client: &Arc<Inner>,
+        map: &ShardMap,
+        _: More<'_, Inner>,
+        dropped: &Arc<AtomicU64>,
+    ) -> Result<Link<Inner>, Error> {
+        let (reply_to, queue) = ReplyTo::new(self.capacity, dropped.clone());
+        let requests = requests(client.clone(), self.clone(), map.clone(), reply_to);
+        let replies = replies(client.clone(), queue, dropped.clone());
+        let routing = Box::pin(async move {
+            match select(pin!(requests), pin!(replies)).await {
+                Either::Left((error, _)) | Either::Right((error, _)) => error,
+            }
+        });
+        Ok(Link { shards: Arc::new([]), routing })
+    }
+}
+
+async fn requests<C>(
+    client: Arc<C>,
+    shards: LocalShards<C::Data>,
+    map: ShardMap,
+    reply_to: ReplyTo<C::Data>,
+) -> Error
+where
+    C: Connection<Data: Keyed>,
+{
+    let mut parts = Parts::new(map.clone());
+    loop {
+        if let Err(error) = client.recv_batch(&mut parts, BURST).await {
+            return error;
+        }
+        while let Some((number, mut messages)) = parts.next_part() {
+            while messages.len() > 0 {
+                // A burst may be larger than the queue.
+                let burst = messages.len().min(shards.capacity);
+                let Ok(places) = shards.queues[number].reserve_many(burst).await else {
+                    let gone = Error::new(ErrorKind::Closed, "its queue was dropped");
+                    return failure::of_shard("ServerShard", number, &map.shards()[number], gone);
+                };
+                for (place, message) in places.zip(&mut messages) {
+                    place.send((message, reply_to.clone()));
+                }
+            }
+        }
+    }
+}
+
+async fn replies<C: Connection>(
+    client: Arc<C>,
+    mut queue: mpsc::Receiver<C::Data>,
+    dropped: Arc<AtomicU64>,
+) -> Error {
+    let mut burst = Vec::new();
+    // Not empty before the end: this connection itself holds a sender.
+    while queue.recv_many(&mut burst, BURST).await > 0 {
+        if let Err(error) = forward(&*client, burst.drain(..), &dropped).await {
+            return error;
+        }
+    }
+    Error::new(ErrorKind::Closed, "no shard can reply any more").at("ServerShard")
+}
+
+impl<T> Clone for LocalShards<T> {
+    fn clone(&self) -> Self {
+        Self { queues: self.queues.clone(), capacity: self.capacity }
+    }
+}
+
+impl<T> fmt::Debug for LocalShards<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} local shards", self.queues.len())
+    }
+}

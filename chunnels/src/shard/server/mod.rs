@@ -1,0 +1,18 @@
+//! The server routes.
+
+mod backends;
+mod chunnel;
+mod connection;
+mod forward;
+mod local;
+mod queue;
+mod remote;
+#[cfg(test)]
+mod tests;
+
+pub use backends::Backends;
+pub use chunnel::ServerShard;
+pub use connection::ServerShardConnection;
+pub use local::LocalShards;
+pub use queue::{ReplyTo, ShardQueue};
+pub use remote::RemoteShards;

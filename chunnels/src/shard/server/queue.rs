@@ -1,0 +1,82 @@
+//! What a shard in the same process holds: its requests, and the way back.
+
+use bertha_core::{Error, ErrorKind};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tokio::sync::mpsc;
+
+/// The requests of one shard, from all clients. Give it to the thread or task that is the shard.
+///
+/// Waiting needs no particular runtime: any executor will do.
+pub struct ShardQueue<T> {
+    requests: mpsc::Receiver<(T, ReplyTo<T>)>,
+}
+
+impl<T> ShardQueue<T> {
+    pub(super) fn new(requests: mpsc::Receiver<(T, ReplyTo<T>)>) -> Self {
+        Self { requests }
+    }
+
+    /// Waits until at least one request is there, then appends what is there to `into`, at most `limit` requests,
+    /// and returns how many. Cancellation-safe.
+    ///
+    /// # Errors
+    /// [`Closed`](ErrorKind::Closed) once every request was taken and neither the
+    /// [`LocalShards`](super::LocalShards) nor a connection that routes to them exists any more.
+    pub async fn recv_batch(
+        &mut self,
+        into: &mut Vec<(T, ReplyTo<T>)>,
+        limit: usize,
+    ) -> Result<usize, Error> {
+        match self.requests.recv_many(into, limit).await {
+            0 if limit > 0 => Err(Error::new(ErrorKind::Closed, "no server routes to this shard any more")),
+            count => Ok(count),
+        }
+    }
+}
+
+impl<T> fmt::Debug for ShardQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ShardQueue({} requests)", self.requests.len())
+    }
+}
+
+/// Where the replies to a request go: to the client that sent it. Cheap to clone.
+pub struct ReplyTo<T> {
+    client: Arc<Replies<T>>,
+}
+
+struct Replies<T> {
+    queue: mpsc::Sender<T>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl<T> ReplyTo<T> {
+    /// A client's queue for as many replies as `capacity` says.
+    pub(super) fn new(capacity: usize, dropped: Arc<AtomicU64>) -> (Self, mpsc::Receiver<T>) {
+        let (queue, replies) = mpsc::channel(capacity);
+        (Self { client: Arc::new(Replies { queue, dropped }) }, replies)
+    }
+
+    /// Sends a reply to the client, without ever waiting: a client that does not fetch its replies must not keep a
+    /// shard from serving others. If its queue is full the reply is lost, as a datagram would be, and counted
+    /// ([`dropped`](super::ServerShardConnection::dropped)); if the client is gone it is lost too.
+    pub fn send(&self, reply: T) {
+        if self.client.queue.try_send(reply).is_err() {
+            self.client.dropped.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl<T> Clone for ReplyTo<T> {
+    fn clone(&self) -> Self {
+        Self { client: self.client.clone() }
+    }
+}
+
+impl<T> fmt::Debug for ReplyTo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReplyTo")
+    }
+}

@@ -1,0 +1,71 @@
+//! A service of several shards in memory, for tests.
+
+use super::{Keyed, ShardMap};
+use crate::memory::{Memory, pair};
+use bertha_core::{Addr, BoxFuture, Connection, Error, ErrorKind, Node, Open};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// A request or a reply: a key, and a number to tell messages apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Message(pub(super) String, pub(super) usize);
+
+impl Keyed for Message {
+    fn key(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// A message whose key is that number in words that differ early.
+pub(super) fn message(number: usize) -> Message {
+    Message(format!("{:04x}", number.wrapping_mul(40_503) & 0xffff), number)
+}
+
+/// The address of a shard.
+pub(super) fn addr(shard: usize) -> Addr {
+    Addr::Ip(([127, 0, 0, 1], 4000 + shard as u16).into())
+}
+
+/// A map of so many shards.
+pub(super) fn map(shards: usize) -> ShardMap {
+    ShardMap::new((0..shards).map(addr)).unwrap()
+}
+
+/// Opens one connection to each shard, once.
+pub(super) struct Opener {
+    connections: Mutex<HashMap<Addr, Memory<Message>>>,
+}
+
+/// An opener to so many shards, and the shards' ends.
+pub(super) fn service(shards: usize) -> (Opener, Vec<Memory<Message>>) {
+    let (here, there): (HashMap<_, _>, Vec<_>) = (0..shards)
+        .map(|shard| {
+            let (here, there) = pair();
+            ((addr(shard), here), there)
+        })
+        .unzip();
+    (Opener { connections: Mutex::new(here) }, there)
+}
+
+impl Open<Memory<Message>> for Opener {
+    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Memory<Message>, Error>>
+    where
+        Memory<Message>: 'a,
+    {
+        assert!(above.is_empty());
+        let opened = self.connections.lock().unwrap().remove(&to);
+        Box::pin(async move { opened.ok_or_else(|| Error::new(ErrorKind::Unreachable, "nobody there")) })
+    }
+}
+
+/// What has arrived at `end` and was not received yet.
+pub(super) async fn arrived(end: &Memory<Message>) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let receiving = end.recv_batch(&mut messages, usize::MAX);
+    tokio::select! {
+        biased;
+        received = receiving => { received.unwrap(); }
+        () = std::future::ready(()) => {}
+    }
+    messages
+}
