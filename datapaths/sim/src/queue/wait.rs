@@ -32,10 +32,16 @@ where
         let this = &mut *self;
         let mut state = this.queue.state.lock();
         let outcome = (this.attempt)(&mut state);
+        let waiters = state.waiters(this.side);
+        let mut left = None;
         if outcome.is_pending() {
-            this.key = Some(state.waiters(this.side).register(this.key, context.waker()));
+            this.key = Some(waiters.register(this.key, context.waker()));
+        } else if let Some(key) = this.key.take() {
+            left = waiters.remove(key);
         }
         this.queue.unlock_and_wake(state);
+        // Outside the lock, since the last waker of a task may drop the task.
+        drop(left);
         outcome
     }
 }
@@ -44,7 +50,7 @@ impl<T, F> Drop for Wait<'_, T, F> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             let waker = self.queue.state.lock().waiters(self.side).remove(key);
-            // Outside the lock, since the last waker of a task may drop the task.
+            // Outside the lock, as above.
             drop(waker);
         }
     }
