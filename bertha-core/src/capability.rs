@@ -85,6 +85,11 @@ pub fn exact<C: PartialEq + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mism
 }
 
 /// A set of labels of which two ends need one in common.
+#[diagnostic::on_unimplemented(
+    message = "`overlap` compares sets and lists, and `{Self}` is neither",
+    label = "a field that is neither a set nor a list",
+    note = "use a `BTreeSet` or a `Vec`, or another comparison: `#[capability(exact)]`, `#[capability(compare = path)]`"
+)]
 pub trait Overlap {
     /// Whether there is an element that both have.
     fn overlaps(&self, other: &Self) -> bool;

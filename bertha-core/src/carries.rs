@@ -9,27 +9,19 @@ use crate::Connection;
 /// Implemented for every connection with equal data; never by hand.
 pub trait Carries<Need, Above: ?Sized>: Connection<Data = Need> {}
 
-impl<C, Need, Above: ?Sized> Carries<Need, Above> for C
-where
-    C: Connection + Yields<Need>,
-    C::Data: Fits<Need, Above, C>,
+impl<C, Need, Above: ?Sized> Carries<Need, Above> for C where
+    C: Connection + Fits<Need, <C as Connection>::Data, Above>
 {
 }
 
-/// Says in the compiler's words that the data of two layers differ. Holds for equal types only.
+/// Says in the compiler's words that the data of two layers differ. Holds where `Need` is `Given`, the data of the
+/// connection; both are parameters so that the words can name them.
 #[diagnostic::on_unimplemented(
-    message = "Chunnel `{Above}` needs a connection that carries `{Need}`, but `{Below}` below it carries `{Self}`",
+    message = "Chunnel `{Above}` needs a connection that carries `{Need}`, but `{Self}` below it carries `{Given}`",
     label = "the data of these two layers differ",
-    note = "stacks are written top first: put a Chunnel that turns `{Need}` into `{Self}` between them, or swap them"
+    note = "stacks are written top first: put a Chunnel that turns `{Need}` into `{Given}` between them, or swap them"
 )]
-pub trait Fits<Need, Above: ?Sized, Below> {}
+pub trait Fits<Need, Given, Above: ?Sized>: Connection<Data = Need> {}
 
-impl<T, Above: ?Sized, Below> Fits<T, Above, Below> for T {}
-
-/// The equality itself, in a trait of its own so that a mismatch is reported in words.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(message = "`{Self}` does not carry `{Need}`")]
-pub trait Yields<Need>: Connection<Data = Need> {}
-
-#[diagnostic::do_not_recommend]
-impl<C, Need> Yields<Need> for C where C: Connection<Data = Need> {}
+// One parameter for both: for other data no impl applies, and so the words above are what is reported.
+impl<C: Connection<Data = Data>, Data, Above: ?Sized> Fits<Data, Data, Above> for C {}

@@ -40,7 +40,8 @@ use std::fmt;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand on `{Inner}`",
     label = "not a Chunnel for the connection below it",
-    note = "every element of a stack must implement `Chunnel<Inner>` for the connection that the one below makes"
+    note = "every element of a stack must implement `Chunnel<Inner>` for the connection that the one below makes",
+    note = "a generic function says of its datapath that the stack runs over it: `D: Runs<S, Out: Connection<Data = ..>>`"
 )]
 pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
     /// The connection that this Chunnel makes.

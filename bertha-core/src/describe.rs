@@ -6,6 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What a Chunnel, or a whole stack, tells of itself. `#[derive(Identity)]` implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Chunnel",
+    label = "not a Chunnel, and not a stack of Chunnels",
+    note = "a Chunnel implements `Chunnel<Inner>` and has `#[derive(Identity)]`; a stack is made with `make_stack!`"
+)]
 pub trait Describe {
     /// Appends what this is, top first: one layer for a Chunnel, all of them for a stack.
     fn describe(&self, into: &mut Vec<Node>);

@@ -1,7 +1,7 @@
 //! A choice between Chunnels that negotiation makes.
 
 use crate::picks::Picks;
-use crate::{BoxFuture, Carries, Chunnel, Connection, Describe, Error, ErrorKind, More, Node};
+use crate::{BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, More, Node};
 use std::fmt;
 
 /// Two alternatives of which the two ends pick one when they connect. Made by [`select!`](crate::select).
@@ -91,22 +91,26 @@ where
 
 /// A connection that can be the other branch of a `select!`: same data, same datapath.
 #[doc(hidden)]
-pub trait Alternative<First: Connection>:
-    Carries<First::Data, OtherBranch<First>> + Connection<Data = First::Data, Base = First::Base>
-{
-}
+pub trait Alternative<First: Connection>: Connection<Data = First::Data, Base = First::Base> {}
 
 impl<First, Second> Alternative<First> for Second
 where
     First: Connection,
-    Second: Carries<First::Data, OtherBranch<First>> + Connection<Data = First::Data, Base = First::Base>,
+    Second: Connection<Base = First::Base> + SameData<First::Data, <Second as Connection>::Data>,
 {
 }
 
-/// Stands for the first branch of a `select!` in a type error.
+/// Says in the compiler's words that the data of two alternatives differ.
 #[doc(hidden)]
-#[derive(Debug)]
-pub struct OtherBranch<First>(std::marker::PhantomData<First>);
+#[diagnostic::on_unimplemented(
+    message = "the alternatives of a `select!` must carry the same data, but one carries `{First}`, another `{Second}`",
+    label = "the data of these alternatives differ",
+    note = "the alternative that carries `{Second}` makes the connection `{Self}`"
+)]
+pub trait SameData<First, Second>: Connection<Data = First> {}
+
+// One parameter for both: for other data no impl applies, and so the words above are what is reported.
+impl<C: Connection<Data = Data>, Data> SameData<Data, Data> for C {}
 
 /// The connection of whichever alternative was picked: costs one branch per call.
 #[derive(Debug, Clone)]
@@ -197,4 +201,7 @@ macro_rules! select {
         compile_error!("select! needs at least two alternatives; write a single Chunnel without it")
     };
     () => { compile_error!("select! needs at least two alternatives") };
+    ($($alternative:expr),+ ; $($other:tt)*) => {
+        compile_error!("behind `;` select! takes `prefer` and a number, counted from 0: select!(A, B; prefer 1)")
+    };
 }

@@ -15,12 +15,15 @@ pub struct Stack<Head, Tail> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Bottom;
 
-impl<Head, Tail> Stack<Head, Tail> {
+impl<Head: Describe, Tail> Stack<Head, Tail> {
     /// Puts `head` on top of `tail`.
+    // The bound makes the compiler point at the element that is no Chunnel, rather than at the stack's first use.
     pub const fn new(head: Head, tail: Tail) -> Self {
         Self { head, tail }
     }
+}
 
+impl<Head, Tail> Stack<Head, Tail> {
     /// The topmost Chunnel.
     pub const fn head(&self) -> &Head {
         &self.head

@@ -1,7 +1,7 @@
 //! Reading `#[chunnel(..)]` and `#[capability(..)]`.
 
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, DeriveInput, LitInt};
+use syn::{Attribute, DeriveInput, Error, LitInt};
 
 /// The crate and type name that identify `input`, unique because names in the registry are.
 pub(crate) fn full_name(input: &DeriveInput) -> String {
@@ -23,5 +23,6 @@ pub(crate) fn arguments(
 
 /// The number in `version = 2`.
 pub(crate) fn version(meta: &ParseNestedMeta<'_>) -> syn::Result<u16> {
-    meta.value()?.parse::<LitInt>()?.base10_parse()
+    let number = meta.value()?.parse::<LitInt>()?;
+    number.base10_parse().map_err(|_| Error::new(number.span(), "a version is a number from 0 to 65535"))
 }

@@ -1,7 +1,7 @@
 //! `#[derive(Capability)]`.
 
 use crate::attributes::{arguments, full_name, version};
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, ExprPath, Member, Path};
 
@@ -44,7 +44,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     })?;
     let Some(comparison) = comparison else {
         let what = "say how it is compared: #[capability(exact)], #[capability(overlap)] or #[capability(compare = path)]";
-        return Err(Error::new(Span::call_site(), what));
+        return Err(Error::new_spanned(&input.ident, what));
     };
 
     let body = match comparison {

@@ -1,0 +1,15 @@
+//! A Chunnel of one's own that has no identity.
+
+use bertha_core::{Buf, Carries, Chunnel, Error, More};
+
+struct Count;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Count {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+fn main() {}

@@ -1,0 +1,28 @@
+//! Choices in choices, with preferences, of single Chunnels and of stacks.
+
+use bertha_chunnels::serialize::Postcard;
+use bertha_chunnels::{Nothing, Serialize};
+use bertha_core::{Connection, Describe, Error, make_stack, select};
+use bertha_datapath_sim::SimDatapath;
+use bertha_negotiation::Negotiate;
+
+async fn client(datapath: SimDatapath) -> Result<String, Error> {
+    let codec = select!(
+        Serialize::<String>::new(),
+        select!(
+            Serialize::<String, Postcard>::new(),
+            make_stack!(Nothing, Serialize::<String, Postcard>::new(), Nothing);
+            prefer 1
+        ),
+    );
+    let stack = make_stack!(Nothing, codec, select!(make_stack!(Nothing, Nothing), make_stack!(), Nothing; prefer 2));
+    let connection = stack.connect(datapath, ([10, 0, 0, 2], 4242)).await?;
+    connection.send("hello".into()).await?;
+    connection.recv().await
+}
+
+fn main() {
+    let _ = client;
+    let stack = make_stack!(select!(Nothing, make_stack!(), Nothing; prefer 1));
+    assert_eq!(stack.explain().to_string(), "(Nothing | nothing | Nothing; prefers the latter)");
+}
