@@ -1,12 +1,43 @@
 //! A key-value store, split into shards that each belong to one thread.
 //!
 //! [`Message`] is what travels in both directions, and [`Store`] holds the records of one shard and turns each
-//! request into its reply. Neither knows how messages reach it.
+//! request into its reply. Neither knows how messages reach it. [`Server`] runs a router and its shards, each on a
+//! thread of its own, over the datapath of this build.
+//!
+//! # Stacks
+//!
+//! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over [`shard_map`]; a
+//! shard is a store of its own to whoever connects to it with `Serialize` alone.
+//!
+//! ```
+//! use bertha::prelude::*;
+//! use bertha_kvstore::{Message, Options, Server, Shards};
+//!
+//! let server = Server::start(Options { shards: Shards::Local(2), ..Options::default() })?;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let map = server.map().clone();
+//! let stack = make_stack!(
+//!     select!(ClientShard::new(map.clone()), ServerShard::new(map)),
+//!     Serialize::<Message>::new(),
+//! );
+//! let store = stack.connect(bertha::datapath(), server.addr()).await?;
+//! store.send(Message::get(1, "user1000")).await?;
+//! assert_eq!(store.recv().await?.key, "user1000");
+//! store.close().await?;
+//! # Ok::<(), Error>(()) })?;
+//! server.stop()?;
+//! # Ok::<(), Error>(())
+//! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod contiguous;
 mod protocol;
+pub mod server;
+mod sharding;
 mod store;
 
 pub use protocol::{Body, MAX_KEY, MAX_VALUE, Message, Reason};
+pub use server::{Options, Server, Shards};
+pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};
 pub use store::{Capacity, Store};

@@ -64,19 +64,25 @@ impl Store {
     /// get, the part of an update, and the key of a new record. Whatever cannot be done is answered with
     /// [`Body::Failed`], and leaves the records as they were.
     pub fn handle(&mut self, mut request: Message) -> Message {
-        if let Err(reason) = request.check() {
-            return request.reply(Body::Failed(reason));
+        self.answer(&mut request);
+        request
+    }
+
+    /// As [`handle`](Self::handle), with the reply in place of the request.
+    pub fn answer(&mut self, message: &mut Message) {
+        if let Err(reason) = message.check() {
+            message.body = Body::Failed(reason);
+            return;
         }
-        let body = match std::mem::replace(&mut request.body, Body::Missing) {
-            Body::Get => self.get(&request.key),
-            Body::Put(value) => self.put(&request.key, value),
-            Body::Update { offset, bytes } => self.update(&request.key, offset, &bytes),
-            Body::Delete => self.delete(&request.key),
+        message.body = match std::mem::replace(&mut message.body, Body::Missing) {
+            Body::Get => self.get(&message.key),
+            Body::Put(value) => self.put(&message.key, value),
+            Body::Update { offset, bytes } => self.update(&message.key, offset, &bytes),
+            Body::Delete => self.delete(&message.key),
             Body::Found(_) | Body::Missing | Body::Stored | Body::Failed(_) => {
                 Body::Failed(Reason::NotARequest)
             }
         };
-        request.reply(body)
     }
 
     fn get(&self, key: &str) -> Body {

@@ -1,80 +1,75 @@
 //! Reaching the store.
 
-use std::fmt;
-use std::net::SocketAddr;
-
+use bertha::kernel::Udp;
+use bertha::prelude::*;
 use bertha_kvstore::Message;
 
 use crate::driver::{Port, PortError};
-use crate::report::Negotiated;
+use crate::report;
 
-/// Who decides to which shard a request goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Sharding {
-    /// The client sends each request to its shard.
-    Client,
-    /// The client sends all requests to one address, and the server passes them on.
-    Server,
-    /// Whichever of the two the server prefers.
-    Either,
-}
+pub use bertha_kvstore::Sharding;
 
-/// Where the store is and how to reach it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The address that the store listens at.
-    pub server: SocketAddr,
-    /// The number of shards, on which both sides must agree.
-    pub shards: u16,
-    /// What the client offers.
-    pub sharding: Sharding,
-}
-
-/// A connection that is ready for requests.
+/// A connection to the store, with whichever stack was negotiated.
 #[derive(Debug)]
-pub struct Connected<P> {
-    /// Carries the messages.
-    pub port: P,
-    /// What was negotiated, for the report.
-    pub negotiated: Negotiated,
-}
+pub struct ToStore<C>(Negotiated<C>);
 
-/// Opens one connection and negotiates its stack. Called once for each connection, one after the other.
+/// Opens one connection and negotiates its stack.
 ///
 /// # Errors
-/// [`ConnectError`], naming the address.
-pub async fn connect(target: &Target) -> Result<Connected<impl Port + use<>>, ConnectError> {
-    Err::<Connected<NotConnected>, _>(ConnectError::NotConnected(target.server))
+/// Those of [`Negotiate::connect`].
+pub async fn connect<S>(stack: &S, server: Addr) -> Result<ToStore<<Udp as Runs<S>>::Out>, Error>
+where
+    S: Negotiate + Sync,
+    Udp: Runs<S, Out: Connection<Data = Message>>,
+{
+    Ok(ToStore(stack.connect(bertha::datapath(), server).await?))
 }
 
-/// Why there is no connection.
-#[derive(Debug)]
-pub enum ConnectError {
-    /// This build has no network stack.
-    NotConnected(SocketAddr),
+impl<C: Connection> ToStore<C> {
+    /// What was negotiated.
+    pub fn negotiated(&self) -> report::Negotiated {
+        let agreement = self.0.explain();
+        let chunnels: Vec<_> = agreement.chunnels().collect();
+        let reason = match agreement.reasons() {
+            "" => "the first choice of both ends".to_owned(),
+            reasons => format!("passed over: {reasons}"),
+        };
+        report::Negotiated { stack: chunnels.join(" / "), reason }
+    }
 }
 
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotConnected(server) => {
-                write!(f, "not connected to {server}: this build of the client has no network stack")
+impl<C: Connection<Data = Message>> Port for ToStore<C> {
+    async fn send_batch(&self, messages: &mut Vec<Message>) -> Result<(), PortError> {
+        let mut messages = messages.drain(..);
+        loop {
+            let before = messages.len();
+            match self.0.send_batch(&mut messages).await {
+                Ok(()) => return Ok(()),
+                Err(error) if is_of_one_message(&error) => {
+                    tracing::debug!(%error, "lost a request");
+                    if messages.len() == before {
+                        return Ok(());
+                    }
+                }
+                Err(error) => return Err(ended(error)),
             }
         }
     }
+
+    async fn recv_batch(&self, into: &mut Vec<Message>, limit: usize) -> Result<usize, PortError> {
+        self.0.recv_batch(into, limit).await.map_err(ended)
+    }
 }
 
-impl std::error::Error for ConnectError {}
+/// Whether the connection works on, without this message.
+fn is_of_one_message(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::Malformed | ErrorKind::Exhausted)
+}
 
-/// The connection of a client that cannot connect: there is none.
-enum NotConnected {}
-
-impl Port for NotConnected {
-    async fn send_batch(&self, _: &mut Vec<Message>) -> Result<(), PortError> {
-        match *self {}
-    }
-
-    async fn recv_batch(&self, _: &mut Vec<Message>, _: usize) -> Result<usize, PortError> {
-        match *self {}
+#[cold]
+fn ended(error: Error) -> PortError {
+    match error.kind() {
+        ErrorKind::Closed => PortError::Closed,
+        _ => PortError::Failed(Box::new(error)),
     }
 }

@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha_ycsb::connect::{Sharding, Target, connect};
+use bertha::kernel::Udp;
+use bertha::prelude::*;
+use bertha_kvstore::{Message, shard_addrs, shard_map};
+use bertha_ycsb::connect::{Sharding, connect};
 use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
 use bertha_ycsb::generator::InsertSequence;
 use bertha_ycsb::outstanding::Limits;
@@ -28,9 +31,12 @@ pub(crate) struct Run {
     /// The address that the store listens at.
     #[arg(long, value_name = "ADDRESS")]
     server: SocketAddr,
-    /// The number of shards of the store.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    /// The number of shards of the store, on the ports that follow its own.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     shards: u16,
+    /// A shard of the store that is elsewhere; repeat it in the order of the shards.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "shards")]
+    shard: Vec<SocketAddr>,
     /// Who routes requests to shards.
     #[arg(long, value_enum, default_value_t = Sharding::Either)]
     sharding: Sharding,
@@ -81,14 +87,35 @@ impl Run {
     #[tokio::main]
     pub(crate) async fn execute(self) -> Result<(), Failure> {
         let parameters = self.parameters()?;
-        let target = Target { server: self.server, shards: self.shards, sharding: self.sharding };
+        let map = self.map()?;
+        let (client, server) = (ClientShard::new(map.clone()), ServerShard::new(map));
+        let messages = Serialize::<Message>::new();
+        match self.sharding {
+            Sharding::Client => self.over(make_stack!(client, messages), &parameters).await,
+            Sharding::Server => self.over(make_stack!(server, messages), &parameters).await,
+            Sharding::Either => self.over(make_stack!(select!(client, server), messages), &parameters).await,
+        }
+    }
+
+    fn map(&self) -> Result<ShardMap, Failure> {
+        let shards =
+            if self.shard.is_empty() { shard_addrs(self.server, self.shards)? } else { self.shard.clone() };
+        Ok(shard_map(shards.into_iter().map(Addr::from))?)
+    }
+
+    /// Connects with `stack`, measures and reports.
+    async fn over<S>(&self, stack: S, parameters: &Parameters) -> Result<(), Failure>
+    where
+        S: Negotiate + Sync,
+        Udp: Runs<S, Out: Connection<Data = Message>>,
+    {
         let (mut ports, mut negotiated) = (Vec::new(), Vec::new());
         for _ in 0..self.connections {
-            let connected = connect(&target).await?;
-            ports.push(connected.port);
-            negotiated.push(connected.negotiated);
+            let port = connect(&stack, self.server.into()).await?;
+            negotiated.push(port.negotiated());
+            ports.push(port);
         }
-        let (load, runs) = self.measure(Driver::new(ports), &parameters).await;
+        let (load, runs) = self.measure(Driver::new(ports), parameters).await;
         let report = Report {
             label: self.label.clone().unwrap_or_else(|| format!("{:?} sharding", self.sharding)),
             workload: self.files.last().map_or(String::new(), |file| file.display().to_string()),
@@ -96,7 +123,11 @@ impl Run {
             load,
             runs,
         };
-        self.publish(&report)
+        self.publish(&report)?;
+        match report.shortcoming(parameters.insert_count) {
+            Some(shortcoming) => Err(shortcoming.into()),
+            None => Ok(()),
+        }
     }
 
     fn parameters(&self) -> Result<Parameters, Failure> {

@@ -15,7 +15,7 @@ pub trait Port: Send + Sync + 'static {
     ///
     /// # Errors
     /// A [`PortError`] ends the connection. A message that could not be sent but leaves the connection usable (a
-    /// full queue, an unreachable peer) is a loss, not an error.
+    /// full queue) is a loss, not an error.
     fn send_batch(&self, messages: &mut Vec<Message>) -> impl Future<Output = Result<(), PortError>> + Send;
 
     /// Waits for at least one message, appends what is there up to `limit`, and returns how many that are.

@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -117,6 +118,20 @@ impl Row {
 }
 
 impl Report {
+    /// Why the figures are not those of the whole workload: a load phase that did not write all of `records`, or a
+    /// connection that ended early. `None` if they are.
+    pub fn shortcoming(&self, records: u64) -> Option<String> {
+        let written = self.load.as_ref().map_or(records, |load| load.total.completed);
+        if written < records {
+            return Some(format!("the load is incomplete: {written} of {records} records were written"));
+        }
+        let phases = || self.load.iter().chain(&self.runs);
+        let ended = phases().flat_map(|phase| &phase.errors).map(|(connection, _)| connection);
+        let ended: BTreeSet<_> = ended.collect();
+        (!ended.is_empty())
+            .then(|| format!("{} of {} connections ended early", ended.len(), self.connections.len()))
+    }
+
     /// Reads a report that [`Report::write`] wrote.
     ///
     /// # Errors

@@ -66,3 +66,15 @@ fn the_table_groups_connections_and_names_troubles() {
     assert!(troubled.contains("7 operations were due"), "{troubled}");
     assert!(troubled.contains("connection 2 ended early: closed"), "{troubled}");
 }
+
+#[test]
+fn an_incomplete_load_and_lost_connections_are_shortcomings() {
+    let mut report = report("a", vec![run(None, 1000.0, 50.0), run(None, 1000.0, 50.0)]);
+    assert_eq!(report.shortcoming(100), None, "without a load phase there is nothing to be incomplete");
+    report.load = Some(run(None, 1000.0, 50.0));
+    assert_eq!(report.shortcoming(100), None);
+    assert!(report.shortcoming(101).unwrap().contains("100 of 101 records"));
+    report.runs[0].errors.push((2, "closed".into()));
+    report.runs[1].errors.push((2, "closed".into()));
+    assert_eq!(report.shortcoming(100).unwrap(), "1 of 3 connections ended early");
+}

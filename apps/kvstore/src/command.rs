@@ -1,0 +1,119 @@
+//! What the program can be told to do.
+
+use bertha::prelude::*;
+use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
+use clap::{Args, Parser, Subcommand};
+use std::net::{IpAddr, SocketAddr};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// A sharded key-value store. Ends on SIGINT and SIGTERM, after it has closed its connections.
+#[derive(Debug, Parser)]
+#[command(name = "kvstore", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a single shard, for the router of another process.
+    Shard(Shard),
+}
+
+/// Runs a router and its shards.
+#[derive(Debug, Args)]
+struct Serve {
+    /// Where the router listens; local shards listen on the ports that follow.
+    #[arg(long, default_value = "127.0.0.1:4242")]
+    addr: SocketAddr,
+    /// The address by which clients reach local shards, if --addr is one like 0.0.0.0.
+    #[arg(long, value_name = "IP")]
+    advertise: Option<IpAddr>,
+    /// The number of local shards, each with a thread of its own.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    shards: u16,
+    /// A shard elsewhere (`kvstore shard`), instead of local ones; repeat it in the order of the shards.
+    #[arg(long, value_name = "ADDR", conflicts_with = "shards")]
+    remote_shard: Vec<SocketAddr>,
+    /// Who may route requests to shards.
+    #[arg(long, value_enum, default_value_t)]
+    sharding: Sharding,
+    #[command(flatten)]
+    capacity: CapacityPerShard,
+}
+
+#[derive(Debug, Args)]
+struct Shard {
+    /// Where the shard listens.
+    #[arg(long)]
+    addr: SocketAddr,
+    #[command(flatten)]
+    capacity: CapacityPerShard,
+}
+
+#[derive(Debug, Args)]
+struct CapacityPerShard {
+    /// The most records in a shard.
+    #[arg(long, default_value_t = Capacity::default().records)]
+    max_records: usize,
+    /// The most bytes of keys and values in a shard.
+    #[arg(long, default_value_t = Capacity::default().bytes)]
+    max_bytes: usize,
+}
+
+impl Arguments {
+    pub(crate) fn execute(self) -> Result<(), Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            // Before the store is ready, so that whoever waits for that can end it properly.
+            let mut interrupt = signal(SignalKind::interrupt())?;
+            let mut terminate = signal(SignalKind::terminate())?;
+            let server = match self.command {
+                Some(Command::Shard(shard)) => Server::start_shard(shard.addr, shard.capacity.get())?,
+                None => Server::start(self.serve.options())?,
+            };
+            announce(&server);
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            server.stop()
+        })
+    }
+}
+
+/// Says where clients connect; with port 0, they could not know otherwise.
+#[expect(clippy::print_stdout, reason = "whoever starts the store waits for this line")]
+fn announce(server: &Server) {
+    let shards = server.map().shards().len();
+    println!(
+        "kvstore: ready at {}, {shards} {}",
+        server.addr(),
+        if shards == 1 { "shard" } else { "shards" }
+    );
+}
+
+impl Serve {
+    fn options(self) -> Options {
+        let shards = if self.remote_shard.is_empty() {
+            Shards::Local(self.shards)
+        } else {
+            Shards::Remote(self.remote_shard.into_iter().map(Addr::from).collect())
+        };
+        Options {
+            addr: self.addr,
+            advertise: self.advertise,
+            shards,
+            sharding: self.sharding,
+            capacity: self.capacity.get(),
+        }
+    }
+}
+
+impl CapacityPerShard {
+    fn get(&self) -> Capacity {
+        Capacity { records: self.max_records, bytes: self.max_bytes }
+    }
+}

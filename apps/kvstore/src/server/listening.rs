@@ -1,0 +1,105 @@
+//! Accepting clients and serving each with a task.
+
+use super::{Handler, Stop};
+use crate::Message;
+use bertha::Base;
+use bertha::prelude::*;
+use std::fmt;
+use std::net::SocketAddr;
+use tokio::task::JoinSet;
+
+/// The datapath of this build.
+pub(super) type Datapath = bertha::kernel::Udp;
+
+/// The most connections that one listener serves at a time; further clients wait.
+const CONNECTIONS: usize = 10_000;
+
+/// A listener with the stack `S`, whose tasks all run on the calling thread.
+pub struct Listening<S>
+where
+    Datapath: Runs<S>,
+{
+    incoming: Incoming<S, Datapath>,
+}
+
+impl<S> Listening<S>
+where
+    S: Negotiate + 'static,
+    Datapath: Runs<S>,
+{
+    /// Listens at `addr`.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if the address can't be used.
+    pub async fn open(stack: S, addr: SocketAddr) -> Result<Self, Error> {
+        Ok(Self { incoming: stack.listen(bertha::datapath(), addr).await? })
+    }
+
+    /// Where it listens, with the port that the system chose.
+    ///
+    /// # Errors
+    /// None over UDP.
+    pub fn addr(&self) -> Result<SocketAddr, Error> {
+        self.incoming.local_addr().ip("kvstore")
+    }
+
+    /// Serves every client until it is time to stop; then closes all connections and returns. To be called within a
+    /// [`LocalSet`](tokio::task::LocalSet).
+    pub async fn serve(mut self, handler: impl Handler, mut stop: Stop)
+    where
+        Datapath: Runs<S, Out: Connection<Data = Message>>,
+    {
+        let mut clients = JoinSet::new();
+        let ends = stop.clone();
+        let accepting = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(_) = clients.join_next() => {}
+                    accepted = self.incoming.next(), if clients.len() < CONNECTIONS => match accepted {
+                        Some(Ok(client)) => {
+                            clients.spawn_local(converse(client, handler.clone(), ends.clone()));
+                        }
+                        Some(Err(error)) => tracing::info!(%error, "refused a client"),
+                        None => break,
+                    },
+                }
+            }
+        };
+        tokio::select! {
+            () = accepting => tracing::error!("listening has failed; serving the clients that there are"),
+            () = stop.wait() => {}
+        }
+        // The listener's handshakes end here; its connections need nobody but themselves.
+        drop(self.incoming);
+        while clients.join_next().await.is_some() {}
+    }
+}
+
+async fn converse<C>(client: Negotiated<C>, handler: impl Handler, mut stop: Stop)
+where
+    C: Connection<Data = Message>,
+{
+    let peer = client.base().peer_addr();
+    tracing::info!(%peer, agreement = %client.explain(), "connected");
+    let ended = tokio::select! {
+        ended = handler.serve(&client) => Some(ended),
+        () = stop.wait() => None,
+    };
+    match ended {
+        Some(reason) => tracing::info!(%peer, %reason, "ended"),
+        None => match client.close().await {
+            Ok(()) => tracing::info!(%peer, "closed"),
+            Err(error) => tracing::info!(%peer, %error, "closing failed"),
+        },
+    }
+}
+
+impl<S> fmt::Debug for Listening<S>
+where
+    Datapath: Runs<S>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listening").field("incoming", &self.incoming).finish()
+    }
+}

@@ -1,0 +1,196 @@
+//! The running store: a router, and shards that each have a thread.
+
+mod handler;
+mod listening;
+mod router;
+mod shard;
+mod stop;
+mod thread;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use bertha::chunnels::shard::ShardQueue;
+use bertha::prelude::*;
+
+use crate::{Capacity, Message, Sharding, shard_addrs, shard_map};
+use thread::Thread;
+
+pub use handler::Handler;
+pub use listening::Listening;
+pub use router::Router;
+pub use shard::Shard;
+pub use stop::{Stop, Stopper};
+
+/// How many requests of one shard, and replies of one client, wait between the router and a shard.
+const QUEUE: usize = 1024;
+
+/// What a [`Server`] is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the router listens. With port 0 the system chooses the ports of the router and of its shards.
+    pub addr: SocketAddr,
+    /// The address by which clients reach the shards, if it isn't that of the router. Needed where the router listens
+    /// on all addresses of the host.
+    pub advertise: Option<IpAddr>,
+    /// The shards behind the router.
+    pub shards: Shards,
+    /// Who may route.
+    pub sharding: Sharding,
+    /// How much each local shard may hold.
+    pub capacity: Capacity,
+}
+
+/// The shards behind a router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shards {
+    /// So many threads of this process, on the ports that follow the router's.
+    Local(u16),
+    /// Servers elsewhere, each of them a [`Server::start_shard`].
+    Remote(Vec<Addr>),
+}
+
+impl Default for Options {
+    /// One local shard, on ports of the loopback interface that the system chooses.
+    fn default() -> Self {
+        Self {
+            addr: (Ipv4Addr::LOCALHOST, 0).into(),
+            advertise: None,
+            shards: Shards::Local(1),
+            sharding: Sharding::Either,
+            capacity: Capacity::default(),
+        }
+    }
+}
+
+/// A running store. Dropping it closes its connections and waits for its threads, as [`stop`](Self::stop) does.
+pub struct Server {
+    addr: SocketAddr,
+    map: ShardMap,
+    stopper: Stopper,
+    threads: Vec<Thread>,
+}
+
+impl Server {
+    /// Starts the shards and then the router; all of them listen when this returns.
+    ///
+    /// The threads inherit the caller's processor affinity.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used or the shards make no map, and what keeps the
+    /// system from starting threads.
+    pub fn start(options: Options) -> Result<Self, Error> {
+        let stopper = Stopper::new();
+        let (local, mut queues) = match &options.shards {
+            Shards::Local(count) => {
+                let (local, queues) = LocalShards::new((*count).into(), QUEUE);
+                (Some(local), queues)
+            }
+            Shards::Remote(_) => (None, Vec::new()),
+        };
+        if options.sharding == Sharding::Client {
+            queues.clear();
+        }
+        let mut threads = Vec::new();
+        let shards = match &options.shards {
+            Shards::Remote(shards) => shards.clone(),
+            Shards::Local(count) => {
+                let mut queues = queues.into_iter();
+                let mut advertised = Vec::new();
+                for (number, addr) in options.local_addrs(*count)?.into_iter().enumerate() {
+                    let shard = start_shard(number, addr, options.capacity, queues.next(), &stopper)?;
+                    advertised.push(options.advertised(shard.addr())?.into());
+                    threads.push(shard);
+                }
+                advertised
+            }
+        };
+        let map = shard_map(shards)?;
+        let router = router::start(options.addr, options.sharding, &map, local, &stopper)?;
+        let addr = router.addr();
+        threads.push(router);
+        Ok(Self { addr, map, stopper, threads })
+    }
+
+    /// Starts one shard without a router, as one of the [`Shards::Remote`] of another process.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub fn start_shard(addr: SocketAddr, capacity: Capacity) -> Result<Self, Error> {
+        let stopper = Stopper::new();
+        let shard = start_shard(0, addr, capacity, None, &stopper)?;
+        let addr = shard.addr();
+        Ok(Self { addr, map: shard_map([addr.into()])?, stopper, threads: vec![shard] })
+    }
+
+    /// Where clients connect, with the port that the system chose.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The map on which clients have to agree.
+    pub fn map(&self) -> &ShardMap {
+        &self.map
+    }
+
+    /// Closes all connections, and waits until that is done: for some 300 ms at most with clients that don't answer.
+    ///
+    /// # Errors
+    /// What ended one of the threads earlier.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.stopper.stop();
+        self.threads.drain(..).map(Thread::join).fold(Ok(()), Result::and)
+    }
+}
+
+fn start_shard(
+    number: usize,
+    addr: SocketAddr,
+    capacity: Capacity,
+    queue: Option<ShardQueue<Message>>,
+    stopper: &Stopper,
+) -> Result<Thread, Error> {
+    let stop = stopper.subscribe();
+    thread::start(
+        format!("shard {number}"),
+        async move || Listening::open(make_stack!(Serialize::<Message>::new()), addr).await,
+        async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
+    )
+}
+
+impl Options {
+    fn local_addrs(&self, count: u16) -> Result<Vec<SocketAddr>, Error> {
+        match self.addr.port() {
+            0 => Ok(vec![self.addr; count.into()]),
+            _ => shard_addrs(self.addr, count),
+        }
+    }
+
+    fn advertised(&self, shard: SocketAddr) -> Result<SocketAddr, Error> {
+        let ip = self.advertise.unwrap_or(shard.ip());
+        if ip.is_unspecified() {
+            let what =
+                format!("clients can't reach a shard at {ip}; say by which address they do (--advertise)");
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
+        Ok(SocketAddr::new(ip, shard.port()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.finish() {
+            tracing::error!(%error, "a thread of the store had failed");
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("addr", &self.addr).field("map", &self.map).finish_non_exhaustive()
+    }
+}

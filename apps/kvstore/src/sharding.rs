@@ -1,0 +1,72 @@
+//! Which request belongs to which shard, and who decides it.
+
+use bertha::prelude::*;
+use std::net::SocketAddr;
+
+use crate::Message;
+
+/// Who routes requests to shards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sharding {
+    /// The client, which sends each request straight to its shard.
+    Client,
+    /// The server, which passes on what the client sends to one address.
+    Server,
+    /// Either: the two ends agree on one of them when they connect, preferably the client.
+    #[default]
+    Either,
+}
+
+/// How many bytes at the start of a key say nothing about its shard: YCSB's keys all begin with `user`.
+pub const KEY_PREFIX: usize = 4;
+
+impl Keyed for Message {
+    fn key(&self) -> &[u8] {
+        self.key.as_bytes()
+    }
+}
+
+/// The map on which both ends have to agree: these shards, in this order.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid) if there is no shard, there are too many, or one stands there twice.
+pub fn shard_map(shards: impl IntoIterator<Item = Addr>) -> Result<ShardMap, Error> {
+    Ok(ShardMap::new(shards)?.skip(KEY_PREFIX))
+}
+
+/// Where the shards of a store at `server` listen unless they are given otherwise: on the ports that follow its own.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid) if there are not so many ports.
+pub fn shard_addrs(server: SocketAddr, shards: u16) -> Result<Vec<SocketAddr>, Error> {
+    let port = |shard: u16| server.port().checked_add(shard)?.checked_add(1);
+    let addrs = (0..shards).map(|shard| Some(SocketAddr::new(server.ip(), port(shard)?))).collect();
+    let Some(addrs) = addrs else {
+        let what = format!("{shards} shards need as many ports above that of {server}; choose a lower port");
+        return Err(Error::new(ErrorKind::Invalid, what));
+    };
+    Ok(addrs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_listen_on_the_ports_that_follow() {
+        let addrs = shard_addrs("[::1]:4242".parse().unwrap(), 3).unwrap();
+        assert_eq!(addrs, ["[::1]:4243", "[::1]:4244", "[::1]:4245"].map(|addr| addr.parse().unwrap()));
+        assert!(shard_addrs("1.2.3.4:65533".parse().unwrap(), 2).is_ok());
+        let error = shard_addrs("1.2.3.4:65533".parse().unwrap(), 3).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+
+    #[test]
+    fn keys_of_ycsb_are_spread() {
+        let shards = shard_addrs("127.0.0.1:1000".parse().unwrap(), 2).unwrap();
+        let map = shard_map(shards.into_iter().map(Addr::from)).unwrap();
+        let first =
+            (1000..2000).filter(|number| map.shard_of(format!("user{number}").as_bytes()) == 0).count();
+        assert!((300..700).contains(&first), "{first} of 1000");
+    }
+}
