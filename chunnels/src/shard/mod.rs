@@ -45,6 +45,8 @@ mod server;
 #[cfg(test)]
 mod service;
 mod sharding;
+#[cfg(test)]
+mod tests;
 
 pub use client::{ClientShard, ClientShardConnection};
 pub use hash::shard_of;

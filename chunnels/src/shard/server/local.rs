@@ -2,6 +2,7 @@
 
 use super::backends::Link;
 use super::forward::forward;
+use super::queue::Request;
 use super::{Backends, ReplyTo, ShardQueue};
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
@@ -36,7 +37,7 @@ const MAX_QUEUED: usize = 65_536;
 ///
 /// A full queue of requests holds back the client whose request is next; a full queue of replies loses replies.
 pub struct LocalShards<T> {
-    queues: Arc<[mpsc::Sender<(T, ReplyTo<T>)>]>,
+    queues: Arc<[mpsc::Sender<Request<T>>]>,
     capacity: usize,
 }
 

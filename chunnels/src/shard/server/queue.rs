@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::mpsc;
 
+/// A request, and where its replies go.
+pub(super) type Request<T> = (T, ReplyTo<T>);
+
 /// The requests of one shard, from all clients. Give it to the thread or task that is the shard.
 ///
 /// Waiting needs no particular runtime: any executor will do.
 pub struct ShardQueue<T> {
-    requests: mpsc::Receiver<(T, ReplyTo<T>)>,
+    requests: mpsc::Receiver<Request<T>>,
 }
 
 impl<T> ShardQueue<T> {
-    pub(super) fn new(requests: mpsc::Receiver<(T, ReplyTo<T>)>) -> Self {
+    pub(super) fn new(requests: mpsc::Receiver<Request<T>>) -> Self {
         Self { requests }
     }
 
