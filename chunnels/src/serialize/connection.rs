@@ -42,36 +42,33 @@ where
     #[inline]
     pub(super) fn encode(&self, message: &T) -> Result<Buf, Error> {
         let size = self.size.guess();
-        match self.encode_within(message, size)? {
-            Some(encoded) => {
-                self.size.fitted(encoded.len(), size);
-                Ok(encoded)
-            }
-            None => self.encode_beyond(message, size),
-        }
-    }
-
-    #[inline]
-    fn encode_within(&self, message: &T, size: usize) -> Result<Option<Buf>, Error> {
         let mut buf = self.inner.base().buffer(size)?;
         match self.codec.encode(message, &mut buf) {
             Ok(Some(written)) => {
                 buf.truncate(written);
-                Ok(Some(buf))
+                self.size.fitted(written, size);
+                Ok(buf)
             }
-            Ok(None) => Ok(None),
+            Ok(None) => {
+                drop(buf);
+                self.encode_beyond(message, size)
+            }
             Err(error) => Err(unencodable(error)),
         }
     }
 
+    /// Encodes a message that did not fit in `size` bytes.
     #[cold]
+    #[inline(never)]
     fn encode_beyond(&self, message: &T, mut size: usize) -> Result<Buf, Error> {
         let most = most(self.inner.base(), self.codec.limit());
         while let Some(larger) = BufferSize::beyond(size, most) {
             size = larger;
-            if let Some(encoded) = self.encode_within(message, size)? {
-                self.size.found(encoded.len(), most);
-                return Ok(encoded);
+            let mut buf = self.inner.base().buffer(size)?;
+            if let Some(written) = self.codec.encode(message, &mut buf).map_err(unencodable)? {
+                buf.truncate(written);
+                self.size.found(written, most);
+                return Ok(buf);
             }
         }
         let what = format!("a message that takes more than {most} bytes, the most that fits below");
