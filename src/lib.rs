@@ -1,1 +1,103 @@
-//! Placeholder.
+//! Say *which* network functions a connection needs; the two ends agree, when they connect, on *which implementations*
+//! provide them.
+//!
+//! A **Chunnel** is one communication function: serialise, shard, order. An application writes a stack of them, top
+//! first, with alternatives where it has no preference of its own, and calls `connect` or `listen`. The two ends
+//! negotiate a stack that both can run, in one round trip. What a stack costs is decided while compiling: layers that
+//! only pass messages on cost nothing.
+//!
+//! # An echo, from both ends
+//!
+//! ```
+//! use bertha::prelude::*;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), bertha::Error> {
+//! // Both ends state their stack; here it turns strings into bytes.
+//! let stack = || make_stack!(Serialize::<String>::new());
+//!
+//! // The server: each client is an item, and gets a task of its own.
+//! let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<Addr>()?).await?;
+//! let server = incoming.local_addr();
+//! tokio::spawn(async move {
+//!     while let Some(client) = incoming.next().await {
+//!         let Ok(connection) = client else { continue };
+//!         tokio::spawn(async move {
+//!             while let Ok(message) = connection.recv().await {
+//!                 if connection.send(message).await.is_err() {
+//!                     break;
+//!                 }
+//!             }
+//!         });
+//!     }
+//! });
+//!
+//! // The client.
+//! let connection = stack().connect(bertha::datapath(), server).await?;
+//! connection.send("hello".into()).await?;
+//! assert_eq!(connection.recv().await?, "hello");
+//! assert_eq!(connection.explain().to_string(), "Serialize[bincode], agreed as client");
+//! connection.close().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What to read next
+//!
+//! * Composing: [`make_stack!`], [`select!`], and [`Negotiate`], which has `connect` and `listen`.
+//!   [`Negotiated::explain`] says which stack a connection has, and why.
+//! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
+//! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
+//! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
+//! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
+//! | `bincode`, `postcard` | yes | codecs for `Serialize` |
+
+// The derives name this crate from outside; its own code has to as well.
+extern crate self as bertha;
+
+pub use bertha_chunnels as chunnels;
+pub use bertha_core as core;
+#[cfg(feature = "datapath-kernel")]
+pub use bertha_datapath_kernel as kernel;
+pub use bertha_negotiation as negotiation;
+
+pub use bertha_core::{
+    Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
+    ErrorKind, Mismatch, More, Role, Runtime, make_stack, select,
+};
+pub use bertha_core::{capability::Capability, identity::Identity};
+pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity};
+pub use bertha_negotiation::{Agreement, BoxedStack, Incoming, Negotiate, Negotiated, Runs, Settings};
+
+mod datapath;
+
+#[cfg(feature = "datapath-kernel")]
+pub use datapath::datapath;
+
+/// What an application needs in scope: `use bertha::prelude::*;`.
+pub mod prelude {
+    pub use crate::{Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Runs};
+    pub use bertha_core::{Wrap, make_stack, select};
+
+    #[cfg(feature = "bincode")]
+    pub use bertha_chunnels::Bincode;
+    #[cfg(feature = "nothing")]
+    pub use bertha_chunnels::Nothing;
+    #[cfg(feature = "postcard")]
+    pub use bertha_chunnels::Postcard;
+    #[cfg(feature = "serialize")]
+    pub use bertha_chunnels::Serialize;
+    #[cfg(feature = "shard")]
+    pub use bertha_chunnels::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+}
+
+/// Compiles and runs the README's program.
+#[cfg(all(doctest, feature = "datapath-kernel", feature = "bincode", feature = "postcard"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

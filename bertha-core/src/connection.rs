@@ -34,7 +34,8 @@ pub trait Connection: Send + Sync + 'static {
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Malformed`](crate::ErrorKind::Malformed) concern this message
     /// alone; [`Closed`](crate::ErrorKind::Closed), [`Reset`](crate::ErrorKind::Reset) and
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection.
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection. [`Exhausted`](crate::ErrorKind::Exhausted) passes;
+    /// [`Unreachable`](crate::ErrorKind::Unreachable) may, if the peer comes back.
     fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Waits for the next message.
@@ -46,7 +47,8 @@ pub trait Connection: Send + Sync + 'static {
     /// Sends a burst, in order. A datapath hands as much of it as it can to the system in one call.
     ///
     /// Messages are taken from `messages` as the datapath can use them. After an error, those still in it were not
-    /// sent; pass `&mut iterator` to keep them.
+    /// sent; pass `&mut iterator` to keep them. Those that were taken already, at most a burst of 64, were sent or are
+    /// lost; so they are if the future is dropped.
     fn send_batch(
         &self,
         messages: impl Iterator<Item = Self::Data> + Send,
@@ -60,7 +62,7 @@ pub trait Connection: Send + Sync + 'static {
     }
 
     /// Waits until at least one message is there, then appends what is there to `into`, at most `limit` messages, and
-    /// returns how many. Never waits for a burst to fill.
+    /// returns how many. Never waits for a burst to fill; a `limit` of zero returns zero at once.
     fn recv_batch(
         &self,
         into: &mut (impl Extend<Self::Data> + Send),

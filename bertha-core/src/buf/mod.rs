@@ -44,10 +44,11 @@ impl Buf {
     ///
     /// # Errors
     /// [`TooLarge`](ErrorKind::TooLarge) beyond 1 GiB.
+    #[inline]
     pub fn new(len: usize, headroom: usize) -> Result<Self, Error> {
         match len.checked_add(headroom) {
             Some(capacity) if capacity <= block::MOST => Ok(Self { raw: block::take(len, headroom) }),
-            _ => Err(Error::new(ErrorKind::TooLarge, format!("no buffer holds {len} bytes, at most 1 GiB"))),
+            _ => Err(no_such_buffer(len)),
         }
     }
 
@@ -156,6 +157,11 @@ impl Buf {
         }
         Ok(Self { raw: self.raw.split_to(n as u32) })
     }
+}
+
+#[cold]
+fn no_such_buffer(len: usize) -> Error {
+    Error::new(ErrorKind::TooLarge, format!("no buffer holds {len} bytes, at most 1 GiB"))
 }
 
 #[cold]

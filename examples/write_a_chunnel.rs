@@ -1,0 +1,80 @@
+//! A Chunnel of one's own: numbers each message, and counts on the other side how many did not arrive.
+//!
+//! Two traits are all there is to it: `Chunnel` wraps the connection below, `Connection` sends and receives.
+
+use bertha::prelude::*;
+use bertha::{Base, Buf, Carries, Chunnel, Identity, More};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Numbers messages. Needs the same Chunnel on the other side: that is what `Identity` tells it.
+#[derive(Debug, Identity)]
+struct Numbered;
+
+const HEADER: usize = 4;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Numbered {
+    type Connection = NumberedConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        inner.base().reserve(HEADER);
+        Ok(NumberedConnection { inner, sent: AtomicU32::new(0), expected: AtomicU32::new(0) })
+    }
+}
+
+struct NumberedConnection<Inner> {
+    inner: Inner,
+    sent: AtomicU32,
+    expected: AtomicU32,
+}
+
+impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    async fn send(&self, mut message: Buf) -> Result<(), Error> {
+        let number = self.sent.fetch_add(1, Ordering::Relaxed);
+        message.prepend(HEADER)?.copy_from_slice(&number.to_le_bytes());
+        self.inner.send(message).await
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        loop {
+            let mut message = self.inner.recv().await?;
+            // What a peer sends may be anything: too short is dropped, not believed.
+            let Some(number) = message.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) else {
+                continue;
+            };
+            message.advance(HEADER)?;
+            let expected = self.expected.swap(number.wrapping_add(1), Ordering::Relaxed);
+            if number != expected {
+                println!("expected message {expected}, got {number}");
+            }
+            return Ok(message);
+        }
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.inner.close().await
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let mut incoming = make_stack!(Numbered).listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
+    let server = incoming.local_addr();
+    let stack = make_stack!(Numbered);
+    let (connection, served) = tokio::join!(stack.connect(bertha::datapath(), server), incoming.next());
+    let (connection, Some(served)) = (connection?, served) else { return Ok(()) };
+    let served = served?;
+    for text in ["first", "second"] {
+        let mut message = connection.base().buffer(text.len())?;
+        message.copy_from_slice(text.as_bytes());
+        connection.send(message).await?;
+        println!("received {}", String::from_utf8_lossy(&served.recv().await?));
+    }
+    connection.close().await
+}

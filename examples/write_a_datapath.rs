@@ -1,0 +1,160 @@
+//! A datapath of one's own: the processes of a computer that are threads of this program, reached through channels.
+//!
+//! The same stacks run over it as over sockets; the last lines of `main` show it.
+
+use bertha::core::{Listener, Properties};
+use bertha::prelude::*;
+use bertha::{Base, Buf, Datapath, kernel::TokioRuntime};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+
+const QUEUE: usize = 64;
+
+/// Listeners by address. Clones are the same datapath.
+#[derive(Clone, Default)]
+struct Threads {
+    listeners: Arc<Mutex<HashMap<Addr, mpsc::Sender<End>>>>,
+}
+
+impl Datapath for Threads {
+    type Connection = End;
+    type Listener = Door;
+
+    async fn connect(&self, to: Addr) -> Result<End, Error> {
+        let unreachable =
+            || Error::new(ErrorKind::Unreachable, format!("nobody listens at {to}")).at("threads");
+        let listener = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).get(&to).cloned();
+        let (ours, theirs) = End::pair(to.clone());
+        listener.ok_or_else(unreachable)?.send(theirs).await.map_err(|_| unreachable())?;
+        Ok(ours)
+    }
+
+    async fn listen(&self, on: Addr) -> Result<Door, Error> {
+        let (sender, clients) = mpsc::channel(QUEUE);
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).insert(on.clone(), sender);
+        Ok(Door { clients: AsyncMutex::new(clients), addr: on })
+    }
+}
+
+struct Door {
+    clients: AsyncMutex<mpsc::Receiver<End>>,
+    addr: Addr,
+}
+
+impl Listener for Door {
+    type Connection = End;
+
+    async fn accept(&self) -> Result<End, Error> {
+        self.clients.lock().await.recv().await.ok_or_else(closed)
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.addr.clone()
+    }
+}
+
+/// One end of a pair of bounded channels.
+struct End {
+    sender: mpsc::Sender<Buf>,
+    receiver: AsyncMutex<mpsc::Receiver<Buf>>,
+    bottom: Bottom,
+}
+
+struct Bottom {
+    runtime: TokioRuntime,
+    reserved: AtomicUsize,
+    addr: Addr,
+}
+
+impl End {
+    fn pair(addr: Addr) -> (Self, Self) {
+        let (one, other) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+        let end = |sender, receiver| Self {
+            sender,
+            receiver: AsyncMutex::new(receiver),
+            bottom: Bottom {
+                runtime: TokioRuntime::default(),
+                reserved: AtomicUsize::new(0),
+                addr: addr.clone(),
+            },
+        };
+        (end(one.0, other.1), end(other.0, one.1))
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the other end is gone").at("threads")
+}
+
+impl Connection for End {
+    type Data = Buf;
+    type Base = Bottom;
+
+    fn base(&self) -> &Bottom {
+        &self.bottom
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.sender.send(message).await.map_err(|_| closed())
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        self.receiver.lock().await.recv().await.ok_or_else(closed)
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Base for Bottom {
+    type Runtime = TokioRuntime;
+
+    fn runtime(&self) -> &TokioRuntime {
+        &self.runtime
+    }
+
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        Buf::new(len, self.reserved())
+    }
+
+    fn reserve(&self, bytes: usize) {
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn mtu(&self) -> usize {
+        1 << 20
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.addr.clone()
+    }
+
+    fn peer_addr(&self) -> Addr {
+        self.addr.clone()
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::STREAM
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let threads = Threads::default();
+    let addr: Addr = ([127, 0, 0, 1], 1).into();
+    let mut incoming = make_stack!(Serialize::<String>::new()).listen(threads.clone(), addr.clone()).await?;
+    let stack = make_stack!(Serialize::<String>::new());
+    let (connection, served) = tokio::join!(stack.connect(threads, addr), incoming.next());
+    let (connection, Some(served)) = (connection?, served) else { return Ok(()) };
+    let served = served?;
+    connection.send("through a channel".into()).await?;
+    println!("received {}; {}", served.recv().await?, served.explain());
+    Ok(())
+}
