@@ -96,8 +96,7 @@ pub enum Role {
 }
 
 impl<'a, Inner> More<'a, Inner> {
-    /// Opens connections through `open`.
-    #[doc(hidden)]
+    /// Opens connections through `open`. For drivers of stacks, and for tests of Chunnels.
     pub fn new(open: &'a dyn Open<Inner>, role: Role) -> Self {
         Self { open, role }
     }
@@ -153,10 +152,13 @@ impl<Inner> fmt::Debug for More<'_, Inner> {
     }
 }
 
-/// What is behind [`More`]: the driver of negotiation, or the layers in between.
-#[doc(hidden)]
+/// What is behind [`More`]: the driver of negotiation, the layers in between, or a test's substitute.
 pub trait Open<Inner>: Send + Sync {
-    /// Connects to `to`, and agrees there on `above` (already resolved) over the layers that this opener adds.
+    /// Connects to `to`, and agrees there on `above`, whose alternatives are picked already, over the layers that this
+    /// opener adds itself.
+    ///
+    /// # Errors
+    /// Those of connecting.
     fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a;

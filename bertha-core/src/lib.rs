@@ -54,9 +54,7 @@ pub use bertha_macros::{Capability, Identity};
 pub use buf::Buf;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};
-#[doc(hidden)]
-pub use chunnel::Open;
-pub use chunnel::{Chunnel, More, Role, Supports, Wrap};
+pub use chunnel::{Chunnel, More, Open, Role, Supports, Wrap};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Layer, Node};
