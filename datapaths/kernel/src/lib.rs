@@ -1,4 +1,4 @@
-//! Kernel sockets as a Bertha datapath, on tokio: [`Udp`].
+//! Kernel sockets as a Bertha datapath, on tokio: [`Udp`], [`Tcp`] and [`Unix`] datagram sockets.
 //!
 //! A connection belongs to the tokio runtime on which it was opened; its futures may run on any.
 
@@ -6,15 +6,21 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod base;
-mod demux;
-mod endpoint;
+mod datagram;
+mod inbound;
+mod options;
 mod runtime;
+mod tcp;
 mod udp;
+mod unix;
 mod waiting;
 mod window;
 
 pub use base::SocketBase;
-pub use demux::Counters;
+pub use datagram::{DatagramConnection, DatagramListener};
+pub use inbound::Counters;
 pub use runtime::{Task, TokioRuntime};
+pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Udp, UdpConnection, UdpListener};
+pub use unix::{Unix, UnixConnection, UnixListener};
 pub use waiting::Waiting;

@@ -6,7 +6,8 @@ use bertha_core::Buf;
 pub(crate) const WINDOW: usize = 32;
 
 /// Up to [`WINDOW`] messages in order. Lives in the future of a batch call, so that no burst needs an allocation.
-pub(crate) struct Window {
+#[derive(Debug)]
+pub struct Window {
     messages: [Option<Buf>; WINDOW],
     first: usize,
     end: usize,

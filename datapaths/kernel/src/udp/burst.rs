@@ -1,15 +1,8 @@
 //! Sending several messages in one system call.
 
-use super::socket::UdpSocket;
-use crate::window::{WINDOW, Window};
-use bertha_core::Buf;
-use quinn_udp::{Transmit, UdpSockRef};
+use bertha_core::{Buf, Error};
 use rustix::io::Errno;
-use rustix::net::addr::SocketAddrArg;
-use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags};
-use std::array::from_fn;
-use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::io;
 
 /// The longest message that goes into a segmented datagram: what an Ethernet frame carries of UDP over IPv6. Segments
 /// can't be fragmented, so on a path with a smaller MTU segmentation fails, and is given up for the connection.
@@ -74,64 +67,17 @@ pub(super) fn segmentation_failed(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
 }
 
-impl UdpSocket {
-    /// Whether the kernel can segment.
-    pub(super) fn segments(&self) -> bool {
-        self.state.max_gso_segments() >= WINDOW
+/// Copies messages behind each other. The copy costs a fraction of what a way of their own through the network stack
+/// would.
+pub(super) fn joined<'a>(messages: impl Iterator<Item = &'a Buf> + Clone) -> Result<Buf, Error> {
+    let mut joined = Buf::new(messages.clone().map(|message| message.len()).sum(), 0)?;
+    let mut rest = &mut joined[..];
+    for message in messages {
+        let (part, behind) = rest.split_at_mut(message.len());
+        part.copy_from_slice(message);
+        rest = behind;
     }
-
-    #[inline]
-    pub(super) fn send_one(&self, message: &[u8], to: Option<&SocketAddr>) -> io::Result<()> {
-        match to {
-            None => rustix::net::send(&self.io, message, SendFlags::empty())?,
-            Some(to) => rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?,
-        };
-        Ok(())
-    }
-
-    /// Sends the first `count` messages as one datagram. The copy into one buffer costs a fraction of what a way of
-    /// their own through the network stack would.
-    pub(super) fn send_segmented(&self, window: &Window, count: usize, to: SocketAddr) -> io::Result<()> {
-        let messages = || window.iter().take(count);
-        let segment = messages().next().map(|message| message.len());
-        let whole = messages().map(|message| message.len()).sum();
-        let mut contents = Buf::new(whole, 0).map_err(io::Error::other)?;
-        let mut rest = &mut contents[..];
-        for message in messages() {
-            let (part, behind) = rest.split_at_mut(message.len());
-            part.copy_from_slice(message);
-            rest = behind;
-        }
-        let transmit =
-            Transmit { destination: to, ecn: None, contents: &contents, segment_size: segment, src_ip: None };
-        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
-    }
-
-    /// Sends up to `count` messages as they are, and returns how many the kernel took.
-    pub(super) fn send_separate(
-        &self,
-        window: &Window,
-        count: usize,
-        to: Option<&SocketAddr>,
-    ) -> io::Result<usize> {
-        let mut messages = window.iter().take(count);
-        if count == 1 {
-            let Some(message) = messages.next() else { return Ok(0) };
-            return self.send_one(message, to).map(|()| 1);
-        }
-        let to = to.map(SocketAddrArg::as_any);
-        let slices: [_; WINDOW] = from_fn(|_| [IoSlice::new(messages.next().map_or(&[], |message| message))]);
-        let mut controls = [(); WINDOW].map(|()| SendAncillaryBuffer::default());
-        let mut slices = slices.iter();
-        let mut headers = controls.each_mut().map(|control| {
-            let slice = slices.next().map_or(&[][..], |slice| slice);
-            match &to {
-                Some(to) => MMsgHdr::new_with_addr(to, slice, control),
-                None => MMsgHdr::new(slice, control),
-            }
-        });
-        Ok(rustix::net::sendmmsg(&self.io, &mut headers[..count], SendFlags::empty())?)
-    }
+    Ok(joined)
 }
 
 #[cfg(test)]

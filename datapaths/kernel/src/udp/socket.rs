@@ -1,37 +1,37 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
-use super::Udp;
-use crate::demux::WIDTHS;
-use crate::endpoint::Socket;
-use bertha_core::Buf;
-use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
+use super::burst::{self, Step};
+use super::remote::Remote;
+use crate::SocketBase;
+use crate::datagram::{Socket, sendmmsg};
+use crate::inbound::{Received, Source, WIDTHS, fitted};
+use crate::options::Options;
+use crate::window::{WINDOW, Window};
+use bertha_core::{Addr, Buf, Properties};
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use rustix::net::SendFlags;
 use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::OnceLock;
-use std::task::{Context, Poll};
 use tokio::io::Interest;
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
 
-/// What is received stays in its large buffer from this length on; below, it moves to one of its size. A message that
-/// its receiver keeps would otherwise keep 64 KiB from being used, a thousand queued ones 64 MiB; and the copy of so
-/// few bytes, which are in the cache, costs less than fetching a large buffer that is not.
-const KEEP: usize = 2048;
-
 /// A bound socket on the current tokio runtime.
 #[derive(Debug)]
-pub(crate) struct UdpSocket {
-    pub(super) io: tokio::net::UdpSocket,
+pub struct UdpSocket {
+    io: tokio::net::UdpSocket,
     /// Coalesces and segments bursts.
-    pub(super) state: &'static UdpSocketState,
+    state: &'static UdpSocketState,
+    local: SocketAddr,
 }
 
 impl UdpSocket {
     /// Binds to `local`, and connects to `peer` if there is one.
     pub(super) fn open(
-        options: &Udp,
+        options: &Options,
         local: Option<SocketAddr>,
         peer: Option<SocketAddr>,
     ) -> io::Result<Self> {
@@ -52,14 +52,30 @@ impl UdpSocket {
             let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &true);
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
-        Ok(Self { io, state: state()? })
+        let local = io.local_addr()?;
+        Ok(Self { io, state: state()?, local })
+    }
+
+    /// Whether the kernel can segment.
+    pub(super) fn segments(&self) -> bool {
+        self.state.max_gso_segments() >= WINDOW
+    }
+
+    /// Sends the first `count` messages as one datagram that is cut up on its way.
+    fn send_segmented(&self, burst: &Window, count: usize, to: SocketAddr) -> io::Result<()> {
+        let messages = burst.iter().take(count);
+        let segment_size = messages.clone().next().map(|message| message.len());
+        let contents = burst::joined(messages).map_err(io::Error::other)?;
+        let transmit =
+            Transmit { destination: to, ecn: None, contents: &contents, segment_size, src_ip: None };
+        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
     }
 
     fn receive_with<const N: usize>(
         &self,
         eager: bool,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Received> {
         // Taken for the moment and given back: sockets that wait hold no memory, and all sockets of a thread share the
         // same few buffers, which stay in the cache.
         let mut buffers = [(); N].map(|()| Buf::new(RECEIVE, 0).ok());
@@ -73,53 +89,77 @@ impl UdpSocket {
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
             deliver(&meta.addr, meta.stride, fitted(buffer, meta.len));
         }
-        Ok(filled)
+        Ok(Received { buffers: filled, oversize: 0 })
     }
 }
 
-impl Socket for UdpSocket {
+impl Source for UdpSocket {
     type Peer = SocketAddr;
+    type Io = tokio::net::UdpSocket;
+
+    fn io(&self) -> &Self::Io {
+        &self.io
+    }
 
     fn receive(
         &self,
         width: usize,
         eager: bool,
         deliver: impl FnMut(&SocketAddr, usize, Buf),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Received> {
         match width {
             1 => self.receive_with::<1>(eager, deliver),
             8 => self.receive_with::<8>(eager, deliver),
             _ => self.receive_with::<{ WIDTHS[2] }>(eager, deliver),
         }
     }
-
-    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_recv_ready(cx)
-    }
-
-    async fn failed(&self) -> io::Error {
-        loop {
-            if let Err(error) = self.io.ready(Interest::ERROR).await {
-                return error;
-            }
-            match self.io.take_error() {
-                Ok(Some(error)) | Err(error) => return error,
-                // A `send` or `recv` has reported it: re-arm.
-                Ok(None) => {
-                    drop(self.io.try_io(Interest::ERROR, || Err::<(), _>(io::ErrorKind::WouldBlock.into())))
-                }
-            }
-        }
-    }
 }
 
-/// The first `len` bytes of a receive buffer, in one of their size if they are few.
-fn fitted(mut buffer: Buf, len: usize) -> Buf {
-    buffer.truncate(len);
-    if len > KEEP {
-        return buffer;
+impl Socket for UdpSocket {
+    const NAME: &'static str = "Udp";
+    type Remote = Remote;
+
+    fn remote(&self, peer: &SocketAddr) -> Remote {
+        Remote::of(self, *peer)
     }
-    Buf::copy_of(&buffer, 0).unwrap_or(buffer)
+
+    fn base(&self, peer: &SocketAddr) -> SocketBase {
+        // What the 16-bit lengths of the headers leave: IPv4 counts its own header, IPv6 does not.
+        let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
+        SocketBase::new(Self::NAME, Properties::DATAGRAM, mtu, self.local.into(), (*peer).into())
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.into()
+    }
+
+    #[inline]
+    fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
+        match to.to() {
+            None => rustix::net::send(&self.io, message, SendFlags::empty())?,
+            Some(to) => rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?,
+        };
+        Ok(())
+    }
+
+    fn send_some(&self, burst: &Window, to: &Remote) -> io::Result<usize> {
+        let step = burst::plan(burst.iter().map(|message| message.len()));
+        if let Step::Segmented(count) = step
+            && to.segments()
+        {
+            match self.send_segmented(burst, count, to.peer) {
+                Err(error) if burst::segmentation_failed(&error) => {
+                    tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
+                    to.never_segment();
+                }
+                done => return done.map(|()| count),
+            }
+        }
+        match (step.count(), burst.iter().next()) {
+            (1, Some(message)) => self.send_one(message, to).map(|()| 1),
+            (count, _) => sendmmsg(&self.io, burst, count, to.to()),
+        }
+    }
 }
 
 /// What the kernel can do, found out once.

@@ -35,7 +35,6 @@ use bertha_core::Buf;
 pub use counters::Counters;
 use messages::Messages;
 use slab::Slab;
-use std::borrow::Borrow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -45,9 +44,9 @@ pub(crate) use waiters::Owner;
 use waiters::Waiters;
 
 /// How a peer is addressed: a socket address, or the path of a socket.
-pub(crate) trait Peer: Eq + Hash + ToOwned<Owned: Eq + Hash + Clone + Send> {}
+pub trait Peer: Eq + Hash + Clone + Send + Sync + 'static {}
 
-impl<P: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash + Clone + Send>> Peer for P {}
+impl<A: Eq + Hash + Clone + Send + Sync + 'static> Peer for A {}
 
 /// How much may wait.
 #[derive(Debug, Clone, Copy)]
@@ -100,9 +99,9 @@ impl<A> Slot<A> {
 }
 
 /// Connections by the address of their peer, the messages that wait for them, and the futures that wait.
-pub(crate) struct Demux<P: ?Sized + Peer> {
-    slots: Slab<Slot<P::Owned>>,
-    routes: Routes<P::Owned>,
+pub(crate) struct Demux<A: Peer> {
+    slots: Slab<Slot<A>>,
+    routes: Routes<A>,
     /// The connection that the last datagram belonged to: a burst from one peer costs one look-up.
     recent: usize,
     acceptors: VecDeque<usize>,
@@ -123,7 +122,7 @@ enum Routes<A> {
     ByPeer { table: HashMap<A, usize, RandomState>, backlog: VecDeque<usize>, accepting: bool },
 }
 
-impl<P: ?Sized + Peer> Demux<P> {
+impl<A: Peer> Demux<A> {
     /// For a socket that listens. Peers choose their addresses, so the table's hash has a random seed.
     pub(crate) fn listening(limits: Limits) -> Self {
         let table = HashMap::with_hasher(RandomState::new());
@@ -131,13 +130,13 @@ impl<P: ?Sized + Peer> Demux<P> {
     }
 
     /// For a connected socket, with its one connection, whose number is returned.
-    pub(crate) fn connected(peer: P::Owned, limits: Limits) -> (Self, usize) {
+    pub(crate) fn connected(peer: A, limits: Limits) -> (Self, usize) {
         let mut demux = Self::new(limits, Routes::One);
         let connection = demux.slots.insert(Slot::new(peer));
         (demux, connection)
     }
 
-    fn new(limits: Limits, routes: Routes<P::Owned>) -> Self {
+    fn new(limits: Limits, routes: Routes<A>) -> Self {
         Self {
             slots: Slab::new(),
             routes,
@@ -173,7 +172,7 @@ impl<P: ?Sized + Peer> Demux<P> {
     }
 
     /// The connection that has waited longest to be accepted.
-    pub(crate) fn accept(&mut self) -> Option<(usize, P::Owned)> {
+    pub(crate) fn accept(&mut self) -> Option<(usize, A)> {
         let Routes::ByPeer { backlog, .. } = &mut self.routes else { return None };
         let connection = backlog.pop_front()?;
         Some((connection, self.slots[connection].peer.clone()))
@@ -214,7 +213,7 @@ impl<P: ?Sized + Peer> Demux<P> {
     ///
     /// The receiver's own connection takes them all, since its queue was empty and it is about to take from it; the
     /// others' queues are bounded.
-    pub(crate) fn deliver(&mut self, from: &P, stride: usize, messages: Buf, receiver: Owner) {
+    pub(crate) fn deliver(&mut self, from: &A, stride: usize, messages: Buf, receiver: Owner) {
         let Some(connection) = self.route(from) else {
             self.counters.unknown += Messages::new(messages, stride).count() as u64;
             return;
@@ -240,9 +239,9 @@ impl<P: ?Sized + Peer> Demux<P> {
     }
 
     /// The connection of `from`; a new one if there is none yet and it may wait to be accepted.
-    fn route(&mut self, from: &P) -> Option<usize> {
+    fn route(&mut self, from: &A) -> Option<usize> {
         let Routes::ByPeer { table, backlog, accepting } = &mut self.routes else { return Some(0) };
-        if self.slots.get(self.recent).is_some_and(|slot| slot.peer.borrow() == from) {
+        if self.slots.get(self.recent).is_some_and(|slot| slot.peer == *from) {
             return Some(self.recent);
         }
         if let Some(&connection) = table.get(from) {
@@ -251,8 +250,8 @@ impl<P: ?Sized + Peer> Demux<P> {
         if !*accepting || backlog.len() >= self.limits.backlog {
             return None;
         }
-        let connection = self.slots.insert(Slot::new(from.to_owned()));
-        table.insert(from.to_owned(), connection);
+        let connection = self.slots.insert(Slot::new(from.clone()));
+        table.insert(from.clone(), connection);
         backlog.push_back(connection);
         self.notify(Owner::Acceptor);
         Some(connection)

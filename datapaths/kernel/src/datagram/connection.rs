@@ -1,0 +1,133 @@
+//! A connection over datagrams: a connected socket, or a peer of a listener's socket.
+
+use super::Socket;
+use crate::SocketBase;
+use crate::inbound::{Endpoint, Io};
+use crate::window::Window;
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A base connection over datagrams, to one peer.
+///
+/// Over datagrams nobody notices that a peer is gone, except that the kernel reports a closed port or socket to the end
+/// that connected. [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the
+/// layer above.
+pub struct DatagramConnection<S: Socket> {
+    endpoint: Arc<Endpoint<S>>,
+    slot: usize,
+    base: SocketBase,
+    remote: S::Remote,
+    closed: AtomicBool,
+}
+
+impl<S: Socket> DatagramConnection<S> {
+    pub(crate) fn new(endpoint: Arc<Endpoint<S>>, slot: usize, base: SocketBase, remote: S::Remote) -> Self {
+        Self { endpoint, slot, base, remote, closed: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    fn open(&self) -> Result<(), Error> {
+        // Relaxed: the flag stands for itself; what `close` did to the queue is under the lock.
+        if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn failed(&self, error: io::Error, len: usize) -> Error {
+        match Errno::from_io_error(&error) {
+            Some(Errno::MSGSIZE) => self.base.too_large(len).because(error),
+            Some(Errno::NOBUFS) => {
+                Error::new(ErrorKind::Exhausted, "the kernel has no buffer left to send with").because(error)
+            }
+            _ => Error::from(error),
+        }
+        .at(self.base.datapath())
+    }
+}
+
+impl<S: Socket> Connection for DatagramConnection<S> {
+    type Data = Buf;
+    type Base = SocketBase;
+
+    fn base(&self) -> &SocketBase {
+        &self.base
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.open()?;
+        if message.len() > self.base.mtu() {
+            return Err(self.base.too_large(message.len()));
+        }
+        let socket = self.endpoint.socket();
+        let send = || socket.send_one(&message, &self.remote);
+        socket.io().when_writable(send).await.map_err(|error| self.failed(error, message.len()))
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        match self.endpoint.recv(self.slot).await {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Err(self.base.closed()),
+            Err(error) => Err(error.at(self.base.datapath())),
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        self.open()?;
+        let mtu = self.base.mtu();
+        let mut oversize = None;
+        let mut fitting = messages.map_while(|message| {
+            if message.len() > mtu {
+                oversize = Some(message.len());
+                return None;
+            }
+            Some(message)
+        });
+        let mut window = Window::new();
+        loop {
+            if window.is_empty() {
+                window.fill(&mut fitting, usize::MAX);
+            }
+            let Some(first) = window.iter().next().map(|message| message.len()) else { break };
+            let socket = self.endpoint.socket();
+            let sent = socket.io().when_writable(|| socket.send_some(&window, &self.remote)).await;
+            window.drop_first(sent.map_err(|error| self.failed(error, first))?);
+        }
+        drop(fitting);
+        match oversize {
+            Some(len) => Err(self.base.too_large(len)),
+            None => Ok(()),
+        }
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        match self.endpoint.recv_batch(self.slot, into, limit).await {
+            Ok(0) => Err(self.base.closed()),
+            Ok(received) => Ok(received),
+            Err(error) => Err(error.at(self.base.datapath())),
+        }
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.closed.store(true, Ordering::Relaxed);
+        self.endpoint.close(self.slot);
+        Ok(())
+    }
+}
+
+impl<S: Socket> Drop for DatagramConnection<S> {
+    fn drop(&mut self) {
+        self.endpoint.remove(self.slot);
+    }
+}
+
+impl<S: Socket> fmt::Debug for DatagramConnection<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatagramConnection").field("peer", &self.base.peer_addr()).finish_non_exhaustive()
+    }
+}

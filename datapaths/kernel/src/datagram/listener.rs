@@ -1,0 +1,56 @@
+//! Accepting connections over datagrams.
+
+use super::{DatagramConnection, Socket};
+use crate::inbound::{Counters, Endpoint};
+use bertha_core::{Addr, Error, Listener};
+use std::fmt;
+use std::sync::Arc;
+
+/// One socket, and the connections to all who send to it.
+///
+/// There is no task that demultiplexes: whichever `accept`, `recv` or `recv_batch` is polled receives for all, keeps
+/// what is its own and wakes the others. So while futures of them wait, at least one has to be polled when it is
+/// woken; one that was polled, kept and never polled again may hold up the others.
+///
+/// Dropping it ends accepting; its connections live on.
+pub struct DatagramListener<S: Socket> {
+    endpoint: Arc<Endpoint<S>>,
+}
+
+impl<S: Socket> DatagramListener<S> {
+    pub(crate) fn new(endpoint: Endpoint<S>) -> Self {
+        Self { endpoint: Arc::new(endpoint) }
+    }
+
+    /// What was dropped so far, over all connections.
+    pub fn dropped(&self) -> Counters {
+        self.endpoint.counters()
+    }
+}
+
+impl<S: Socket> Listener for DatagramListener<S> {
+    type Connection = DatagramConnection<S>;
+
+    async fn accept(&self) -> Result<Self::Connection, Error> {
+        let (slot, peer) = self.endpoint.accept().await.map_err(|error| error.at(S::NAME))?;
+        let socket = self.endpoint.socket();
+        let (base, remote) = (socket.base(&peer), socket.remote(&peer));
+        Ok(DatagramConnection::new(self.endpoint.clone(), slot, base, remote))
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.endpoint.socket().local_addr()
+    }
+}
+
+impl<S: Socket> Drop for DatagramListener<S> {
+    fn drop(&mut self) {
+        self.endpoint.stop_accepting();
+    }
+}
+
+impl<S: Socket> fmt::Debug for DatagramListener<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatagramListener").field("local", &self.local_addr()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! What all datagram sockets have in common: connections that share one socket, and bursts.
+
+mod connection;
+mod listener;
+mod sendmmsg;
+
+use crate::inbound::{self, Demux, Endpoint, Limits, Source};
+use crate::window::Window;
+use crate::{SocketBase, Waiting};
+use bertha_core::Addr;
+pub use connection::DatagramConnection;
+pub use listener::DatagramListener;
+pub(crate) use sendmmsg::sendmmsg;
+use std::io;
+use std::sync::Arc;
+
+/// What a kind of datagram socket does for the connections that share it.
+pub trait Socket: Source {
+    /// The datapath's name, for errors.
+    const NAME: &'static str;
+
+    /// What sending to one peer takes.
+    type Remote: Send + Sync;
+
+    /// What sending to `peer` takes, where the socket is not connected.
+    fn remote(&self, peer: &Self::Peer) -> Self::Remote;
+
+    /// The base of a connection to `peer`.
+    fn base(&self, peer: &Self::Peer) -> SocketBase;
+
+    /// Where the socket is bound.
+    fn local_addr(&self) -> Addr;
+
+    /// Sends one message.
+    fn send_one(&self, message: &[u8], to: &Self::Remote) -> io::Result<()>;
+
+    /// Sends the first messages of a burst that go in one call, and returns how many they were.
+    fn send_some(&self, burst: &Window, to: &Self::Remote) -> io::Result<usize>;
+}
+
+/// The connection of a connected socket.
+pub(crate) fn connected<S: Socket>(
+    socket: S,
+    peer: S::Peer,
+    remote: S::Remote,
+    limits: Limits,
+    waiting: Waiting,
+) -> DatagramConnection<S> {
+    let base = socket.base(&peer);
+    let (endpoint, slot) = inbound::connected(socket, peer, limits, waiting);
+    DatagramConnection::new(Arc::new(endpoint), slot, base, remote)
+}
+
+/// The listener of a bound socket.
+pub(crate) fn listening<S: Socket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
+    DatagramListener::new(Endpoint::new(socket, Demux::listening(limits), waiting, false))
+}

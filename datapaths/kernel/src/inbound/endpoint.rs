@@ -1,0 +1,127 @@
+//! A datagram socket with the connections that share it.
+
+use super::Source;
+use super::demux::{Counters, Demux, Owner};
+use super::io::Io;
+use super::visit::Visit;
+use crate::Waiting;
+use crate::window::{WINDOW, Window};
+use bertha_core::{Buf, Error};
+use parking_lot::{Mutex, MutexGuard};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Poll, Waker};
+
+/// A socket and its demultiplexer.
+pub(crate) struct Endpoint<S: Source> {
+    pub(super) socket: S,
+    /// Connections of one socket are used from several threads, and each may receive what belongs to another, so the
+    /// queues and the leader's role need mutual exclusion; atomics don't do, since a delivery and the registration of
+    /// whoever waits for it have to exclude each other. Never held over a system call that transfers data, nor while
+    /// foreign code runs (wakers, `Extend`), so it is contended for some hundred nanoseconds at most. A lock per
+    /// connection would cost the receiver one per peer instead of one per burst.
+    pub(super) demux: Mutex<Demux<S::Peer>>,
+    pub(super) waiting: Waiting,
+    /// Whether errors of the socket concern the one connection there is, rather than one peer of many.
+    pub(super) connected: bool,
+}
+
+impl<S: Source> Endpoint<S> {
+    pub(crate) fn new(socket: S, demux: Demux<S::Peer>, waiting: Waiting, connected: bool) -> Self {
+        Self { socket, demux: Mutex::new(demux), waiting, connected }
+    }
+
+    pub(crate) fn socket(&self) -> &S {
+        &self.socket
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        *self.demux.lock().counters()
+    }
+
+    /// Waits for a message of `connection`. Cancellation-safe. `None` if this end closed it.
+    #[inline]
+    pub(crate) async fn recv(&self, connection: usize) -> Result<Option<Buf>, Error> {
+        self.attend(Owner::Connection(connection), |demux| match demux.pop(connection) {
+            Some(message) => Some(Some(message)),
+            None if demux.is_closed(connection) => Some(None),
+            None => None,
+        })
+        .await
+    }
+
+    /// Waits for messages of `connection` and moves up to `limit` to `into`. Cancellation-safe: the window is only
+    /// filled by the poll that completes the future. Zero if this end closed it.
+    pub(crate) async fn recv_batch(
+        &self,
+        connection: usize,
+        into: &mut (impl Extend<Buf> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        let mut window = Window::new();
+        self.attend(Owner::Connection(connection), |demux| {
+            window.fill(&mut demux.drain(connection, limit.min(WINDOW)), WINDOW);
+            (!window.is_empty() || demux.is_closed(connection)).then_some(())
+        })
+        .await?;
+        let mut received = 0;
+        // The lock is taken once in a window, and not held while `into` runs.
+        while !window.is_empty() {
+            received += window.len();
+            into.extend(window.drain());
+            let wanted = (limit - received).min(WINDOW);
+            window.fill(&mut self.demux.lock().drain(connection, wanted), WINDOW);
+        }
+        Ok(received)
+    }
+
+    /// Waits for a new connection. Cancellation-safe.
+    pub(crate) async fn accept(&self) -> Result<(usize, S::Peer), Error> {
+        self.attend(Owner::Acceptor, Demux::accept).await
+    }
+
+    /// Waits until `take` finds something, receiving in between.
+    #[inline]
+    async fn attend<T>(
+        &self,
+        owner: Owner,
+        mut take: impl FnMut(&mut Demux<S::Peer>) -> Option<T>,
+    ) -> Result<T, Error> {
+        let mut visit = Visit::new(self, owner);
+        let mut failed = pin!(self.socket.io().failed());
+        poll_fn(|cx| match visit.poll(cx, &mut take) {
+            Poll::Pending if self.connected => failed.as_mut().poll(cx).map(|error| Err(error.into())),
+            poll => poll,
+        })
+        .await
+    }
+
+    pub(crate) fn close(&self, connection: usize) {
+        let mut demux = self.demux.lock();
+        demux.close(connection);
+        self.release(demux);
+    }
+
+    pub(crate) fn remove(&self, connection: usize) {
+        self.demux.lock().remove(connection);
+    }
+
+    pub(crate) fn stop_accepting(&self) {
+        self.demux.lock().stop_accepting();
+    }
+
+    /// Unlocks, then wakes whom others' messages were delivered to.
+    #[inline]
+    pub(super) fn release(&self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
+        let woken = demux.take_woken();
+        drop(demux);
+        if !woken.is_empty() {
+            self.wake(woken);
+        }
+    }
+
+    fn wake(&self, mut woken: Vec<Waker>) {
+        woken.drain(..).for_each(Waker::wake);
+        self.demux.lock().reuse(woken);
+    }
+}

@@ -1,0 +1,172 @@
+//! One future's visit to a shared socket.
+
+use super::Source;
+use super::demux::{Demux, Owner, Reactor, Ticket};
+use super::endpoint::Endpoint;
+use super::io::Io;
+use crate::Waiting;
+use bertha_core::{Error, ErrorKind};
+use parking_lot::MutexGuard;
+use std::io;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
+use tokio::task::coop::poll_proceed;
+
+/// How often one poll receives for others before it lets other tasks run.
+const ROUNDS: usize = 16;
+
+/// How the endpoint waits, as its demultiplexer sees it.
+struct Readiness<'a, S>(&'a S, Waiting);
+
+impl<S: Source> Reactor for Readiness<'_, S> {
+    fn register(&self, waker: &Waker) -> Poll<io::Result<()>> {
+        match self.1 {
+            // Whoever leads polls; see `Visit::spins`.
+            Waiting::Spin => Poll::Ready(Ok(())),
+            Waiting::Park | Waiting::Adaptive { .. } => {
+                self.0.io().poll_readable(&mut Context::from_waker(waker))
+            }
+        }
+    }
+}
+
+/// A leader that spins: it is polled again without the reactor's help.
+struct Spinning;
+
+impl Reactor for Spinning {
+    fn register(&self, waker: &Waker) -> Poll<io::Result<()>> {
+        waker.wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// One future's attempts to get what it waits for, receiving for all where nobody else does.
+pub(super) struct Visit<'a, S: Source> {
+    endpoint: &'a Endpoint<S>,
+    ticket: Ticket,
+    owner: Owner,
+    spin_until: Option<Instant>,
+}
+
+impl<'a, S: Source> Visit<'a, S> {
+    #[inline]
+    pub(super) fn new(endpoint: &'a Endpoint<S>, owner: Owner) -> Self {
+        Self { endpoint, ticket: Ticket::new(owner), owner, spin_until: None }
+    }
+
+    pub(super) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&mut Demux<S::Peer>) -> Option<T>,
+    ) -> Poll<Result<T, Error>> {
+        let endpoint = self.endpoint;
+        // Else a connection that always has a message would starve the other tasks of its thread.
+        let budget = ready!(poll_proceed(cx));
+        let mut demux = endpoint.demux.lock();
+        for _ in 0..ROUNDS {
+            if let Some(taken) = take(&mut demux) {
+                self.depart(demux);
+                budget.made_progress();
+                return Poll::Ready(Ok(taken));
+            }
+            if !demux.begin() {
+                demux.follow(&mut self.ticket, cx.waker());
+                endpoint.release(demux);
+                return Poll::Pending;
+            }
+            let spins = self.spins();
+            let outcome;
+            (demux, outcome) = self.receive(demux, spins);
+            let Err(error) = outcome else { continue };
+            if error.kind() == io::ErrorKind::WouldBlock {
+                let led = if spins {
+                    demux.lead(&mut self.ticket, cx.waker(), &Spinning)
+                } else {
+                    let readiness = Readiness(&endpoint.socket, Waiting::Park);
+                    demux.lead(&mut self.ticket, cx.waker(), &readiness)
+                };
+                match led {
+                    Poll::Pending => {
+                        endpoint.release(demux);
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(error)) => {
+                        self.depart(demux);
+                        return Poll::Ready(Err(runtime_ended(error)));
+                    }
+                }
+            } else if endpoint.connected {
+                self.depart(demux);
+                budget.made_progress();
+                return Poll::Ready(Err(own(error)));
+            } else {
+                tracing::debug!(%error, "receiving failed; the listener goes on");
+                demux.counters().errors += 1;
+            }
+        }
+        // Others get everything: let the rest of the thread run, and go on.
+        let _ = demux.lead(&mut self.ticket, cx.waker(), &Spinning);
+        budget.made_progress();
+        endpoint.release(demux);
+        Poll::Pending
+    }
+
+    /// Receives once without the lock. Returns with it, after everything was delivered.
+    fn receive(
+        &self,
+        demux: MutexGuard<'a, Demux<S::Peer>>,
+        eager: bool,
+    ) -> (MutexGuard<'a, Demux<S::Peer>>, io::Result<()>) {
+        let endpoint = self.endpoint;
+        let width = demux.width();
+        endpoint.release(demux);
+        let mut locked = None;
+        let outcome = endpoint.socket.receive(width, eager, |from, stride, messages| {
+            locked.get_or_insert_with(|| endpoint.demux.lock()).deliver(from, stride, messages, self.owner);
+        });
+        let mut demux = locked.unwrap_or_else(|| endpoint.demux.lock());
+        let received = outcome.as_ref().copied().unwrap_or_default();
+        demux.end(width, received.buffers);
+        demux.counters().oversize += received.oversize;
+        (demux, outcome.map(drop))
+    }
+
+    /// Whether to ask again at once, should nothing be there.
+    fn spins(&mut self) -> bool {
+        match self.endpoint.waiting {
+            Waiting::Park => false,
+            Waiting::Spin => true,
+            Waiting::Adaptive { spin_for } => {
+                let now = Instant::now();
+                now < *self.spin_until.get_or_insert(now + spin_for)
+            }
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
+        let endpoint = self.endpoint;
+        demux.leave(&mut self.ticket, &Readiness(&endpoint.socket, endpoint.waiting));
+        endpoint.release(demux);
+    }
+}
+
+impl<S: Source> Drop for Visit<'_, S> {
+    fn drop(&mut self) {
+        if self.ticket.waits() {
+            self.depart(self.endpoint.demux.lock());
+        }
+    }
+}
+
+/// An error as its source made it, or made of the kernel's.
+#[cold]
+fn own(error: io::Error) -> Error {
+    error.downcast::<Error>().unwrap_or_else(Error::from)
+}
+
+#[cold]
+fn runtime_ended(error: io::Error) -> Error {
+    Error::new(ErrorKind::Closed, "the tokio runtime on which the socket was opened has ended").because(error)
+}

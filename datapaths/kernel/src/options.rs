@@ -1,0 +1,72 @@
+//! The settings that datagram datapaths share.
+
+use crate::Waiting;
+use crate::inbound::Limits;
+
+/// What a datagram datapath was told.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) waiting: Waiting,
+    pub(crate) receive_buffer: usize,
+    pub(crate) send_buffer: usize,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            waiting: Waiting::default(),
+            receive_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            limits: Limits { backlog: 1024, queue: 1024 },
+        }
+    }
+}
+
+/// The methods that set `self.options`.
+macro_rules! option_methods {
+    () => {
+        /// A datapath with the default settings of the methods below.
+        pub fn new() -> Self {
+            Self::default()
+        }
+
+        /// What a receiver does while nothing has arrived. [`Park`](crate::Waiting::Park) by default.
+        #[must_use]
+        pub fn waiting(mut self, waiting: crate::Waiting) -> Self {
+            self.options.waiting = waiting;
+            self
+        }
+
+        /// The kernel's receive buffer of each socket in bytes, 4 MiB by default. The system may grant less.
+        #[must_use]
+        pub fn receive_buffer(mut self, bytes: usize) -> Self {
+            self.options.receive_buffer = bytes;
+            self
+        }
+
+        /// The kernel's send buffer of each socket in bytes, 4 MiB by default. The system may grant less.
+        #[must_use]
+        pub fn send_buffer(mut self, bytes: usize) -> Self {
+            self.options.send_buffer = bytes;
+            self
+        }
+
+        /// How many connections of a listener may wait to be accepted, 1024 by default. Beyond that, messages from
+        /// unknown addresses are dropped and counted.
+        #[must_use]
+        pub fn backlog(mut self, connections: usize) -> Self {
+            self.options.limits.backlog = connections;
+            self
+        }
+
+        /// How many messages may wait for each connection of a listener, 1024 by default. Beyond that, they are
+        /// dropped and counted.
+        #[must_use]
+        pub fn queue(mut self, messages: usize) -> Self {
+            self.options.limits.queue = messages;
+            self
+        }
+    };
+}
+pub(crate) use option_methods;

@@ -1,0 +1,166 @@
+//! A TCP connection.
+
+use super::socket::TcpSocket;
+use super::writer::Writer;
+use super::{NAME, Tcp};
+use crate::SocketBase;
+use crate::inbound::{self, Endpoint, Io, Limits, Source};
+use crate::window::Window;
+use bertha_core::{Base, Buf, Connection, Error, Properties};
+use parking_lot::Mutex;
+use socket2::SockRef;
+use std::fmt;
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::net::TcpStream;
+
+/// A base connection over TCP.
+///
+/// Closing or dropping it ends the stream; the peer then gets [`Closed`](bertha_core::ErrorKind::Closed) after the
+/// last message. A stream that breaks is [`Reset`](bertha_core::ErrorKind::Reset).
+pub struct TcpConnection {
+    endpoint: Endpoint<TcpSocket>,
+    slot: usize,
+    base: SocketBase,
+    /// Messages of several senders must not mix on the stream, so whoever writes has it alone; held for one call that
+    /// does not block, and contended only where several tasks send at once.
+    writer: Mutex<Writer>,
+    closed: AtomicBool,
+}
+
+impl TcpConnection {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, options: &Tcp) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        let local = stream.local_addr()?;
+        let base = SocketBase::new(NAME, Properties::STREAM, options.largest, local.into(), peer.into());
+        let socket = TcpSocket::new(stream, peer, options.largest);
+        // Nothing is received while messages wait, so the limits are never reached.
+        let limits = Limits { backlog: 0, queue: usize::MAX };
+        let (endpoint, slot) = inbound::connected(socket, peer, limits, options.waiting);
+        Ok(Self {
+            endpoint,
+            slot,
+            base,
+            writer: Mutex::new(Writer::default()),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    #[inline]
+    fn open(&self) -> Result<(), Error> {
+        // Relaxed: the flag stands for itself; what `close` did to the queue is under the lock.
+        if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
+    }
+
+    fn stream(&self) -> &TcpStream {
+        self.endpoint.socket().io()
+    }
+
+    /// Writes the first messages, and waits until they are on the stream. Returns how many.
+    async fn write<'a>(
+        &self,
+        messages: impl Iterator<Item = &'a Buf> + Clone + Send + Sync,
+    ) -> Result<usize, Error> {
+        let stream = self.stream();
+        let write = || self.writer.lock().write(stream, messages.clone());
+        let written = stream.when_writable(write).await.map_err(|error| self.failed(error))?;
+        // The stream may have taken a part of the last one: the writer keeps the rest, and goes on whoever drives it.
+        let drive = || {
+            let mut writer = self.writer.lock();
+            if writer.passed(written.mark) { Ok(()) } else { writer.flush(stream) }
+        };
+        if !self.writer.lock().passed(written.mark) {
+            stream.when_writable(drive).await.map_err(|error| self.failed(error))?;
+        }
+        Ok(written.messages)
+    }
+
+    #[cold]
+    fn failed(&self, error: io::Error) -> Error {
+        Error::from(error).at(NAME)
+    }
+}
+
+impl Connection for TcpConnection {
+    type Data = Buf;
+    type Base = SocketBase;
+
+    fn base(&self) -> &SocketBase {
+        &self.base
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.open()?;
+        if message.len() > self.base.mtu() {
+            return Err(self.base.too_large(message.len()));
+        }
+        self.write(std::iter::once(&message)).await.map(drop)
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        match self.endpoint.recv(self.slot).await {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Err(self.base.closed()),
+            Err(error) => Err(error.at(NAME)),
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        self.open()?;
+        let mtu = self.base.mtu();
+        let mut oversize = None;
+        let mut fitting = messages.map_while(|message| {
+            if message.len() > mtu {
+                oversize = Some(message.len());
+                return None;
+            }
+            Some(message)
+        });
+        let mut window = Window::new();
+        loop {
+            if window.is_empty() {
+                window.fill(&mut fitting, usize::MAX);
+            }
+            if window.is_empty() {
+                break;
+            }
+            let written = self.write(window.iter()).await?;
+            window.drop_first(written);
+        }
+        drop(fitting);
+        match oversize {
+            Some(len) => Err(self.base.too_large(len)),
+            None => Ok(()),
+        }
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        match self.endpoint.recv_batch(self.slot, into, limit).await {
+            Ok(0) => Err(self.base.closed()),
+            Ok(received) => Ok(received),
+            Err(error) => Err(error.at(NAME)),
+        }
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.closed.store(true, Ordering::Relaxed);
+        self.endpoint.close(self.slot);
+        let stream = self.stream();
+        let flushed = stream.when_writable(|| self.writer.lock().flush(stream)).await;
+        match flushed.and_then(|()| SockRef::from(stream).shutdown(Shutdown::Write)) {
+            // The peer was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            done => done.map_err(|error| self.failed(error)),
+        }
+    }
+}
+
+impl fmt::Debug for TcpConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpConnection").field("peer", &self.base.peer_addr()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,168 @@
+//! Cutting a stream of bytes into messages.
+
+use crate::inbound::fitted;
+use bertha_core::{Buf, Error, ErrorKind};
+
+/// The length in front of each message.
+pub(super) const HEADER: usize = 4;
+
+/// The least room to read into.
+const READ: usize = 65_536;
+
+/// The header of a message; its length was checked against the largest.
+pub(super) fn header(message: &Buf) -> [u8; HEADER] {
+    (message.len() as u32).to_be_bytes()
+}
+
+/// Bytes that arrived and are not a whole message yet. Sans-IO.
+#[derive(Debug)]
+pub(super) struct Frames {
+    /// `None` between messages, so that a connection that waits holds no memory.
+    partial: Option<Buf>,
+    largest: usize,
+}
+
+impl Frames {
+    pub(super) fn new(largest: usize) -> Self {
+        Self { partial: None, largest }
+    }
+
+    /// Whether the stream is in the middle of a message.
+    pub(super) fn within_message(&self) -> bool {
+        self.partial.is_some()
+    }
+
+    /// Has `read` fill the room it is given and say how many bytes it filled, then hands the messages that are whole
+    /// by now to `deliver`. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a message is announced that is
+    /// larger than the largest.
+    pub(super) fn read(
+        &mut self,
+        read: impl FnOnce(&mut [u8]) -> std::io::Result<usize>,
+        mut deliver: impl FnMut(Buf),
+    ) -> std::io::Result<usize> {
+        let mut bytes = self.with_room().map_err(std::io::Error::other)?;
+        let before = bytes.len();
+        let room = bytes.tailroom();
+        let outcome = bytes.grow(room).map_err(std::io::Error::other).and_then(read);
+        let whole = before + outcome.as_ref().copied().unwrap_or_default();
+        if whole == 0 {
+            return outcome;
+        }
+        let mut bytes = if whole == before { cut(bytes, whole) } else { fitted(bytes, whole) };
+        // An error is for the next call: the messages before it are whole.
+        while let Ok(Some(len)) = self.announced(&bytes) {
+            if bytes.len() < HEADER + len {
+                break;
+            }
+            let mut message = bytes.split_to(HEADER + len).map_err(std::io::Error::other)?;
+            message.advance(HEADER).map_err(std::io::Error::other)?;
+            deliver(message);
+        }
+        self.partial = (!bytes.is_empty()).then_some(bytes);
+        outcome
+    }
+
+    /// What is there of a message, in a buffer with room for the rest of it at least.
+    fn with_room(&mut self) -> Result<Buf, Error> {
+        let announced = match &self.partial {
+            Some(partial) => self.announced(partial)?,
+            None => None,
+        };
+        let Some(partial) = self.partial.take() else {
+            let mut buffer = Buf::new(READ, 0)?;
+            buffer.truncate(0);
+            return Ok(buffer);
+        };
+        let whole = HEADER + announced.unwrap_or_default();
+        if partial.tailroom() > 0 && partial.len() + partial.tailroom() >= whole {
+            return Ok(partial);
+        }
+        let mut buffer = Buf::new(whole.max(READ), 0)?;
+        buffer[..partial.len()].copy_from_slice(&partial);
+        buffer.truncate(partial.len());
+        Ok(buffer)
+    }
+
+    /// The length of the message that begins with `bytes`, once its header is there.
+    fn announced(&self, bytes: &[u8]) -> Result<Option<usize>, Error> {
+        let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
+        let len = u32::from_be_bytes(*header) as usize;
+        if len > self.largest {
+            let what = format!("the peer announced a message of {len} bytes, at most {} fit", self.largest);
+            return Err(Error::new(ErrorKind::Malformed, what));
+        }
+        Ok(Some(len))
+    }
+}
+
+fn cut(mut bytes: Buf, len: usize) -> Buf {
+    bytes.truncate(len);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn feed(frames: &mut Frames, bytes: &mut &[u8], at_most: usize, into: &mut Vec<Vec<u8>>) -> bool {
+        let read = |room: &mut [u8]| {
+            let n = bytes.len().min(at_most).min(room.len());
+            room[..n].copy_from_slice(&bytes[..n]);
+            *bytes = &bytes[n..];
+            Ok(n)
+        };
+        frames.read(read, |message| into.push(message.to_vec())).is_ok()
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_fragmentation(
+            lengths in proptest::collection::vec(prop_oneof![0usize..200, 2000usize..70_000], 1..20),
+            reads in proptest::collection::vec(prop_oneof![1usize..8, 1usize..3000, 1usize..200_000], 1..20),
+        ) {
+            let messages: Vec<Vec<u8>> =
+                lengths.iter().enumerate().map(|(n, &len)| (0..len).map(|at| (n * 7 + at) as u8).collect()).collect();
+            let stream: Vec<u8> = messages
+                .iter()
+                .flat_map(|message| [&(message.len() as u32).to_be_bytes()[..], message].concat())
+                .collect();
+            let (mut rest, mut seen, mut frames) = (&stream[..], Vec::new(), Frames::new(70_000));
+            for &at_most in reads.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                prop_assert!(feed(&mut frames, &mut rest, at_most.max(1), &mut seen));
+            }
+            prop_assert!(!frames.within_message());
+            prop_assert_eq!(seen, messages);
+        }
+    }
+
+    #[test]
+    fn a_read_that_blocks_loses_nothing() {
+        let (mut frames, mut seen) = (Frames::new(10), Vec::new());
+        assert!(feed(&mut frames, &mut &b"\0\0\0\x03a"[..], 9, &mut seen));
+        let blocked = frames.read(|_| Err(std::io::ErrorKind::WouldBlock.into()), |_| panic!("no message"));
+        assert_eq!(blocked.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        assert!(feed(&mut frames, &mut &b"bc"[..], 9, &mut seen));
+        assert_eq!(seen, [b"abc"]);
+    }
+
+    #[test]
+    fn a_length_beyond_the_largest_is_malformed() {
+        let mut frames = Frames::new(10);
+        let read = |room: &mut [u8]| {
+            room[..4].copy_from_slice(&11u32.to_be_bytes());
+            Ok(4)
+        };
+        assert_eq!(frames.read(read, |_| panic!("no message")).unwrap(), 4);
+        for _ in 0..2 {
+            let error = frames.read(|_| panic!("nothing is read"), |_| panic!("no message")).unwrap_err();
+            assert_eq!(error.downcast::<Error>().unwrap().kind(), ErrorKind::Malformed);
+        }
+    }
+}

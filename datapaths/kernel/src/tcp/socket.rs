@@ -1,0 +1,62 @@
+//! The receiving half of a TCP connection.
+
+use super::frames::Frames;
+use crate::inbound::{Received, Source};
+use bertha_core::{Buf, Error, ErrorKind};
+use parking_lot::Mutex;
+use rustix::net::RecvFlags;
+use std::io;
+use std::net::SocketAddr;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// A stream, and what arrived of the next message.
+#[derive(Debug)]
+pub(super) struct TcpSocket {
+    stream: TcpStream,
+    peer: SocketAddr,
+    /// Never contended, since the endpoint lets one future receive at a time; the lock says so to the compiler.
+    frames: Mutex<Frames>,
+}
+
+impl TcpSocket {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, largest: usize) -> Self {
+        Self { stream, peer, frames: Mutex::new(Frames::new(largest)) }
+    }
+}
+
+impl Source for TcpSocket {
+    type Peer = SocketAddr;
+    type Io = TcpStream;
+
+    fn io(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    fn receive(
+        &self,
+        _width: usize,
+        eager: bool,
+        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+    ) -> io::Result<Received> {
+        let mut frames = self.frames.lock();
+        let read = |room: &mut [u8]| {
+            let read = || Ok(rustix::net::recv(&self.stream, room, RecvFlags::empty())?.1);
+            if eager { read() } else { self.stream.try_io(Interest::READABLE, read) }
+        };
+        let deliver = |message: Buf| deliver(&self.peer, message.len(), message);
+        if frames.read(read, deliver)? > 0 {
+            return Ok(Received { buffers: 0, oversize: 0 });
+        }
+        Err(io::Error::other(ended(&frames)))
+    }
+}
+
+#[cold]
+fn ended(frames: &Frames) -> Error {
+    if frames.within_message() {
+        Error::new(ErrorKind::Reset, "the peer closed the stream in the middle of a message")
+    } else {
+        Error::new(ErrorKind::Closed, "the peer closed the stream")
+    }
+}

@@ -1,0 +1,95 @@
+//! Writing messages to a stream that may take a part of one.
+
+use super::frames::{HEADER, header};
+use crate::window::WINDOW;
+use bertha_core::{Buf, Error};
+use rustix::net::{SendAncillaryBuffer, SendFlags};
+use std::array::from_fn;
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+
+/// How much of what was handed over is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Written {
+    /// How many whole messages the stream and the writer took.
+    pub(super) messages: usize,
+    /// The writer's mark when all of them are on the stream; see [`Writer::passed`].
+    pub(super) mark: u64,
+}
+
+/// The end of the last message, where the stream took only the first part. It goes out before anything else, whoever
+/// writes next, so that no cancelled `send` leaves half a message.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    rest: Option<Buf>,
+    /// How many rests there have been.
+    begun: u64,
+}
+
+impl Writer {
+    /// Whether everything up to this mark is on the stream.
+    pub(super) fn passed(&self, mark: u64) -> bool {
+        self.begun > mark || self.rest.is_none()
+    }
+
+    /// Writes what is left of the last message.
+    pub(super) fn flush(&mut self, stream: impl AsFd) -> io::Result<()> {
+        while let Some(rest) = &mut self.rest {
+            let written = write(&stream, &[IoSlice::new(rest)])?;
+            rest.advance(written).map_err(io::Error::other)?;
+            if rest.is_empty() {
+                self.rest = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the first messages, at least one of them.
+    pub(super) fn write<'a>(
+        &mut self,
+        stream: impl AsFd,
+        messages: impl Iterator<Item = &'a Buf> + Clone,
+    ) -> io::Result<Written> {
+        self.flush(&stream)?;
+        let mut lengths = messages.clone().map(header);
+        let headers: [_; WINDOW] = from_fn(|_| lengths.next().unwrap_or_default());
+        let mut parts = headers
+            .iter()
+            .zip(messages.clone())
+            .flat_map(|(header, message)| [IoSlice::new(header), IoSlice::new(message)]);
+        let slices: [_; 2 * WINDOW] = from_fn(|_| parts.next().unwrap_or(IoSlice::new(&[])));
+        let count = 2 * messages.clone().count().min(WINDOW);
+        let mut written = write(&stream, &slices[..count])?;
+        let mut whole = 0;
+        for message in messages {
+            let len = HEADER + message.len();
+            if written == 0 {
+                break;
+            }
+            whole += 1;
+            if written < len {
+                self.rest = Some(remainder(message, written).map_err(io::Error::other)?);
+                self.begun += 1;
+                break;
+            }
+            written -= len;
+        }
+        Ok(Written { messages: whole, mark: self.begun })
+    }
+}
+
+/// What follows the first `written` bytes of a message with its header. A copy: this is where the stream is full, so
+/// the time is there.
+fn remainder(message: &Buf, written: usize) -> Result<Buf, Error> {
+    let header = header(message);
+    let mut rest = Buf::new(HEADER + message.len(), 0)?;
+    rest[..HEADER].copy_from_slice(&header);
+    rest[HEADER..].copy_from_slice(message);
+    rest.advance(written)?;
+    Ok(rest)
+}
+
+fn write(stream: impl AsFd, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    // A stream that the peer closed is an error, not a signal.
+    Ok(rustix::net::sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
+}

@@ -1,0 +1,70 @@
+//! Unix datagram sockets.
+
+mod address;
+mod socket;
+
+use crate::datagram::{self, DatagramConnection, DatagramListener, Socket};
+use crate::options::{Options, option_methods};
+use bertha_core::{Addr, Datapath, Error, ErrorKind};
+use socket::{Remote, UnixSocket};
+use std::io;
+use std::path::Path;
+
+/// A base connection of [`Unix`]. A message is a datagram.
+pub type UnixConnection = DatagramConnection<UnixSocket>;
+
+/// What accepts the connections of [`Unix`].
+pub type UnixListener = DatagramListener<UnixSocket>;
+
+/// Unix datagram sockets as a datapath between processes of one machine.
+///
+/// Messages may be as large as 64 KiB. The kernel neither loses nor reorders them, and lets a sender wait for a
+/// listener that is behind; but a connection of a listener drops what exceeds its [`queue`](Self::queue), so the
+/// datapath is not [`reliable`](bertha_core::Properties::reliable).
+///
+/// An address is the path of a socket, which the listener makes, and removes when it and the last of its connections
+/// are dropped; or `@` and a name, as in `unix:@store`, for a name in the abstract namespace, which leaves no file. A
+/// client gets an abstract name from the kernel, so that the server can answer.
+#[derive(Debug, Clone, Default)]
+pub struct Unix {
+    options: Options,
+}
+
+impl Unix {
+    option_methods!();
+}
+
+impl Datapath for Unix {
+    type Connection = UnixConnection;
+    type Listener = UnixListener;
+
+    async fn connect(&self, to: Addr) -> Result<UnixConnection, Error> {
+        let path = to.unix(UnixSocket::NAME)?;
+        let (socket, peer) = UnixSocket::connect(&self.options, path)
+            .map_err(|error| failed(Error::from(error), "connect to", path))?;
+        let options = &self.options;
+        Ok(datagram::connected(socket, peer, Remote::connected(), options.limits, options.waiting))
+    }
+
+    async fn listen(&self, on: Addr) -> Result<UnixListener, Error> {
+        let path = on.unix(UnixSocket::NAME)?;
+        let socket = UnixSocket::listen(&self.options, path).map_err(|error| {
+            if error.kind() == io::ErrorKind::AddrInUse {
+                let what = format!(
+                    "cannot listen on {}: it exists; remove it if no server uses it any more",
+                    path.display()
+                );
+                return Error::new(ErrorKind::Invalid, what).at(UnixSocket::NAME).because(error);
+            }
+            let error = Error::from(error);
+            failed(error, "listen on", path)
+        })?;
+        Ok(datagram::listening(socket, self.options.limits, self.options.waiting))
+    }
+}
+
+#[cold]
+fn failed(error: Error, doing: &str, path: &Path) -> Error {
+    let what = format!("cannot {doing} {}: {}", path.display(), error.context());
+    Error::new(error.kind(), what).at(UnixSocket::NAME).because(error)
+}

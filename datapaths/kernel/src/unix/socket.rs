@@ -1,0 +1,167 @@
+//! A Unix datagram socket.
+
+use super::address;
+use crate::SocketBase;
+use crate::datagram::{Socket, sendmmsg};
+use crate::inbound::{Received, Source, fitted};
+use crate::options::Options;
+use crate::window::{WINDOW, Window};
+use bertha_core::{Addr, Buf, Properties};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
+use socket2::{Domain, Type};
+use std::io;
+use std::path::{Path, PathBuf};
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
+
+/// The largest message.
+const MTU: usize = 65_536;
+
+/// A bound socket on the current tokio runtime.
+#[derive(Debug)]
+pub struct UnixSocket {
+    io: UnixDatagram,
+    local: Addr,
+    /// The file to remove with it.
+    _path: Option<SocketPath>,
+}
+
+/// A peer, as the socket sends to it: its address, unless the socket is connected.
+#[derive(Debug)]
+pub struct Remote(Option<SocketAddrUnix>);
+
+impl Remote {
+    pub(super) fn connected() -> Self {
+        Self(None)
+    }
+}
+
+/// Removes the socket's file on drop.
+#[derive(Debug)]
+struct SocketPath(PathBuf);
+
+impl Drop for SocketPath {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.0) {
+            tracing::debug!(%error, path = %self.0.display(), "socket file not removed");
+        }
+    }
+}
+
+impl UnixSocket {
+    /// A socket with a name from the kernel, connected to the one at `path`, whose address is returned too.
+    pub(super) fn connect(options: &Options, path: &Path) -> io::Result<(Self, SocketAddrUnix)> {
+        let peer = address::from_path(path)?;
+        let socket = new_socket(options)?;
+        rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
+        rustix::net::connect(&socket, &peer)?;
+        Ok((Self::register(socket, None)?, peer))
+    }
+
+    /// A socket at `path`.
+    pub(super) fn listen(options: &Options, path: &Path) -> io::Result<Self> {
+        let socket = new_socket(options)?;
+        rustix::net::bind(&socket, &address::from_path(path)?)?;
+        let file = address::abstract_name(path).is_none().then(|| SocketPath(path.into()));
+        Self::register(socket, file)
+    }
+
+    fn register(socket: socket2::Socket, path: Option<SocketPath>) -> io::Result<Self> {
+        let local = SocketAddrUnix::try_from(rustix::net::getsockname(&socket)?)?;
+        let io = UnixDatagram::from_std(socket.into())?;
+        Ok(Self { io, local: address::to_addr(&local), _path: path })
+    }
+
+    /// Receives one datagram; without a message if it is longer than a message may be.
+    fn receive_one(&self) -> io::Result<(SocketAddrUnix, Option<Buf>)> {
+        let mut buffer = Buf::new(MTU, 0).map_err(io::Error::other)?;
+        let (_, len, from) = rustix::net::recvfrom(&self.io, &mut buffer[..], RecvFlags::TRUNC)?;
+        let from = from.and_then(|from| SocketAddrUnix::try_from(from).ok());
+        let from = from.unwrap_or_else(SocketAddrUnix::new_unnamed);
+        if len > MTU {
+            return Ok((from, None));
+        }
+        Ok((from, Some(fitted(buffer, len))))
+    }
+
+    fn receive_several(
+        &self,
+        width: usize,
+        mut deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
+    ) -> io::Result<Received> {
+        let mut received = Received::default();
+        let mut messages = [const { None }; WINDOW];
+        for (count, place) in messages.iter_mut().enumerate().take(width) {
+            match self.receive_one() {
+                Ok((from, Some(message))) => *place = Some((from, message)),
+                Ok((_, None)) => received.oversize += 1,
+                // If it is an error, it comes again.
+                Err(_) if count > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        for (from, message) in messages.into_iter().flatten() {
+            received.buffers += 1;
+            deliver(&from, message.len(), message);
+        }
+        Ok(received)
+    }
+}
+
+fn new_socket(options: &Options) -> io::Result<socket2::Socket> {
+    let socket = socket2::Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None)?;
+    socket.set_recv_buffer_size(options.receive_buffer)?;
+    socket.set_send_buffer_size(options.send_buffer)?;
+    Ok(socket)
+}
+
+impl Source for UnixSocket {
+    type Peer = SocketAddrUnix;
+    type Io = UnixDatagram;
+
+    fn io(&self) -> &Self::Io {
+        &self.io
+    }
+
+    fn receive(
+        &self,
+        width: usize,
+        eager: bool,
+        deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
+    ) -> io::Result<Received> {
+        let receive = || self.receive_several(width, deliver);
+        if eager { receive() } else { self.io.try_io(Interest::READABLE, receive) }
+    }
+}
+
+impl Socket for UnixSocket {
+    const NAME: &'static str = "Unix";
+    type Remote = Remote;
+
+    fn remote(&self, peer: &SocketAddrUnix) -> Remote {
+        Remote(Some(peer.clone()))
+    }
+
+    fn base(&self, peer: &SocketAddrUnix) -> SocketBase {
+        let mut properties = Properties::STREAM;
+        properties.reliable = false;
+        SocketBase::new(Self::NAME, properties, MTU, self.local.clone(), address::to_addr(peer))
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.clone()
+    }
+
+    #[inline]
+    fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
+        match &to.0 {
+            None => rustix::net::send(&self.io, message, SendFlags::empty())?,
+            Some(to) => rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?,
+        };
+        Ok(())
+    }
+
+    fn send_some(&self, burst: &Window, to: &Remote) -> io::Result<usize> {
+        sendmmsg(&self.io, burst, burst.len(), to.0.as_ref())
+    }
+}

@@ -1,0 +1,228 @@
+//! TCP over the loopback interface, and Unix datagram sockets.
+
+#![allow(clippy::unwrap_used)]
+
+use bertha_core::{Base, Buf, Connection, Datapath, ErrorKind, Listener, Properties};
+use bertha_datapath_kernel::{Tcp, Unix};
+use futures_util::FutureExt;
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn content(number: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (number * 31 + at) as u8).collect()
+}
+
+fn message(connection: &impl Connection, bytes: &[u8]) -> Buf {
+    let mut message = connection.base().buffer(bytes.len()).unwrap();
+    message.copy_from_slice(bytes);
+    message
+}
+
+fn abstract_name() -> bertha_core::Addr {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("unix:@bertha-test-{}-{number}", std::process::id()).parse().unwrap()
+}
+
+async fn pair<D: Datapath>(
+    datapath: &D,
+    on: bertha_core::Addr,
+) -> (D::Listener, D::Connection, D::Connection) {
+    let listener = datapath.listen(on).await.unwrap();
+    let client = datapath.connect(listener.local_addr()).await.unwrap();
+    client.send(message(&client, b"hello")).await.unwrap();
+    let server = listener.accept().await.unwrap();
+    assert_eq!(&*server.recv().await.unwrap(), b"hello");
+    assert_eq!(server.base().peer_addr(), client.base().local_addr());
+    assert_eq!(client.base().peer_addr(), listener.local_addr());
+    (listener, client, server)
+}
+
+/// Sends a burst of messages of these lengths while the other end receives it, and checks content and order.
+async fn exchange<C: Connection<Data = Buf>>(from: &C, to: &C, lengths: &[usize]) {
+    let burst = lengths.iter().enumerate().map(|(n, &len)| message(from, &content(n, len)));
+    let mut received = Vec::new();
+    let receive = async {
+        while received.len() < lengths.len() {
+            assert!(to.recv_batch(&mut received, 50).await.unwrap() > 0);
+        }
+    };
+    let (sent, ()) = tokio::join!(from.send_batch(burst), receive);
+    sent.unwrap();
+    for (n, (&len, message)) in lengths.iter().zip(&received).enumerate() {
+        assert_eq!(&**message, &content(n, len), "message {n}");
+    }
+}
+
+async fn exchange_all<D: Datapath>(datapath: &D, on: bertha_core::Addr, largest: usize) {
+    let (_listener, client, server) = pair(datapath, on).await;
+    for count in [1, 2, 31, 32, 33, 200] {
+        for len in [0, 1, 64, 2049] {
+            exchange(&client, &server, &vec![len; count]).await;
+            exchange(&server, &client, &vec![len; count]).await;
+        }
+        let unequal: Vec<_> = (0..count).map(|n| n * 97 % 5000).collect();
+        exchange(&client, &server, &unequal).await;
+        exchange(&server, &client, &unequal).await;
+    }
+    exchange(&client, &server, &[largest, 1, largest]).await;
+    exchange(&server, &client, &[largest, 1, largest]).await;
+    let oversize = Buf::new(client.base().mtu() + 1, 0).unwrap();
+    assert_eq!(client.send(oversize).await.unwrap_err().kind(), ErrorKind::TooLarge);
+    exchange(&client, &server, &[1]).await;
+}
+
+#[tokio::test]
+async fn bursts_arrive_over_tcp() {
+    for on in ["127.0.0.1:0", "[::1]:0"] {
+        exchange_all(&Tcp::new(), on.parse().unwrap(), 1 << 20).await;
+        exchange_all(&Tcp::new().send_buffer(4096).receive_buffer(4096), on.parse().unwrap(), 100_000).await;
+    }
+}
+
+#[tokio::test]
+async fn bursts_arrive_over_unix() {
+    exchange_all(&Unix::new(), abstract_name(), 65_536).await;
+}
+
+async fn closing<D: Datapath>(datapath: D, on: bertha_core::Addr) {
+    let (_listener, client, server) = pair(&datapath, on).await;
+    for connection in [client, server] {
+        let mut waiting = std::pin::pin!(connection.recv());
+        assert!(waiting.as_mut().now_or_never().is_none_or(|early| early.is_err()));
+        connection.close().await.unwrap();
+        assert_eq!(connection.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+        let late = message(&connection, b"late");
+        assert_eq!(connection.send(late).await.unwrap_err().kind(), ErrorKind::Closed);
+    }
+}
+
+#[tokio::test]
+async fn closing_ends_a_connection() {
+    closing(Tcp::new(), "127.0.0.1:0".parse().unwrap()).await;
+    closing(Unix::new(), abstract_name()).await;
+}
+
+async fn echo_many<D: Datapath + Clone>(datapath: D, on: bertha_core::Addr) {
+    let listener = datapath.listen(on).await.unwrap();
+    let addr = listener.local_addr();
+    tokio::spawn(async move {
+        loop {
+            let connection = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let mut messages = Vec::new();
+                while connection.recv_batch(&mut messages, 32).await.is_ok() {
+                    connection.send_batch(messages.drain(..)).await.unwrap();
+                }
+            });
+        }
+    });
+    let clients: Vec<_> = (0..50)
+        .map(|number| {
+            let (datapath, addr) = (datapath.clone(), addr.clone());
+            tokio::spawn(async move {
+                let client = datapath.connect(addr).await.unwrap();
+                for round in 0..50 {
+                    let bytes = content(number * 50 + round, 64);
+                    client.send(message(&client, &bytes)).await.unwrap();
+                    assert_eq!(&*client.recv().await.unwrap(), &bytes);
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_clients_on_several_threads() {
+    echo_many(Tcp::new(), "127.0.0.1:0".parse().unwrap()).await;
+    echo_many(Unix::new(), abstract_name()).await;
+}
+
+#[tokio::test]
+async fn many_clients_on_one_thread() {
+    echo_many(Tcp::new(), "127.0.0.1:0".parse().unwrap()).await;
+    echo_many(Unix::new(), abstract_name()).await;
+}
+
+#[tokio::test]
+async fn tcp_tells_the_other_end_and_delivers_what_was_sent_before() {
+    let (_listener, client, server) = pair(&Tcp::new(), "127.0.0.1:0".parse().unwrap()).await;
+    client.send(message(&client, b"last")).await.unwrap();
+    client.close().await.unwrap();
+    assert_eq!(&*server.recv().await.unwrap(), b"last");
+    assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(client.base().properties(), Properties::STREAM);
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_unreachable() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(Tcp::new().connect(port.into()).await.unwrap_err().kind(), ErrorKind::Unreachable);
+    let error = Unix::new().connect("unix:/nowhere/at/all".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_largest_ends_the_stream() {
+    let listener = Tcp::new().largest(100).listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let mut stream = std::net::TcpStream::connect(listener.local_addr().ip("test").unwrap()).unwrap();
+    stream.write_all(b"\0\0\0\x02ok\0\0\0\x65").unwrap();
+    let server = listener.accept().await.unwrap();
+    assert_eq!(&*server.recv().await.unwrap(), b"ok");
+    for _ in 0..2 {
+        assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Malformed);
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_send_leaves_no_half_message() {
+    let datapath = Tcp::new().send_buffer(4096).receive_buffer(4096);
+    let (_listener, client, server) = pair(&datapath, "127.0.0.1:0".parse().unwrap()).await;
+    // Far more than the buffers hold: the stream has taken a part when the future is dropped.
+    let large = content(7, 4 << 20);
+    assert!(client.send(message(&client, &large)).now_or_never().is_none());
+    let receive = async {
+        assert!(*server.recv().await.unwrap() == large[..], "the rest goes out first");
+        assert_eq!(&*server.recv().await.unwrap(), b"after");
+    };
+    let (sent, ()) = tokio::join!(client.send(message(&client, b"after")), receive);
+    sent.unwrap();
+    assert!(client.send(message(&client, &large)).now_or_never().is_none());
+    let (closed, received) = tokio::join!(client.close(), server.recv());
+    closed.unwrap();
+    assert!(*received.unwrap() == large[..], "closing sends the rest");
+}
+
+#[tokio::test]
+async fn a_socket_file_is_removed_with_its_last_user() {
+    let path = std::env::temp_dir().join(format!("bertha-unix-{}.sock", std::process::id()));
+    let (listener, client, server) = pair(&Unix::new(), path.clone().into()).await;
+    let error = Unix::new().listen(path.clone().into()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    drop(listener);
+    assert!(path.exists());
+    client.send(message(&client, b"still")).await.unwrap();
+    assert_eq!(&*server.recv().await.unwrap(), b"still");
+    drop(server);
+    assert!(!path.exists());
+    assert_eq!(client.send(message(&client, b"gone")).await.unwrap_err().kind(), ErrorKind::Unreachable);
+}
+
+#[tokio::test]
+async fn an_oversize_datagram_does_not_end_a_unix_listener() {
+    let (listener, client, server) = pair(&Unix::new(), abstract_name()).await;
+    let stranger = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    let name = listener.local_addr();
+    let name = name.unix("test").unwrap().to_str().unwrap();
+    let addr = <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(
+        &name[1..],
+    );
+    stranger.send_to_addr(&vec![0; 65_537], &addr.unwrap()).unwrap();
+    client.send(message(&client, b"next")).await.unwrap();
+    assert_eq!(&*server.recv().await.unwrap(), b"next");
+    assert_eq!(listener.dropped().oversize, 1);
+}
