@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Socket,
     /// A thread could not be started, or could not be pinned to its core.
     Core,
+    /// A connection of Bertha could not be made or failed.
+    Bertha,
     /// A message did not fit its datagram or could not be encoded.
     Codec,
     /// A peer stopped answering.
@@ -22,6 +24,8 @@ pub enum ErrorKind {
     NoValgrind,
     /// Valgrind ran but gave no count.
     Valgrind,
+    /// A generated program could not be compiled.
+    Compiler,
     /// The report could not be written.
     Report,
 }

@@ -6,6 +6,8 @@
 //! | [`statistics`] | medians, percentiles, and ratios with a confidence interval |
 //! | [`allocations`] | heap allocations, by thread or by process |
 //! | [`instructions`] | instructions per operation in user space, through callgrind |
+//! | [`overhead`] | calls through stacks of Chunnels that do nothing |
+//! | [`compile_time`] | builds of generic code with a deep stack |
 //! | [`latency`] | round trips, in an HDR histogram |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
@@ -21,10 +23,12 @@ pub mod allocations;
 pub mod alternate;
 pub mod baseline;
 pub mod codec;
+pub mod compile_time;
 pub mod cores;
 mod error;
 pub mod instructions;
 pub mod latency;
+pub mod overhead;
 pub mod probe;
 pub mod report;
 pub mod statistics;

@@ -29,6 +29,8 @@ enum Measurement {
     Echo(command::echo::Options),
     /// The key-value store: throughput, latency and instructions per request
     Kv(command::kv::Options),
+    /// Stacks of Chunnels that do nothing: allocations, instructions, throughput and compile time
+    Overhead(command::overhead::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
         Measurement::Echo(options) => command::echo::run(&options),
         Measurement::Kv(options) => command::kv::run(&options),
+        Measurement::Overhead(options) => command::overhead::run(&options),
     };
     match report.and_then(|report| publish(&report)) {
         Ok(within_budget) if arguments.strict && !within_budget => ExitCode::FAILURE,

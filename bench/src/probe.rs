@@ -2,7 +2,7 @@
 
 use crate::baseline::kv_raw;
 use crate::codec::{Bincode, Codec, Postcard};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, overhead};
 use std::hint::black_box;
 
 /// A program that repeats one operation.
@@ -14,7 +14,7 @@ pub struct Probe {
     pub run: fn(iterations: u64) -> Result<(), Error>,
 }
 
-/// Every probe of this program.
+/// Every probe of this program, besides one for each [`overhead::Case`].
 pub const PROBES: &[Probe] = &[
     Probe { name: "count", run: count },
     Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
@@ -26,16 +26,16 @@ pub const PROBES: &[Probe] = &[
 /// # Errors
 /// [`ErrorKind::Probe`] when there is none, with the names that there are; else the probe's own error.
 pub fn run(name: &str, iterations: u64) -> Result<(), Error> {
-    match PROBES.iter().find(|probe| probe.name == name) {
-        Some(probe) => (probe.run)(iterations),
-        None => {
-            let names: Vec<_> = PROBES.iter().map(|probe| probe.name).collect();
-            Err(Error::new(
-                ErrorKind::Probe,
-                format!("no probe is called {name}; there are: {}", names.join(", ")),
-            ))
-        }
+    if let Some(probe) = PROBES.iter().find(|probe| probe.name == name) {
+        return (probe.run)(iterations);
     }
+    if let Some(case) = overhead::Case::named(name) {
+        return case.probe(iterations);
+    }
+    let names: Vec<_> = PROBES.iter().map(|probe| probe.name.to_owned()).collect();
+    let cases: Vec<_> = overhead::Case::all().map(|case| case.to_string()).collect();
+    let known = [names, cases].concat().join(", ");
+    Err(Error::new(ErrorKind::Probe, format!("no probe is called {name}; there are: {known}")))
 }
 
 /// Counts up: a few instructions per iteration, to check the counter itself.

@@ -49,6 +49,11 @@ impl Budget {
     }
 }
 
+/// Where reports go, and whatever a measurement needs on disk.
+pub fn directory() -> PathBuf {
+    directory::of_reports()
+}
+
 /// The rows of one subcommand.
 #[derive(Clone, Debug)]
 pub struct Report {

@@ -1,0 +1,145 @@
+//! How long the compiler takes over a deep stack in generic code.
+//!
+//! Generates a small program that depends on this workspace, builds it once so that its dependencies are there, and
+//! then times the build of the program alone, code generation and linking included.
+
+use crate::{Error, ErrorKind};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+/// A program that connects with a stack of some depth.
+#[derive(Clone, Debug)]
+pub struct Program {
+    directory: PathBuf,
+    workspace: PathBuf,
+}
+
+/// How often a build is repeated.
+const REPETITIONS: usize = 3;
+
+impl Program {
+    /// A program that is generated in `directory`, against the workspace that this crate was built from.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Compiler`] when the sources of the workspace are not there any more.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Result<Self, Error> {
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let workspace = workspace.canonicalize().map_err(Error::while_doing(
+            ErrorKind::Compiler,
+            format!("looking for the sources in {}", workspace.display()),
+        ))?;
+        Ok(Self { directory: directory.into(), workspace })
+    }
+
+    /// The shortest of a few builds with a stack of this many Chunnels.
+    ///
+    /// The shortest, because whatever else the machine does only adds to it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Compiler`] when the program can't be written or does not compile.
+    pub fn build_time(&self, layers: usize) -> Result<Duration, Error> {
+        let mut times = Vec::with_capacity(REPETITIONS);
+        // The first build is also that of the dependencies.
+        self.build_anew(layers)?;
+        for _ in 0..REPETITIONS {
+            times.push(self.build_anew(layers)?);
+        }
+        Ok(times.into_iter().min().unwrap_or_default())
+    }
+
+    fn build_anew(&self, layers: usize) -> Result<Duration, Error> {
+        self.write(layers).map_err(Error::while_doing(
+            ErrorKind::Compiler,
+            format!("writing a program to {}", self.directory.display()),
+        ))?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let started = Instant::now();
+        let output = Command::new(cargo)
+            .args(["build", "--offline", "--quiet"])
+            .current_dir(&self.directory)
+            // What the surrounding cargo set for itself.
+            .env("CARGO_TARGET_DIR", self.directory.join("target"))
+            .env_remove("RUSTFLAGS")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Error::while_doing(ErrorKind::Compiler, "starting cargo"))?;
+        let took = started.elapsed();
+        if output.status.success() {
+            return Ok(took);
+        }
+        let log = String::from_utf8_lossy(&output.stderr);
+        Err(Error::new(
+            ErrorKind::Compiler,
+            format!("a program with a stack of {layers} layers does not compile: {log}"),
+        ))
+    }
+
+    fn write(&self, layers: usize) -> io::Result<()> {
+        fs::create_dir_all(self.directory.join("src"))?;
+        fs::write(self.directory.join("Cargo.toml"), manifest(&self.workspace))?;
+        // The same versions as in the workspace, which are there already.
+        fs::copy(self.workspace.join("Cargo.lock"), self.directory.join("Cargo.lock"))?;
+        fs::write(self.directory.join("src/main.rs"), source(layers))
+    }
+}
+
+fn manifest(workspace: &Path) -> String {
+    let workspace = workspace.display();
+    format!(
+        r#"[package]
+name = "compile-time"
+version = "0.0.0"
+edition = "2024"
+
+[workspace]
+
+[dependencies]
+bertha-chunnels = {{ path = "{workspace}/chunnels", default-features = false, features = ["nothing"] }}
+bertha-core = {{ path = "{workspace}/bertha-core" }}
+bertha-datapath-sim = {{ path = "{workspace}/datapaths/sim" }}
+bertha-negotiation = {{ path = "{workspace}/negotiation" }}
+"#
+    )
+}
+
+fn source(layers: usize) -> String {
+    let stack = vec!["Nothing"; layers].join(", ");
+    format!(
+        r#"use bertha_chunnels::Nothing;
+use bertha_core::{{Buf, Connection, Error, make_stack}};
+use bertha_datapath_sim::Sim;
+use bertha_negotiation::{{Negotiate, Runs}};
+
+async fn run<S, D>(stack: S, datapath: D) -> Result<(), Error>
+where
+    S: Negotiate + Sync,
+    D: Runs<S, Out: Connection<Data = Buf>>,
+{{
+    let connection = stack.connect(datapath, ([10, 0, 0, 2], 4242)).await?;
+    connection.send(Buf::copy_of(b"hello", 0)?).await?;
+    connection.recv().await?;
+    connection.close().await
+}}
+
+fn main() -> Result<(), Error> {{
+    let mut sim = Sim::new(1);
+    let client = sim.network().host([10, 0, 0, 1]);
+    sim.run(run(make_stack!({stack}), client))
+}}
+"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_has_as_many_layers_as_it_is_told() {
+        assert_eq!(source(31).matches("Nothing,").count() + 1, 31);
+        assert!(source(31).contains("make_stack!(Nothing, Nothing"));
+    }
+}

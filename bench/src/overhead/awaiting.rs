@@ -1,0 +1,56 @@
+//! A layer that awaits the layer below it.
+
+use bertha_core::{Chunnel, Connection, Error, Identity, More};
+
+/// Passes every message through like [`Nothing`](bertha_chunnels::Nothing), but in `async fn`s of its own: what a Chunnel
+/// pays that has work to do before or after the call below.
+#[derive(Clone, Copy, Debug, Identity)]
+#[chunnel(one_sided)]
+pub struct Awaiting;
+
+impl<Inner: Connection> Chunnel<Inner> for Awaiting {
+    type Connection = AwaitingConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(AwaitingConnection { inner })
+    }
+}
+
+/// What [`Awaiting`] makes of a connection.
+#[derive(Debug)]
+pub struct AwaitingConnection<Inner> {
+    inner: Inner,
+}
+
+impl<Inner: Connection> Connection for AwaitingConnection<Inner> {
+    type Data = Inner::Data;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    async fn send(&self, message: Inner::Data) -> Result<(), Error> {
+        self.inner.send(message).await
+    }
+
+    async fn recv(&self) -> Result<Inner::Data, Error> {
+        self.inner.recv().await
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {
+        self.inner.send_batch(messages).await
+    }
+
+    async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Inner::Data> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        self.inner.recv_batch(into, limit).await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,74 @@
+//! Connected ends to call on: one with a stack, one without.
+
+use super::failed;
+use crate::{Error, ErrorKind};
+use bertha_core::{Addr, Buf, Chunnel, Connection, Datapath, Listener, Wrap, make_stack};
+use bertha_datapath_kernel::{TokioRuntime, Udp, UdpConnection};
+use bertha_datapath_sim::{PairConnection, pair};
+use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// An end in memory. Its runtime is only there for Chunnels that ask for one.
+pub(super) type Memory = PairConnection<TokioRuntime>;
+
+pub(super) fn runtime() -> Result<Runtime, Error> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))
+}
+
+/// Both ends in memory.
+pub(super) async fn in_memory<S>(stack: S) -> Result<(S::Connection, Memory), Error>
+where
+    S: Chunnel<Memory>,
+{
+    let (end, bare) = pair(TokioRuntime);
+    Ok((stack.wrap(end).await.map_err(failed)?, bare))
+}
+
+/// Both ends over UDP, which the first message introduces to each other.
+pub(super) async fn over_udp<S>(stack: S) -> Result<(S::Connection, UdpConnection), Error>
+where
+    S: Chunnel<UdpConnection, Connection: Connection<Data = Buf>>,
+{
+    let connected = async {
+        let listener = Udp::new().listen(any_port()).await?;
+        let end = stack.wrap(Udp::new().connect(listener.local_addr()).await?).await?;
+        end.send(Buf::copy_of(b"hello", 0)?).await?;
+        let bare = listener.accept().await?;
+        bare.recv().await?;
+        Ok((end, bare))
+    };
+    connected.await.map_err(failed)
+}
+
+/// Both ends over UDP, as they agreed.
+pub(super) async fn over_negotiated_udp<S>(
+    stack: S,
+) -> Result<(Negotiated<<Udp as Runs<S>>::Out>, Negotiated<impl Connection<Data = Buf> + use<S>>), Error>
+where
+    S: Negotiate,
+    Udp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    // Signs of life would be counted as allocations of some case or other.
+    let mut settings = Settings::default();
+    settings.idle_timeout = Duration::from_secs(3600);
+    let connected = async {
+        let mut incoming = make_stack!().listen_with(Udp::new(), any_port(), settings.clone()).await?;
+        let server = incoming.local_addr();
+        let (end, bare) =
+            tokio::join!(stack.connect_with(Udp::new(), server, settings.clone()), incoming.next());
+        let bare = bare.transpose()?.ok_or_else(|| {
+            bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted nobody")
+        })?;
+        Ok((end?, bare))
+    };
+    connected.await.map_err(failed)
+}
+
+fn any_port() -> Addr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}

@@ -1,0 +1,153 @@
+//! What a Chunnel that does nothing costs: the same calls through stacks of 0, 1, 4 and 16 of them.
+
+mod awaiting;
+mod calls;
+mod ends;
+mod stacks;
+
+pub use awaiting::{Awaiting, AwaitingConnection};
+pub use calls::{BURST, Repeat};
+
+use crate::{Error, ErrorKind};
+use std::fmt;
+
+/// One measured operation: a call at the end of a connection that has a stack; the other end has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Of what the stack consists.
+    pub layer: Layer,
+    /// How many of them there are: one of [`DEPTHS`].
+    pub depth: usize,
+    /// What the stack stands on.
+    pub path: Path,
+    /// What is called.
+    pub call: Call,
+}
+
+/// The depths of the measured stacks.
+pub const DEPTHS: [usize; 4] = [0, 1, 4, 16];
+
+/// The Chunnel of a measured stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// [`Nothing`](bertha_chunnels::Nothing), which returns the future from below.
+    PassThrough,
+    /// [`Awaiting`], which awaits it.
+    Awaiting,
+}
+
+/// What is below a measured stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Two ends connected in memory.
+    Memory,
+    /// Kernel UDP over loopback, without negotiation.
+    Udp,
+    /// Kernel UDP over loopback, with a stack that the two ends agreed on.
+    NegotiatedUdp,
+}
+
+/// A call at the end with the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// One message is sent.
+    Send,
+    /// One message is received.
+    Recv,
+    /// [`BURST`] messages are sent.
+    SendBatch,
+    /// [`BURST`] messages are received.
+    RecvBatch,
+}
+
+impl Path {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Udp, Self::NegotiatedUdp];
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Send, Self::Recv, Self::SendBatch, Self::RecvBatch];
+
+    /// How many messages it moves.
+    pub fn messages(self) -> usize {
+        match self {
+            Self::Send | Self::Recv => 1,
+            Self::SendBatch | Self::RecvBatch => BURST,
+        }
+    }
+}
+
+impl Case {
+    /// Every case that is measured: layers that await in memory alone, and nothing twice.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let cases = Path::ALL.into_iter().flat_map(|path| {
+            DEPTHS.into_iter().flat_map(move |depth| {
+                [Layer::PassThrough, Layer::Awaiting].into_iter().flat_map(move |layer| {
+                    Call::ALL.into_iter().map(move |call| Self { layer, depth, path, call })
+                })
+            })
+        });
+        cases.filter(|case| case.layer == Layer::PassThrough || (case.path == Path::Memory && case.depth > 0))
+    }
+
+    /// The case whose probe has this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|case| case.to_string() == name)
+    }
+
+    /// Runs the call this many times, for the instruction counter.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) and of the connections.
+    pub fn probe(self, iterations: u64) -> Result<(), Error> {
+        self.open()?(iterations)
+    }
+}
+
+/// The name of its probe.
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layer = match self.layer {
+            Layer::PassThrough => "pass-through",
+            Layer::Awaiting => "awaiting",
+        };
+        let path = match self.path {
+            Path::Memory => "memory",
+            Path::Udp => "udp",
+            Path::NegotiatedUdp => "negotiated-udp",
+        };
+        let call = match self.call {
+            Call::Send => "send",
+            Call::Recv => "recv",
+            Call::SendBatch => "send-batch",
+            Call::RecvBatch => "recv-batch",
+        };
+        write!(f, "{path}-{call}-{}-{layer}", self.depth)
+    }
+}
+
+/// A connection that could not be opened or used.
+fn failed(error: bertha_core::Error) -> Error {
+    Error::while_doing(ErrorKind::Socket, "moving messages through a stack")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_cases() {
+        let cases: Vec<_> = Case::all().collect();
+        assert_eq!(cases.len(), 4 * (3 * DEPTHS.len() + 3));
+        assert!(cases.iter().all(|case| Case::named(&case.to_string()) == Some(*case)));
+        assert_eq!(Case::named("memory-send-2-pass-through"), None);
+    }
+
+    #[test]
+    fn every_case_runs() {
+        for case in Case::all() {
+            case.probe(3).unwrap();
+        }
+    }
+}
