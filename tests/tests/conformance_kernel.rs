@@ -1,32 +1,80 @@
 //! The conformance suites over kernel sockets.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::Addr;
-use bertha_datapath_kernel::{Udp, Waiting};
-use bertha_tests::conformance::{self, Site};
-use std::net::UdpSocket;
+use bertha_core::{Addr, Datapath};
+use bertha_datapath_kernel::{Tcp, Udp, Unix, Waiting};
+use bertha_tests::conformance::{self, Bufs, Site};
+use std::io::Write;
+use std::net::{TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::UnixDatagram;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const LOOPBACK: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
 
+const POLLING: [Waiting; 2] = [Waiting::Spin, Waiting::Adaptive { spin_for: Duration::from_micros(50) }];
+
+/// What bytes of all lengths to attack with.
+fn garbage() -> impl Iterator<Item = Vec<u8>> {
+    let lens = [0, 1, 4, 7, 8, 9, 100, 1500, 9000, 65_507];
+    lens.into_iter().map(|len| (0..len).map(|at| (at * 31 + len) as u8).collect())
+}
+
 async fn udp(udp: Udp, on: &str) {
     let on: Addr = on.parse().unwrap();
     let site = Site { server: &udp, client: &udp, on: &|| on.clone() };
-    conformance::datapath(&site).await;
-    conformance::a_dropped_connection_forgets_its_address(&site).await;
-    conformance::nobody_there_is_unreachable(&site).await;
-    conformance::a_listener_survives(&site, async |to| attack(to)).await;
+    datagrams(&site, async |to| {
+        let to = to.ip("test").unwrap();
+        for payload in garbage() {
+            // What answers finds the port closed.
+            let socket = UdpSocket::bind((to.ip(), 0)).unwrap();
+            socket.send_to(&payload, to).unwrap();
+        }
+    })
+    .await;
 }
 
-/// Datagrams of all lengths, from an address for each.
-fn attack(to: &Addr) {
-    let to = to.ip("test").unwrap();
-    for len in [0, 1, 7, 8, 9, 100, 1500, 9000, 65_507] {
-        let socket = UdpSocket::bind((to.ip(), 0)).unwrap();
-        let payload: Vec<u8> = (0..len).map(|at| (at * 31) as u8).collect();
-        socket.send_to(&payload, to).unwrap();
-        // What answers to that finds the port closed.
-    }
+async fn unix(unix: Unix) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let on = || {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        format!("unix:@bertha-conformance-{}-{number}", std::process::id()).parse().unwrap()
+    };
+    let site = Site { server: &unix, client: &unix, on: &on };
+    datagrams(&site, async |to| {
+        let name = to.unix("test").unwrap().to_str().unwrap().strip_prefix('@').unwrap();
+        let to = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
+        for payload in garbage() {
+            // Nobody can answer.
+            let socket = UnixDatagram::unbound().unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket.send_to_addr(&payload, &to).unwrap();
+        }
+    })
+    .await;
+}
+
+async fn datagrams<D: Datapath>(site: &Site<'_, D, D>, attack: impl AsyncFn(&Addr)) {
+    conformance::datapath(site).await;
+    conformance::a_dropped_connection_forgets_its_address(site).await;
+    conformance::nobody_there_is_unreachable(site).await;
+    conformance::a_listener_survives(site, attack).await;
+}
+
+async fn tcp(tcp: Tcp, on: &str) {
+    let on: Addr = on.parse().unwrap();
+    let site = Site { server: &tcp, client: &tcp, on: &|| on.clone() };
+    conformance::datapath(&site).await;
+    conformance::nobody_there_is_unreachable(&site).await;
+    conformance::a_listener_survives(&site, async |to| {
+        for bytes in garbage() {
+            let mut stream = TcpStream::connect(to.ip("test").unwrap()).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let _some = stream.write(&bytes).unwrap();
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -44,8 +92,58 @@ async fn udp_on_several_threads() {
 }
 
 #[tokio::test]
-async fn udp_with_every_way_of_waiting() {
-    for waiting in [Waiting::Spin, Waiting::Adaptive { spin_for: Duration::from_micros(50) }] {
+async fn udp_that_polls() {
+    for waiting in POLLING {
         udp(Udp::new().waiting(waiting), LOOPBACK[0]).await;
+    }
+}
+
+#[tokio::test]
+async fn tcp_on_one_thread() {
+    for on in LOOPBACK {
+        tcp(Tcp::new(), on).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tcp_on_several_threads() {
+    for on in LOOPBACK {
+        tcp(Tcp::new(), on).await;
+    }
+}
+
+#[tokio::test]
+async fn tcp_that_polls() {
+    for waiting in POLLING {
+        tcp(Tcp::new().waiting(waiting), LOOPBACK[0]).await;
+    }
+}
+
+#[tokio::test]
+async fn tcp_tells_of_a_close() {
+    for on in LOOPBACK {
+        let (tcp, on): (_, Addr) = (Tcp::new(), on.parse().unwrap());
+        let site = Site { server: &tcp, client: &tcp, on: &|| on.clone() };
+        let (client, server) = site.connected().await;
+        conformance::the_peer_hears_of_a_close(&client, &server, &Bufs).await;
+        let (client, server) = site.connected().await;
+        conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
+    }
+}
+
+#[tokio::test]
+async fn unix_on_one_thread() {
+    unix(Unix::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unix_on_several_threads() {
+    unix(Unix::new()).await;
+}
+
+#[tokio::test]
+async fn unix_that_polls() {
+    for waiting in POLLING {
+        unix(Unix::new().waiting(waiting)).await;
     }
 }

@@ -130,11 +130,15 @@ where
             sent.push(number);
         }
     }
-    succeeds(a, "send after others were dropped", a.send(messages.make(a, COUNT))).await;
-    let mut numbers = Vec::new();
-    while numbers.last() != Some(&COUNT) {
-        numbers.push(receive(b, messages).await);
-    }
+    let send = succeeds(a, "send after others were dropped", a.send(messages.make(a, COUNT)));
+    let receive = async {
+        let mut numbers = Vec::new();
+        while numbers.last() != Some(&COUNT) {
+            numbers.push(receive(b, messages).await);
+        }
+        numbers
+    };
+    let (mut numbers, ()) = join(receive, send).await;
     settle(b).await;
     while let Some(message) = within(b, Duration::from_millis(5), b.recv()).await {
         numbers.push(messages.number(&message.unwrap()));

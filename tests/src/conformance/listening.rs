@@ -5,7 +5,7 @@ use super::patience::{PATIENCE, settle, soon, succeeds, within};
 use super::serving::while_echoing;
 use super::{Bufs, Messages, Site};
 use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener};
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use futures_util::poll;
 use std::pin::pin;
 use std::time::Duration;
@@ -29,13 +29,18 @@ pub async fn a_burst_before_accept_is_kept<S: Datapath, C: Datapath>(site: &Site
     let listener = site.listen().await;
     let client = site.connect(&listener).await;
     let burst = (0..20).map(|number| Bufs.make(&client, number));
-    succeeds(&client, "send_batch", client.send_batch(burst)).await;
-    settle(&client).await;
-    let accepted = succeeds(&client, "accept", listener.accept()).await;
-    let mut numbers = Vec::new();
-    for _ in 0..20 {
-        numbers.push(receive(&accepted, &Bufs).await);
-    }
+    let send = succeeds(&client, "send_batch", client.send_batch(burst));
+    let receive = async {
+        settle(&client).await;
+        let accepted = succeeds(&client, "accept", listener.accept()).await;
+        let mut numbers = Vec::new();
+        for _ in 0..20 {
+            numbers.push(receive(&accepted, &Bufs).await);
+        }
+        (accepted, numbers)
+    };
+    // The rest of the burst may wait until somebody receives.
+    let ((accepted, numbers), ()) = join(receive, send).await;
     complete(&accepted, numbers, 20);
 }
 

@@ -6,7 +6,7 @@
 //! called by name.
 //!
 //! The ends must be joined by something that loses nothing at the pace of the checks: at most 256 short messages on
-//! their way. Faults are for tests of what repairs them.
+//! their way. `send` may wait when four or more were not received. Faults are for tests of what repairs them.
 
 mod addresses;
 mod bases;
