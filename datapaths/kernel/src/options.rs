@@ -60,8 +60,8 @@ macro_rules! option_methods {
             self
         }
 
-        /// How many messages may wait for each connection of a listener, 1024 by default. Beyond that, they are
-        /// dropped and counted.
+        /// How many messages may wait for each connection of a listener, 1024 by default and 16 until it
+        /// is accepted. Beyond that, they are dropped and counted.
         #[must_use]
         pub fn queue(mut self, messages: usize) -> Self {
             self.options.limits.queue = messages;

@@ -3,6 +3,8 @@
 mod demux;
 mod endpoint;
 mod io;
+#[cfg(test)]
+mod tests;
 mod visit;
 
 use crate::Waiting;

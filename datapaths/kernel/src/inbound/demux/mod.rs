@@ -65,6 +65,9 @@ pub(crate) trait Reactor {
 /// How many buffers a receiving call may use.
 pub(crate) const WIDTHS: [usize; 3] = [1, 8, WINDOW];
 
+/// How many messages of a connection wait until it is accepted: strangers are to cost little memory.
+const UNACCEPTED: usize = 16;
+
 /// A future's place among those that wait. It must `leave` before it is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
@@ -89,12 +92,13 @@ struct Slot<A> {
     peer: A,
     queue: VecDeque<Buf>,
     waiters: VecDeque<usize>,
+    accepted: bool,
     closed: bool,
 }
 
 impl<A> Slot<A> {
-    fn new(peer: A) -> Self {
-        Self { peer, queue: VecDeque::new(), waiters: VecDeque::new(), closed: false }
+    fn new(peer: A, accepted: bool) -> Self {
+        Self { peer, queue: VecDeque::new(), waiters: VecDeque::new(), accepted, closed: false }
     }
 }
 
@@ -132,7 +136,7 @@ impl<A: Peer> Demux<A> {
     /// For a connected socket, with its one connection, whose number is returned.
     pub(crate) fn connected(peer: A, limits: Limits) -> (Self, usize) {
         let mut demux = Self::new(limits, Routes::One);
-        let connection = demux.slots.insert(Slot::new(peer));
+        let connection = demux.slots.insert(Slot::new(peer, true));
         (demux, connection)
     }
 
@@ -175,7 +179,9 @@ impl<A: Peer> Demux<A> {
     pub(crate) fn accept(&mut self) -> Option<(usize, A)> {
         let Routes::ByPeer { backlog, .. } = &mut self.routes else { return None };
         let connection = backlog.pop_front()?;
-        Some((connection, self.slots[connection].peer.clone()))
+        let slot = &mut self.slots[connection];
+        slot.accepted = true;
+        Some((connection, slot.peer.clone()))
     }
 
     /// Messages that were dropped so far.
@@ -221,7 +227,8 @@ impl<A: Peer> Demux<A> {
         self.recent = connection;
         let own = receiver == Owner::Connection(connection);
         let slot = &mut self.slots[connection];
-        let mut room = if own { usize::MAX } else { self.limits.queue.saturating_sub(slot.queue.len()) };
+        let limit = if slot.accepted { self.limits.queue } else { self.limits.queue.min(UNACCEPTED) };
+        let mut room = if own { usize::MAX } else { limit.saturating_sub(slot.queue.len()) };
         if slot.closed {
             return;
         }
@@ -250,7 +257,7 @@ impl<A: Peer> Demux<A> {
         if !*accepting || backlog.len() >= self.limits.backlog {
             return None;
         }
-        let connection = self.slots.insert(Slot::new(from.clone()));
+        let connection = self.slots.insert(Slot::new(from.clone(), false));
         table.insert(from.clone(), connection);
         backlog.push_back(connection);
         self.notify(Owner::Acceptor);

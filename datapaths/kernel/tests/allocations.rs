@@ -1,0 +1,84 @@
+//! No message allocates once the pools have grown. A binary of its own, since it replaces the allocator.
+
+#![allow(clippy::unwrap_used)]
+
+use bertha_core::{Base, Buf, Connection, Datapath, Listener};
+use bertha_datapath_kernel::{Tcp, Udp, Unix};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn message(connection: &impl Connection, len: usize) -> Buf {
+    connection.base().buffer(len).unwrap()
+}
+
+/// A ping-pong and bursts of equal and unequal lengths, with the server waiting on a task of its own.
+async fn rounds<C: Connection<Data = Buf>>(client: &C, count: usize) {
+    let mut received = Vec::with_capacity(64);
+    for round in 0..count {
+        client.send(message(client, 64)).await.unwrap();
+        client.recv().await.unwrap();
+        for unequal in [0, 7] {
+            let burst = (0..48).map(|n| message(client, 64 + n * unequal + round % 3));
+            client.send_batch(burst).await.unwrap();
+            let mut left = 48;
+            while left > 0 {
+                left -= client.recv_batch(&mut received, 48).await.unwrap();
+                received.clear();
+            }
+        }
+    }
+}
+
+async fn steady_state<D: Datapath>(datapath: D, on: &str) -> usize {
+    let listener = datapath.listen(on.parse().unwrap()).await.unwrap();
+    let client = datapath.connect(listener.local_addr()).await.unwrap();
+    client.send(message(&client, 1)).await.unwrap();
+    let server = listener.accept().await.unwrap();
+    server.recv().await.unwrap();
+    let echo = tokio::spawn(async move {
+        let mut received = Vec::with_capacity(64);
+        loop {
+            server.recv_batch(&mut received, 64).await.unwrap();
+            server.send_batch(received.drain(..)).await.unwrap();
+        }
+    });
+    rounds(&client, 200).await;
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    rounds(&client, 200).await;
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    echo.abort();
+    allocations
+}
+
+/// Fewer than one in a thousand: a burst that happens to queue up more than any before makes a pool grow.
+fn is_none(allocations: usize) -> bool {
+    allocations * 1000 < 200 * 2 * 97
+}
+
+#[tokio::test]
+async fn messages_do_not_allocate() {
+    assert!(is_none(steady_state(Udp::new(), "127.0.0.1:0").await), "UDP");
+    assert!(is_none(steady_state(Unix::new(), "unix:@bertha-test-allocations").await), "Unix");
+    assert!(is_none(steady_state(Tcp::new(), "127.0.0.1:0").await), "TCP");
+}
