@@ -9,6 +9,8 @@
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
 //! | [`compile_time`] | builds of generic code with a deep stack |
 //! | [`latency`] | round trips, in an HDR histogram |
+//! | [`closed_loop`] | a client that always has as much on the way |
+//! | [`kv_bertha`] | the key-value store over Bertha, to be held against [`baseline::kv_raw`] |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
@@ -22,11 +24,13 @@
 pub mod allocations;
 pub mod alternate;
 pub mod baseline;
+pub mod closed_loop;
 pub mod codec;
 pub mod compile_time;
 pub mod cores;
 mod error;
 pub mod instructions;
+pub mod kv_bertha;
 pub mod latency;
 pub mod overhead;
 pub mod probe;

@@ -2,7 +2,7 @@
 
 use crate::baseline::kv_raw;
 use crate::codec::{Bincode, Codec, Postcard};
-use crate::{Error, ErrorKind, overhead};
+use crate::{Error, ErrorKind, kv_bertha, overhead};
 use std::hint::black_box;
 
 /// A program that repeats one operation.
@@ -18,6 +18,7 @@ pub struct Probe {
 pub const PROBES: &[Probe] = &[
     Probe { name: "count", run: count },
     Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
+    Probe { name: "kv-bertha", run: kv_bertha_requests },
     Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
 ];
 
@@ -51,6 +52,12 @@ fn count(iterations: u64) -> Result<(), Error> {
 fn kv_raw_requests(codec: impl Codec, iterations: u64) -> Result<(), Error> {
     let setup = kv_raw::Setup { requests: iterations, ..kv_raw::Setup::default() };
     kv_raw::on_one_thread(codec, &setup).map(drop)
+}
+
+/// The same over Bertha.
+fn kv_bertha_requests(iterations: u64) -> Result<(), Error> {
+    let setup = kv_raw::Setup { requests: iterations, ..kv_raw::Setup::default() };
+    kv_bertha::on_one_thread(&setup).map(drop)
 }
 
 #[cfg(test)]

@@ -4,12 +4,15 @@ use bertha_core::{Chunnel, Connection, Error, Identity, More};
 
 /// Passes every message through like [`Nothing`](bertha_chunnels::Nothing), but in `async fn`s of its own: what a Chunnel
 /// pays that has work to do before or after the call below.
+///
+/// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower layers, which
+/// the compiler then keeps in functions of their own, while it dissolves those of a program with one stack.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
-pub struct Awaiting;
+pub struct Awaiting<const STACK: usize>;
 
-impl<Inner: Connection> Chunnel<Inner> for Awaiting {
-    type Connection = AwaitingConnection<Inner>;
+impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Awaiting<STACK> {
+    type Connection = AwaitingConnection<STACK, Inner>;
 
     async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
         Ok(AwaitingConnection { inner })
@@ -18,11 +21,11 @@ impl<Inner: Connection> Chunnel<Inner> for Awaiting {
 
 /// What [`Awaiting`] makes of a connection.
 #[derive(Debug)]
-pub struct AwaitingConnection<Inner> {
+pub struct AwaitingConnection<const STACK: usize, Inner> {
     inner: Inner,
 }
 
-impl<Inner: Connection> Connection for AwaitingConnection<Inner> {
+impl<const STACK: usize, Inner: Connection> Connection for AwaitingConnection<STACK, Inner> {
     type Data = Inner::Data;
     type Base = Inner::Base;
 

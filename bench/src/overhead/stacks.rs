@@ -35,9 +35,9 @@ impl Case {
             (Layer::PassThrough, 1) => self.over_its_path(make_stack!(Nothing)),
             (Layer::PassThrough, 4) => self.over_its_path(four!(Nothing)),
             (Layer::PassThrough, 16) => self.over_its_path(sixteen!(Nothing)),
-            (Layer::Awaiting, 1) => self.in_memory(make_stack!(Awaiting)),
-            (Layer::Awaiting, 4) => self.in_memory(four!(Awaiting)),
-            (Layer::Awaiting, 16) => self.in_memory(sixteen!(Awaiting)),
+            (Layer::Awaiting, 1) => self.in_memory(make_stack!(Awaiting::<1>)),
+            (Layer::Awaiting, 4) => self.in_memory(four!(Awaiting::<4>)),
+            (Layer::Awaiting, 16) => self.in_memory(sixteen!(Awaiting::<16>)),
             (_, depth) => Err(Error::new(ErrorKind::Probe, format!("no stack has {depth} layers here"))),
         }
     }
