@@ -1,0 +1,109 @@
+//! The flood over the kernel's UDP.
+
+use crate::live_bytes::Meter;
+use crate::mutator::Mutator;
+use crate::scene::{Outcomes, echo_during, settings, stack};
+use bertha_chunnels::Nothing;
+use bertha_core::{Addr, Connection, make_stack};
+use bertha_datapath_kernel::Udp;
+use bertha_negotiation::{Negotiate, Negotiated};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+const IDLE: Duration = Duration::from_millis(400);
+const ROUNDS: usize = 10;
+const PER_ROUND: usize = 10_000;
+const SOCKETS: usize = 100;
+
+/// What a client says to a socket that answers with what a server said.
+async fn record(server: SocketAddr) -> Vec<Vec<u8>> {
+    let between = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let at = between.local_addr().unwrap();
+    let relaying = async {
+        let (mut recorded, mut client) = (Vec::new(), None);
+        let mut buffer = vec![0; 65_536];
+        // Ends once both have said all that they say.
+        while let Ok(received) = timeout(Duration::from_millis(300), between.recv_from(&mut buffer)).await {
+            let (len, from) = received.unwrap();
+            recorded.push(buffer[..len].to_vec());
+            let to = if from == server { client.unwrap() } else { server };
+            if from != server {
+                client = Some(from);
+            }
+            between.send_to(&buffer[..len], to).await.unwrap();
+        }
+        recorded
+    };
+    let talking = async {
+        let connection = stack().connect(Udp::new(), at).await.unwrap();
+        say(&connection, "recorded").await;
+        connection.close().await.unwrap();
+        drop(connection);
+        assert!(make_stack!(Nothing).connect(Udp::new(), at).await.is_err());
+    };
+    futures_util::join!(relaying, talking).0
+}
+
+/// An echo. What is lost in the crowd is said again; without an end if the server is gone for good.
+async fn say(connection: &Negotiated<impl Connection<Data = String>>, text: &str) {
+    loop {
+        connection.send(text.into()).await.unwrap();
+        match timeout(Duration::from_millis(100), connection.recv()).await {
+            Ok(reply) if reply.as_ref().unwrap() == text => return,
+            _ => {}
+        }
+    }
+}
+
+async fn round(
+    sockets: &[UdpSocket],
+    server: SocketAddr,
+    mutator: &mut Mutator,
+    connection: &Negotiated<impl Connection<Data = String>>,
+    outcomes: &Outcomes,
+) {
+    for number in 0..PER_ROUND {
+        let socket = &sockets[mutator.dice().below(sockets.len())];
+        let _ = socket.send_to(&mutator.datagram(), server);
+        if number % 20 == 0 {
+            tokio::task::yield_now().await;
+        }
+        if number % 500 == 0 {
+            say(connection, &format!("{number}")).await;
+        }
+    }
+    // What strangers opened is given up.
+    while outcomes.open.get() > 1 {
+        sleep(IDLE / 4).await;
+    }
+    say(connection, "still here").await;
+}
+
+#[test]
+fn memory_stays_and_clients_are_served() {
+    let meter = Meter::alone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let local = Addr::from((Ipv4Addr::LOCALHOST, 0));
+        let incoming = stack().listen_with(Udp::new(), local, settings(IDLE)).await.unwrap();
+        let Addr::Ip(server) = incoming.local_addr() else { unreachable!() };
+        let outcomes = Outcomes::default();
+        let grown = echo_during(incoming, &outcomes, async {
+            let mut mutator = Mutator::new(record(server).await, 3);
+            let sockets: Vec<_> =
+                (0..SOCKETS).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
+            let connection = stack().connect(Udp::new(), server).await.unwrap();
+            round(&sockets, server, &mut mutator, &connection, &outcomes).await;
+            let before = meter.live();
+            for _ in 0..ROUNDS {
+                round(&sockets, server, &mut mutator, &connection, &outcomes).await;
+            }
+            meter.live() - before
+        });
+        let grown = grown.await;
+        assert!(outcomes.accepted.get() > 100 && outcomes.refused.get() > 10, "{outcomes:?}");
+        // A leak of four bytes per datagram would be as much.
+        assert!(grown < 400 << 10, "{grown} bytes more; {outcomes:?}");
+    });
+}
