@@ -1,0 +1,141 @@
+//! Whole stores over kernel UDP, with real clients.
+
+#![allow(clippy::unwrap_used)]
+
+use bertha::prelude::*;
+use bertha_kvstore::{Body, Capacity, Message, Options, Server, Sharding, Shards, shard_map};
+use std::time::Duration;
+
+const KEYS: usize = 300;
+
+fn start(shards: Shards, sharding: Sharding) -> Server {
+    Server::start(Options { shards, sharding, ..Options::default() }).unwrap()
+}
+
+/// Puts every key and reads it back. Requests whose replies are lost are made again, as a client has to over UDP.
+async fn put_and_get(store: &impl Connection<Data = Message>) {
+    let put = |key: usize| Message::put(key as u64, name(key), vec![key as u8; 10]);
+    let get = |key: usize| Message::get((KEYS + key) as u64, name(key));
+    for key in 0..KEYS {
+        assert_eq!(ask(store, put(key)).await, Body::Stored);
+    }
+    for key in 0..KEYS {
+        assert_eq!(ask(store, get(key)).await, Body::Found(vec![key as u8; 10]));
+    }
+}
+
+fn name(key: usize) -> String {
+    format!("user{}", 7919 * key)
+}
+
+async fn ask(store: &impl Connection<Data = Message>, request: Message) -> Body {
+    loop {
+        store.send(request.clone()).await.unwrap();
+        let waiting = async {
+            loop {
+                let reply = store.recv().await.unwrap();
+                if reply.id == request.id {
+                    return reply.body;
+                }
+            }
+        };
+        if let Ok(body) = tokio::time::timeout(Duration::from_millis(500), waiting).await {
+            return body;
+        }
+    }
+}
+
+async fn exchange<S>(stack: S, server: &Server) -> String
+where
+    S: Negotiate + Sync,
+    bertha::kernel::Udp: Runs<S, Out: Connection<Data = Message>>,
+{
+    let store = stack.connect(bertha::datapath(), server.addr()).await.unwrap();
+    put_and_get(&store).await;
+    store.close().await.unwrap();
+    store.explain().chunnels().collect::<Vec<_>>().join(" / ")
+}
+
+#[tokio::test]
+async fn either_end_routes_and_both_see_the_same_records() {
+    let server = start(Shards::Local(3), Sharding::Either);
+    let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
+    let messages = Serialize::<Message>::new();
+
+    let stack = make_stack!(routed.clone(), messages.clone());
+    assert_eq!(exchange(stack, &server).await, "ServerShard / Serialize");
+    let stack = make_stack!(client.clone(), messages.clone());
+    let store = stack.connect(bertha::datapath(), server.addr()).await.unwrap();
+    for key in 0..KEYS {
+        let found = ask(&store, Message::get(key as u64, name(key))).await;
+        assert_eq!(
+            found,
+            Body::Found(vec![key as u8; 10]),
+            "what the router stored is there for its clients"
+        );
+    }
+    let stack = make_stack!(select!(client, routed), messages);
+    assert_eq!(exchange(stack, &server).await, "ClientShard / Serialize", "the server prefers that");
+    server.stop().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_may_allow_one_kind_of_sharding_only() {
+    for (sharding, agreed) in
+        [(Sharding::Client, "ClientShard / Serialize"), (Sharding::Server, "ServerShard / Serialize")]
+    {
+        let server = start(Shards::Local(2), sharding);
+        let (client, routed) =
+            (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
+        let stack = make_stack!(select!(client, routed), Serialize::<Message>::new());
+        assert_eq!(exchange(stack, &server).await, agreed);
+    }
+}
+
+#[tokio::test]
+async fn shards_may_be_elsewhere() {
+    let shards =
+        [(); 2].map(|()| Server::start_shard(([127, 0, 0, 1], 0).into(), Capacity::default()).unwrap());
+    let addrs = shards.iter().map(|shard| Addr::from(shard.addr())).collect();
+    let server = start(Shards::Remote(addrs), Sharding::Either);
+    let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
+    let messages = Serialize::<Message>::new();
+    exchange(make_stack!(routed, messages.clone()), &server).await;
+    exchange(make_stack!(client, messages), &server).await;
+}
+
+#[tokio::test]
+async fn a_client_with_another_map_is_refused() {
+    let server = start(Shards::Local(2), Sharding::Either);
+    let mut shards = server.map().shards().to_vec();
+    shards.reverse();
+    let stack = make_stack!(ClientShard::new(shard_map(shards).unwrap()), Serialize::<Message>::new());
+    let error = stack.connect(bertha::datapath(), server.addr()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains("ClientShard"), "{error}");
+}
+
+#[tokio::test]
+async fn stopping_closes_every_connection() {
+    let server = start(Shards::Local(2), Sharding::Either);
+    let client = make_stack!(ClientShard::new(server.map().clone()), Serialize::<Message>::new());
+    let routed = make_stack!(ServerShard::new(server.map().clone()), Serialize::<Message>::new());
+    let client = client.connect(bertha::datapath(), server.addr()).await.unwrap();
+    let routed = routed.connect(bertha::datapath(), server.addr()).await.unwrap();
+    ask(&client, Message::get(1, "user1")).await;
+    ask(&routed, Message::get(1, "user1")).await;
+    let stopping = tokio::task::spawn_blocking(|| server.stop());
+    assert_eq!(client.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(routed.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+    stopping.await.unwrap().unwrap();
+}
+
+#[test]
+fn an_address_in_use_is_an_error_that_names_it() {
+    let server = start(Shards::Local(1), Sharding::Either);
+    let error = Server::start_shard(server.addr(), Capacity::default()).unwrap_err();
+    assert!(error.to_string().contains(&server.addr().to_string()), "{error}");
+    let everywhere = Options { addr: ([0, 0, 0, 0], 0).into(), ..Options::default() };
+    let error = Server::start(everywhere).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
