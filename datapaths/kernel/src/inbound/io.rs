@@ -4,6 +4,10 @@ use std::io;
 use std::task::{Context, Poll};
 use tokio::io::{Interest, Ready};
 
+/// Whether a receiving call took all there was.
+#[derive(Debug, Clone, Copy)]
+pub struct Drained(pub(crate) bool);
+
 /// A socket that is registered with tokio's reactor. The methods are tokio's.
 pub trait Io: Send + Sync + 'static {
     /// Waits until the socket is ready.
@@ -17,6 +21,23 @@ pub trait Io: Send + Sync + 'static {
 
     /// The error that the kernel holds for the socket.
     fn take_error(&self) -> io::Result<Option<io::Error>>;
+
+    /// Runs `receive` if the socket may be readable, or in any case if `eager`. It says whether it took all there was:
+    /// then the reactor is re-armed at once, and the next attempt costs no system call that finds nothing.
+    #[inline]
+    fn attempt<T>(&self, eager: bool, receive: impl FnOnce() -> io::Result<(T, Drained)>) -> io::Result<T> {
+        let mut last = None;
+        let operation = || match receive()? {
+            (received, Drained(false)) => Ok(received),
+            (received, Drained(true)) => {
+                last = Some(received);
+                // Safe, since the reactor is edge-triggered: what arrived in between is reported anew.
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        };
+        let outcome = if eager { operation() } else { self.try_io(Interest::READABLE, operation) };
+        last.map_or(outcome, Ok)
+    }
 
     /// Waits until the kernel reports an error, which does not make the socket readable.
     fn failed(&self) -> impl Future<Output = io::Error> + Send {

@@ -12,7 +12,7 @@ use bertha_core::Buf;
 pub use demux::Counters;
 pub(crate) use demux::{Demux, Limits, Peer, WIDTHS};
 pub(crate) use endpoint::Endpoint;
-pub(crate) use io::Io;
+pub(crate) use io::{Drained, Io};
 
 /// What is received stays in its large buffer from this length on; below, it moves to one of its size.
 ///

@@ -80,9 +80,13 @@ impl Source for Fake {
             let mut state = self.0.lock();
             let count = width.min(state.datagrams.len());
             let taken: Vec<_> = state.datagrams.drain(..count).collect();
-            if taken.is_empty() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(taken) }
+            if taken.is_empty() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let drained = Drained(taken.len() < width);
+            Ok((taken, drained))
         };
-        let taken = if eager { take()? } else { self.try_io(Interest::READABLE, take)? };
+        let taken = self.io().attempt(eager, take)?;
         for (from, number) in &taken {
             deliver(from, 1, Buf::copy_of(&[*number], 0).unwrap());
         }

@@ -1,13 +1,12 @@
 //! The receiving half of a TCP connection.
 
 use super::frames::Frames;
-use crate::inbound::{Received, Source};
+use crate::inbound::{Drained, Io, Received, Source};
 use bertha_core::{Buf, Error, ErrorKind};
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;
 use std::io;
 use std::net::SocketAddr;
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// A stream, and what arrived of the next message.
@@ -41,8 +40,11 @@ impl Source for TcpSocket {
     ) -> io::Result<Received> {
         let mut frames = self.frames.lock();
         let read = |room: &mut [u8]| {
-            let read = || Ok(rustix::net::recv(&self.stream, room, RecvFlags::empty())?.1);
-            if eager { read() } else { self.stream.try_io(Interest::READABLE, read) }
+            self.stream.attempt(eager, || {
+                let space = room.len();
+                let (_, read) = rustix::net::recv(&self.stream, room, RecvFlags::empty())?;
+                Ok((read, Drained(0 < read && read < space)))
+            })
         };
         let deliver = |message: Buf| deliver(&self.peer, message.len(), message);
         if frames.read(read, deliver)? > 0 {

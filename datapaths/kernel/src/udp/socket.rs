@@ -4,7 +4,7 @@ use super::burst::{self, Step};
 use super::remote::Remote;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Received, Source, WIDTHS, fitted};
+use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted};
 use crate::options::Options;
 use crate::window::{WINDOW, Window};
 use bertha_core::{Addr, Buf, Properties};
@@ -14,7 +14,6 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::OnceLock;
-use tokio::io::Interest;
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
@@ -76,16 +75,17 @@ impl UdpSocket {
         eager: bool,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        // Taken for the moment and given back: sockets that wait hold no memory, and all sockets of a thread share the
-        // same few buffers, which stay in the cache.
-        let mut buffers = [(); N].map(|()| Buf::new(RECEIVE, 0).ok());
+        let mut buffers = [const { None }; N];
         let mut meta = [RecvMeta::default(); N];
-        let filled = {
+        let filled = self.io.attempt(eager, || {
+            // Taken for the moment and given back: sockets that wait hold no memory, and all sockets of a thread share
+            // the same few buffers, which stay in the cache.
+            buffers.fill_with(|| Buf::new(RECEIVE, 0).ok());
             let mut slices =
                 buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_deref_mut().unwrap_or_default()));
-            let mut receive = || self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut meta);
-            if eager { receive()? } else { self.io.try_io(Interest::READABLE, receive)? }
-        };
+            let filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut meta)?;
+            Ok((filled, Drained(filled < N)))
+        })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
             deliver(&meta.addr, meta.stride, fitted(buffer, meta.len));
         }
@@ -108,7 +108,7 @@ impl Source for UdpSocket {
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
         match width {
-            1 => self.receive_with::<1>(eager, deliver),
+            2 => self.receive_with::<2>(eager, deliver),
             8 => self.receive_with::<8>(eager, deliver),
             _ => self.receive_with::<{ WIDTHS[2] }>(eager, deliver),
         }

@@ -3,15 +3,14 @@
 use super::address;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Received, Source, fitted};
+use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted};
 use crate::options::Options;
-use crate::window::{WINDOW, Window};
+use crate::window::Window;
 use bertha_core::{Addr, Buf, Properties};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
 use socket2::{Domain, Type};
 use std::io;
 use std::path::{Path, PathBuf};
-use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 
 /// The largest message.
@@ -84,22 +83,28 @@ impl UnixSocket {
         Ok((from, Some(fitted(buffer, len))))
     }
 
-    fn receive_several(
+    fn receive_several<const N: usize>(
         &self,
-        width: usize,
+        eager: bool,
         mut deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
     ) -> io::Result<Received> {
-        let mut received = Received::default();
-        let mut messages = [const { None }; WINDOW];
-        for (count, place) in messages.iter_mut().enumerate().take(width) {
-            match self.receive_one() {
-                Ok((from, Some(message))) => *place = Some((from, message)),
-                Ok((_, None)) => received.oversize += 1,
-                // If it is an error, it comes again.
-                Err(_) if count > 0 => break,
-                Err(error) => return Err(error),
+        let mut messages = [const { None }; N];
+        let mut received = self.io.attempt(eager, || {
+            let mut received = Received::default();
+            for (count, place) in messages.iter_mut().enumerate() {
+                match self.receive_one() {
+                    Ok((from, Some(message))) => *place = Some((from, message)),
+                    Ok((_, None)) => received.oversize += 1,
+                    // Any other error comes again.
+                    Err(error) if count > 0 => {
+                        let drained = Drained(error.kind() == io::ErrorKind::WouldBlock);
+                        return Ok((received, drained));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-        }
+            Ok((received, Drained(false)))
+        })?;
         for (from, message) in messages.into_iter().flatten() {
             received.buffers += 1;
             deliver(&from, message.len(), message);
@@ -129,8 +134,11 @@ impl Source for UnixSocket {
         eager: bool,
         deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
     ) -> io::Result<Received> {
-        let receive = || self.receive_several(width, deliver);
-        if eager { receive() } else { self.io.try_io(Interest::READABLE, receive) }
+        match width {
+            2 => self.receive_several::<2>(eager, deliver),
+            8 => self.receive_several::<8>(eager, deliver),
+            _ => self.receive_several::<{ WIDTHS[2] }>(eager, deliver),
+        }
     }
 }
 

@@ -62,8 +62,8 @@ pub(crate) trait Reactor {
     fn register(&self, waker: &Waker) -> Poll<io::Result<()>>;
 }
 
-/// How many buffers a receiving call may use.
-pub(crate) const WIDTHS: [usize; 3] = [1, 8, WINDOW];
+/// How many buffers a receiving call may use. Two for single messages: the empty one says that no more is there.
+pub(crate) const WIDTHS: [usize; 3] = [2, 8, WINDOW];
 
 /// How many messages of a connection wait until it is accepted: strangers are to cost little memory.
 const UNACCEPTED: usize = 16;
@@ -112,6 +112,8 @@ pub(crate) struct Demux<A: Peer> {
     waiters: Waiters,
     receiving: bool,
     width: usize,
+    /// The last receive filled all its buffers.
+    full: bool,
     leader: Option<usize>,
     limits: Limits,
     counters: Counters,
@@ -149,6 +151,7 @@ impl<A: Peer> Demux<A> {
             waiters: Waiters::default(),
             receiving: false,
             width: WIDTHS[0],
+            full: false,
             leader: None,
             limits,
             counters: Counters::default(),
@@ -203,16 +206,18 @@ impl<A: Peer> Demux<A> {
 
     /// The caller has received with `width` buffers; what arrived, in `filled` of them, was delivered.
     ///
-    /// The next one gets more buffers if these were all filled, and fewer if most were not: a ping-pong pays for one
-    /// buffer, a burst for few system calls.
+    /// The next one gets more buffers if all were filled twice in a row, and fewer if most were not: a ping-pong pays
+    /// for two buffers, a burst for few system calls.
     #[inline]
     pub(crate) fn end(&mut self, width: usize, filled: usize) {
         self.receiving = false;
-        if filled == width {
+        let full = filled == width;
+        if full && self.full {
             self.width = WIDTHS.into_iter().find(|&wider| wider > width).unwrap_or(width);
         } else if filled * 4 < width && filled > 0 {
             self.width = WIDTHS.into_iter().rev().find(|&narrower| narrower < width).unwrap_or(width);
         }
+        self.full = full;
     }
 
     /// Sorts in one buffer of messages, each `stride` bytes long but for the last, all from one peer.

@@ -118,10 +118,17 @@ fn a_leader_that_has_to_follow_makes_room_for_another() {
 #[test]
 fn bursts_widen_the_receive_and_single_messages_narrow_it() {
     let mut demux = listening(4, 10);
-    demux.end(1, 1);
+    for _ in 0..10 {
+        demux.end(2, 2);
+        demux.end(2, 1);
+    }
+    assert_eq!(demux.width(), 2);
+    demux.end(2, 2);
+    demux.end(2, 2);
+    assert_eq!(demux.width(), 8);
     demux.end(8, 8);
     assert_eq!(demux.width(), WINDOW);
     demux.end(WINDOW, 1);
     demux.end(8, 1);
-    assert_eq!(demux.width(), 1);
+    assert_eq!(demux.width(), 2);
 }
