@@ -6,7 +6,7 @@ use super::{NAME, Tcp};
 use crate::SocketBase;
 use crate::inbound::{self, Endpoint, Io, Limits, Source};
 use crate::window::Window;
-use bertha_core::{Base, Buf, Connection, Error, Properties};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Properties};
 use parking_lot::Mutex;
 use socket2::SockRef;
 use std::fmt;
@@ -27,6 +27,8 @@ pub struct TcpConnection {
     /// does not block, and contended only where several tasks send at once.
     writer: Mutex<Writer>,
     closed: AtomicBool,
+    /// Whether the peer's end of the stream was received. Writing would still work until the peer lets go of it.
+    ended: AtomicBool,
 }
 
 impl TcpConnection {
@@ -44,13 +46,29 @@ impl TcpConnection {
             base,
             writer: Mutex::new(Writer::default()),
             closed: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
         })
     }
 
     #[inline]
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself; what `close` did to the queue is under the lock.
-        if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
+        // Relaxed: the flags stand for themselves; what `close` did to the queue is under the lock.
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(self.base.closed());
+        }
+        if self.ended.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "the peer has closed the stream").at(NAME));
+        }
+        Ok(())
+    }
+
+    /// An error of receiving, which may be the end of the stream.
+    #[cold]
+    fn not_received(&self, error: Error) -> Error {
+        if error.kind() == ErrorKind::Closed {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+        error.at(NAME)
     }
 
     fn stream(&self) -> &TcpStream {
@@ -102,7 +120,7 @@ impl Connection for TcpConnection {
         match self.endpoint.recv(self.slot).await {
             Ok(Some(message)) => Ok(message),
             Ok(None) => Err(self.base.closed()),
-            Err(error) => Err(error.at(NAME)),
+            Err(error) => Err(self.not_received(error)),
         }
     }
 
@@ -142,7 +160,7 @@ impl Connection for TcpConnection {
         match self.endpoint.recv_batch(self.slot, into, limit).await {
             Ok(0) => Err(self.base.closed()),
             Ok(received) => Ok(received),
-            Err(error) => Err(error.at(NAME)),
+            Err(error) => Err(self.not_received(error)),
         }
     }
 
