@@ -8,12 +8,16 @@ pub mod echo_tokio;
 pub mod kv_raw;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 /// The loopback address with a port that the system chooses.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// The size of an echoed message in bytes.
 pub const ECHO_BYTES: usize = 64;
+
+/// How long all echoes together may take. Longer means that a datagram was lost, for which nobody sends another.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many echoes to make.
 #[derive(Clone, Copy, Debug)]

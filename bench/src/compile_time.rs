@@ -63,6 +63,8 @@ impl Program {
             // What the surrounding cargo set for itself.
             .env("CARGO_TARGET_DIR", self.directory.join("target"))
             .env_remove("RUSTFLAGS")
+            // Nothing may be left over from the build before.
+            .env("CARGO_INCREMENTAL", "0")
             .stdin(Stdio::null())
             .output()
             .map_err(Error::while_doing(ErrorKind::Compiler, "starting cargo"))?;

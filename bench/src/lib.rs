@@ -9,6 +9,7 @@
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
 //! | [`compile_time`] | builds of generic code with a deep stack |
 //! | [`latency`] | round trips, in an HDR histogram |
+//! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
 //! | [`closed_loop`] | a client that always has as much on the way |
 //! | [`kv_bertha`] | the key-value store over Bertha, to be held against [`baseline::kv_raw`] |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
@@ -28,6 +29,7 @@ pub mod closed_loop;
 pub mod codec;
 pub mod compile_time;
 pub mod cores;
+pub mod echo_bertha;
 mod error;
 pub mod instructions;
 pub mod kv_bertha;

@@ -1,8 +1,8 @@
 //! Programs that do one thing a given number of times, for callgrind to count.
 
-use crate::baseline::kv_raw;
+use crate::baseline::{Rounds, Waiting, echo_tokio, kv_raw};
 use crate::codec::{Bincode, Codec, Postcard};
-use crate::{Error, ErrorKind, kv_bertha, overhead};
+use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead};
 use std::hint::black_box;
 
 /// A program that repeats one operation.
@@ -17,6 +17,16 @@ pub struct Probe {
 /// Every probe of this program, besides one for each [`overhead::Case`].
 pub const PROBES: &[Probe] = &[
     Probe { name: "count", run: count },
+    Probe {
+        name: "echo-tokio",
+        run: |iterations| echo_tokio::on_one_thread(Waiting::Park, counted(iterations)).map(drop),
+    },
+    Probe {
+        name: "echo-bertha",
+        run: |iterations| {
+            echo_bertha::on_one_thread(bertha_datapath_kernel::Waiting::Park, counted(iterations)).map(drop)
+        },
+    },
     Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
     Probe { name: "kv-bertha", run: kv_bertha_requests },
     Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
@@ -46,6 +56,11 @@ fn count(iterations: u64) -> Result<(), Error> {
         reached = black_box(reached + 1);
     }
     Ok(())
+}
+
+/// Echoes without a warm-up, which the counter subtracts anyway.
+fn counted(iterations: u64) -> Rounds {
+    Rounds { warm_up: 0, measured: iterations as usize }
 }
 
 /// Requests to the hand-written store and their replies, client and server in one thread.

@@ -1,6 +1,6 @@
 //! A UDP echo on the standard library's sockets: two threads, blocking or spinning.
 
-use super::{ANY_PORT, ECHO_BYTES, Rounds, Waiting};
+use super::{ANY_PORT, ECHO_BYTES, PATIENCE, Rounds, Waiting};
 use crate::cores::{self, Placement};
 use crate::latency::{Latency, Recorder};
 use crate::{Error, ErrorKind};
@@ -10,11 +10,11 @@ use std::time::Instant;
 
 /// Echoes 64-byte datagrams between two pinned threads over loopback, one at a time.
 ///
-/// Loopback with one datagram in flight loses nothing, so nothing is sent twice; should a datagram be lost all the same,
-/// this does not return.
+/// Loopback with one datagram in flight loses nothing, so nothing is sent twice.
 ///
 /// # Errors
-/// [`ErrorKind::Core`] when the cores are not there, [`ErrorKind::Socket`] when a socket fails.
+/// [`ErrorKind::Core`] when the cores are not there, [`ErrorKind::Socket`] when a socket fails, and
+/// [`ErrorKind::Stalled`] should a datagram be lost all the same.
 pub fn run(placement: Placement, waiting: Waiting, rounds: Rounds) -> Result<Latency, Error> {
     let (client_core, server_core) = placement.cores()?;
     let server = open(waiting)?;
@@ -34,10 +34,13 @@ pub fn run(placement: Placement, waiting: Waiting, rounds: Rounds) -> Result<Lat
 }
 
 fn open(waiting: Waiting) -> Result<UdpSocket, Error> {
-    let failed = Error::while_doing(ErrorKind::Socket, "opening an echo socket");
-    UdpSocket::bind(ANY_PORT)
-        .and_then(|socket| socket.set_nonblocking(waiting == Waiting::Spin).map(|()| socket))
-        .map_err(failed)
+    let open = || -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind(ANY_PORT)?;
+        socket.set_nonblocking(waiting == Waiting::Spin)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(socket)
+    };
+    open().map_err(failed("opening an echo socket"))
 }
 
 /// Echoes until an empty datagram comes.
@@ -50,7 +53,7 @@ fn serve(socket: &UdpSocket, waiting: Waiting) -> Result<(), Error> {
         }
         Ok(length > 0)
     };
-    while echo().map_err(Error::while_doing(ErrorKind::Socket, "echoing"))? {}
+    while echo().map_err(failed("echoing"))? {}
     Ok(())
 }
 
@@ -64,7 +67,7 @@ fn measure(socket: &UdpSocket, waiting: Waiting, rounds: Rounds) -> Result<Laten
     };
     for round in 0..rounds.warm_up + rounds.measured {
         let sent = Instant::now();
-        round_trip().map_err(Error::while_doing(ErrorKind::Socket, "awaiting an echo"))?;
+        round_trip().map_err(failed("awaiting an echo"))?;
         if round >= rounds.warm_up {
             recorder.record(sent.elapsed());
         }
@@ -77,10 +80,24 @@ fn farewell(socket: &UdpSocket) -> Result<(), Error> {
     socket.send(&[]).map(drop).map_err(Error::while_doing(ErrorKind::Socket, "stopping the echo server"))
 }
 
+/// An error that says whether the socket failed or nothing came.
+fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+    move |error| {
+        let kind = match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ErrorKind::Stalled,
+            _ => ErrorKind::Socket,
+        };
+        Error::new(kind, doing).because(error)
+    }
+}
+
+/// After so many attempts in vain, a minute or two of them, a spinning end gives up.
+const ATTEMPTS: u32 = 200_000_000;
+
 /// Repeats a non-blocking operation until it is done; a blocking one is done at once.
 #[inline]
 fn ready<T>(waiting: Waiting, mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
+    for _ in 1..ATTEMPTS {
         match operation() {
             Err(error) if waiting == Waiting::Spin && error.kind() == io::ErrorKind::WouldBlock => {
                 std::hint::spin_loop();
@@ -88,6 +105,7 @@ fn ready<T>(waiting: Waiting, mut operation: impl FnMut() -> io::Result<T>) -> i
             result => return result,
         }
     }
+    operation()
 }
 
 #[cfg(test)]
