@@ -1,9 +1,8 @@
 //! A connection over datagrams: a connected socket, or a peer of a listener's socket.
 
-use super::Socket;
+use super::{Burst, Socket};
 use crate::SocketBase;
 use crate::inbound::{Endpoint, Io};
-use crate::window::Window;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use rustix::io::Errno;
 use std::fmt;
@@ -85,15 +84,13 @@ impl<S: Socket> Connection for DatagramConnection<S> {
             }
             Some(message)
         });
-        let mut window = Window::new();
+        let socket = self.endpoint.socket();
+        let mut burst = S::Burst::new();
         loop {
-            if window.is_empty() {
-                window.fill(&mut fitting, usize::MAX);
-            }
-            let Some(first) = window.iter().next().map(|message| message.len()) else { break };
-            let socket = self.endpoint.socket();
-            let sent = socket.io().when_writable(|| socket.send_some(&window, &self.remote)).await;
-            window.drop_first(sent.map_err(|error| self.failed(error, first))?);
+            burst.fill(&mut fitting)?;
+            let Some(next) = burst.next_len() else { break };
+            let sent = socket.io().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;
+            sent.map_err(|error| self.failed(error, next))?;
         }
         drop(fitting);
         match oversize {

@@ -7,7 +7,7 @@ mod sendmmsg;
 use crate::inbound::{self, Demux, Endpoint, Limits, Source};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
-use bertha_core::Addr;
+use bertha_core::{Addr, Buf, Error};
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
@@ -34,8 +34,45 @@ pub trait Socket: Source {
     /// Sends one message.
     fn send_one(&self, message: &[u8], to: &Self::Remote) -> io::Result<()>;
 
-    /// Sends the first messages of a burst that go in one call, and returns how many they were.
-    fn send_some(&self, burst: &Window, to: &Self::Remote) -> io::Result<usize>;
+    /// How it takes a burst.
+    type Burst: Burst;
+
+    /// Sends what goes in one call of what `burst` holds, and removes it: one message at least.
+    fn send_some(&self, burst: &mut Self::Burst, to: &Self::Remote) -> io::Result<()>;
+}
+
+/// Messages of a burst that were taken and not sent yet. Lives in the future of a batch call, so that no burst needs
+/// an allocation.
+pub trait Burst: Send {
+    /// None.
+    fn new() -> Self;
+
+    /// Takes as many messages as can wait together.
+    ///
+    /// # Errors
+    /// If there is no memory for one; it is dropped.
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error>;
+
+    /// The length of the message that is sent next, if there is one.
+    fn next_len(&self) -> Option<usize>;
+}
+
+/// All messages in their order.
+impl Burst for Window {
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error> {
+        if self.is_empty() {
+            self.fill(messages, usize::MAX);
+        }
+        Ok(())
+    }
+
+    fn next_len(&self) -> Option<usize> {
+        self.iter().next().map(|message| message.len())
+    }
 }
 
 /// The connection of a connected socket.

@@ -1,23 +1,25 @@
 //! Several datagrams in one system call.
 
-use crate::window::{WINDOW, Window};
+use crate::window::WINDOW;
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags};
-use std::array::from_fn;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 
-/// Sends up to the first `count` messages, to `to` or where the socket is connected to, and returns how many the kernel
-/// took: at least one.
-pub(crate) fn sendmmsg(
+/// Sends the first messages, up to [`WINDOW`], to `to` or where the socket is connected to, and returns how many the
+/// kernel took: at least one.
+pub(crate) fn sendmmsg<'a>(
     socket: impl AsFd,
-    burst: &Window,
-    count: usize,
+    messages: impl Iterator<Item = &'a [u8]>,
     to: Option<&impl SocketAddrArg>,
 ) -> io::Result<usize> {
-    let mut messages = burst.iter().take(count);
     let to = to.map(SocketAddrArg::as_any);
-    let slices: [_; WINDOW] = from_fn(|_| [IoSlice::new(messages.next().map_or(&[], |message| message))]);
+    let mut slices = [[IoSlice::new(&[])]; WINDOW];
+    let mut count = 0;
+    for (slice, message) in slices.iter_mut().zip(messages) {
+        *slice = [IoSlice::new(message)];
+        count += 1;
+    }
     let mut controls = [(); WINDOW].map(|()| SendAncillaryBuffer::default());
     let mut slices = slices.iter();
     let mut headers = controls.each_mut().map(|control| {
@@ -27,5 +29,5 @@ pub(crate) fn sendmmsg(
             None => MMsgHdr::new(slice, control),
         }
     });
-    Ok(rustix::net::sendmmsg(socket, &mut headers[..count.min(WINDOW)], SendFlags::empty())?)
+    Ok(rustix::net::sendmmsg(socket, &mut headers[..count], SendFlags::empty())?)
 }

@@ -113,9 +113,9 @@ impl<S: Source> Endpoint<S> {
     /// Unlocks, then wakes whom others' messages were delivered to.
     #[inline]
     pub(super) fn release(&self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
-        let woken = demux.take_woken();
-        drop(demux);
-        if !woken.is_empty() {
+        if demux.wakes() {
+            let woken = demux.take_woken();
+            drop(demux);
             self.wake(woken);
         }
     }

@@ -40,6 +40,15 @@ impl Reactor for Spinning {
     }
 }
 
+/// A leader whose waker the reactor has already.
+struct Registered;
+
+impl Reactor for Registered {
+    fn register(&self, _: &Waker) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
 /// One future's attempts to get what it waits for, receiving for all where nobody else does.
 pub(super) struct Visit<'a, S: Source> {
     endpoint: &'a Endpoint<S>,
@@ -63,18 +72,24 @@ impl<'a, S: Source> Visit<'a, S> {
         // Else a connection that always has a message would starve the other tasks of its thread.
         let budget = ready!(poll_proceed(cx));
         let mut demux = endpoint.demux.lock();
+        let spins = self.spins();
         for _ in 0..ROUNDS {
             if let Some(taken) = take(&mut demux) {
                 self.depart(demux);
                 budget.made_progress();
                 return Poll::Ready(Ok(taken));
             }
+            if !spins && demux.may_lead(&self.ticket) && endpoint.socket.io().poll_readable(cx).is_pending() {
+                // The reactor knows that nothing is there: not worth an attempt.
+                let _ = demux.lead(&mut self.ticket, cx.waker(), &Registered);
+                endpoint.release(demux);
+                return Poll::Pending;
+            }
             if !demux.begin() {
                 demux.follow(&mut self.ticket, cx.waker());
                 endpoint.release(demux);
                 return Poll::Pending;
             }
-            let spins = self.spins();
             let outcome;
             (demux, outcome) = self.receive(demux, spins);
             let Err(error) = outcome else { continue };

@@ -32,6 +32,11 @@ impl Frames {
         self.partial.is_some()
     }
 
+    /// Whether the next message is announced to be larger than the largest. Reading on fails.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.partial.as_deref().is_some_and(|partial| self.announced(partial).is_err())
+    }
+
     /// Has `read` fill the room it is given and say how many bytes it filled, then hands the messages that are whole
     /// by now to `deliver`. Returns the number of bytes.
     ///

@@ -5,8 +5,9 @@ use crate::inbound::{Drained, Io, Received, Source};
 use bertha_core::{Buf, Error, ErrorKind};
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;
+use socket2::SockRef;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use tokio::net::TcpStream;
 
 /// A stream, and what arrived of the next message.
@@ -48,6 +49,10 @@ impl Source for TcpSocket {
         };
         let deliver = |message: Buf| deliver(&self.peer, message.len(), message);
         if frames.read(read, deliver)? > 0 {
+            if frames.is_malformed() {
+                // Nothing more will be read. This makes the stream readable, so that whoever waits learns of it.
+                SockRef::from(&self.stream).shutdown(Shutdown::Read)?;
+            }
             return Ok(Received { buffers: 0, oversize: 0 });
         }
         Err(io::Error::other(ended(&frames)))

@@ -1,7 +1,7 @@
 //! UDP.
 
-mod burst;
 mod remote;
+mod runs;
 mod socket;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, Socket};
@@ -20,8 +20,9 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 /// UDP over IPv4 and IPv6 as a datapath. A message is a datagram.
 ///
 /// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments what exceeds the path's
-/// MTU. Bursts of messages of equal length go out as one segmented datagram where the kernel has it, others in one
-/// `sendmmsg`; what arrives is received up to 32 buffers at a time, each of up to 64 coalesced messages.
+/// MTU. Of a burst, messages of equal length go out as one segmented datagram where the kernel has it, and may overtake
+/// those of another length; what is left goes in one `sendmmsg`. What arrives is received up to 32 buffers at a time,
+/// each of up to 64 coalesced messages.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), bertha_core::Error> {

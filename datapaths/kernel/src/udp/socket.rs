@@ -1,14 +1,14 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
-use super::burst::{self, Step};
 use super::remote::Remote;
+use super::runs::{Run, Runs, SEGMENTS};
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
 use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted};
 use crate::options::Options;
-use crate::window::{WINDOW, Window};
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use rustix::io::Errno;
 use rustix::net::SendFlags;
 use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io::{self, IoSliceMut};
@@ -57,17 +57,32 @@ impl UdpSocket {
 
     /// Whether the kernel can segment.
     pub(super) fn segments(&self) -> bool {
-        self.state.max_gso_segments() >= WINDOW
+        self.state.max_gso_segments() >= SEGMENTS
     }
 
-    /// Sends the first `count` messages as one datagram that is cut up on its way.
-    fn send_segmented(&self, burst: &Window, count: usize, to: SocketAddr) -> io::Result<()> {
-        let messages = burst.iter().take(count);
-        let segment_size = messages.clone().next().map(|message| message.len());
-        let contents = burst::joined(messages).map_err(io::Error::other)?;
-        let transmit =
-            Transmit { destination: to, ecn: None, contents: &contents, segment_size, src_ip: None };
+    /// Sends the messages of a run as one datagram that is cut up on its way.
+    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<()> {
+        let (contents, segment_size) = (run.contents(), Some(run.segment()));
+        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
         self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+    }
+
+    /// Sends the first messages of a run, and returns how many they were.
+    fn send_run(&self, run: &Run, to: &Remote) -> io::Result<usize> {
+        let count = run.count();
+        if count == 1 {
+            return self.send_one(run.contents(), to).map(|()| 1);
+        }
+        if to.segments() {
+            match self.send_segmented(run, to.peer) {
+                Err(error) if segmentation_failed(&error) => {
+                    tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
+                    to.never_segment();
+                }
+                done => return done.map(|()| count),
+            }
+        }
+        sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to())
     }
 
     fn receive_with<const N: usize>(
@@ -118,6 +133,7 @@ impl Source for UdpSocket {
 impl Socket for UdpSocket {
     const NAME: &'static str = "Udp";
     type Remote = Remote;
+    type Burst = Runs;
 
     fn remote(&self, peer: &SocketAddr) -> Remote {
         Remote::of(self, *peer)
@@ -142,24 +158,21 @@ impl Socket for UdpSocket {
         Ok(())
     }
 
-    fn send_some(&self, burst: &Window, to: &Remote) -> io::Result<usize> {
-        let step = burst::plan(burst.iter().map(|message| message.len()));
-        if let Step::Segmented(count) = step
-            && to.segments()
-        {
-            match self.send_segmented(burst, count, to.peer) {
-                Err(error) if burst::segmentation_failed(&error) => {
-                    tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
-                    to.never_segment();
-                }
-                done => return done.map(|()| count),
-            }
+    fn send_some(&self, runs: &mut Runs, to: &Remote) -> io::Result<()> {
+        let singles = runs.singles().map(|singles| sendmmsg(&self.io, singles, to.to())).transpose()?;
+        if let Some(sent) = singles {
+            runs.singles_have_left(sent);
+        } else if let Some(run) = runs.next() {
+            let sent = self.send_run(run, to)?;
+            runs.have_left(sent);
         }
-        match (step.count(), burst.iter().next()) {
-            (1, Some(message)) => self.send_one(message, to).map(|()| 1),
-            (count, _) => sendmmsg(&self.io, burst, count, to.to()),
-        }
+        Ok(())
     }
+}
+
+/// Whether the kernel, the card or the path refused a datagram because it was segmented.
+fn segmentation_failed(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
 }
 
 /// What the kernel can do, found out once.

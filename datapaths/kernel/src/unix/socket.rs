@@ -145,6 +145,7 @@ impl Source for UnixSocket {
 impl Socket for UnixSocket {
     const NAME: &'static str = "Unix";
     type Remote = Remote;
+    type Burst = Window;
 
     fn remote(&self, peer: &SocketAddrUnix) -> Remote {
         Remote(Some(peer.clone()))
@@ -169,7 +170,9 @@ impl Socket for UnixSocket {
         Ok(())
     }
 
-    fn send_some(&self, burst: &Window, to: &Remote) -> io::Result<usize> {
-        sendmmsg(&self.io, burst, burst.len(), to.0.as_ref())
+    fn send_some(&self, burst: &mut Window, to: &Remote) -> io::Result<()> {
+        let sent = sendmmsg(&self.io, burst.iter().map(|message| &**message), to.0.as_ref())?;
+        burst.drop_first(sent);
+        Ok(())
     }
 }

@@ -237,12 +237,16 @@ impl<A: Peer> Demux<A> {
         if slot.closed {
             return;
         }
-        for message in Messages::new(messages, stride) {
-            if room > 0 {
-                slot.queue.push_back(message);
-                room -= 1;
-            } else {
-                self.counters.overflow += 1;
+        if room > 0 && messages.len() <= stride {
+            slot.queue.push_back(messages);
+        } else {
+            for message in Messages::new(messages, stride) {
+                if room > 0 {
+                    slot.queue.push_back(message);
+                    room -= 1;
+                } else {
+                    self.counters.overflow += 1;
+                }
             }
         }
         if !own {
@@ -267,6 +271,12 @@ impl<A: Peer> Demux<A> {
         backlog.push_back(connection);
         self.notify(Owner::Acceptor);
         Some(connection)
+    }
+
+    /// Whether the future would be the leader if it waited now.
+    #[inline]
+    pub(crate) fn may_lead(&self, ticket: &Ticket) -> bool {
+        !self.receiving && (self.leader.is_none() || self.leader == ticket.token)
     }
 
     /// The future waits while somebody else receives.
@@ -363,6 +373,12 @@ impl<A: Peer> Demux<A> {
     fn wake(&mut self, token: usize) {
         self.waiters.notify(token);
         self.woken.push(self.waiters.waker(token).clone());
+    }
+
+    /// Whether anyone is to be woken once the lock is free.
+    #[inline]
+    pub(crate) fn wakes(&self) -> bool {
+        !self.woken.is_empty()
     }
 
     /// What is to be woken once the lock is free.
