@@ -39,6 +39,16 @@ impl SocketBase {
         Error::new(ErrorKind::TooLarge, what).at(self.datapath)
     }
 
+    /// The error of the socket, with the peer that it concerns.
+    #[cold]
+    pub(crate) fn concerning_peer(&self, error: Error) -> Error {
+        let what = match error.kind() {
+            ErrorKind::Unreachable => format!("nobody answers at {}: {}", self.peer, error.context()),
+            _ => format!("{}, on the connection to {}", error.context(), self.peer),
+        };
+        Error::new(error.kind(), what).at(self.datapath).because(error)
+    }
+
     /// The error for a call after [`close`](bertha_core::Connection::close).
     #[cold]
     pub(crate) fn closed(&self) -> Error {

@@ -39,11 +39,11 @@ impl<S: Socket> DatagramConnection<S> {
         match Errno::from_io_error(&error) {
             Some(Errno::MSGSIZE) => self.base.too_large(len).because(error),
             Some(Errno::NOBUFS) => {
-                Error::new(ErrorKind::Exhausted, "the kernel has no buffer left to send with").because(error)
+                let what = "the kernel has no buffer left to send with";
+                Error::new(ErrorKind::Exhausted, what).at(self.base.datapath()).because(error)
             }
-            _ => Error::from(error),
+            _ => self.base.concerning_peer(error.into()),
         }
-        .at(self.base.datapath())
     }
 }
 
@@ -69,7 +69,7 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         match self.endpoint.recv(self.slot).await {
             Ok(Some(message)) => Ok(message),
             Ok(None) => Err(self.base.closed()),
-            Err(error) => Err(error.at(self.base.datapath())),
+            Err(error) => Err(self.base.concerning_peer(error)),
         }
     }
 
@@ -106,7 +106,7 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         match self.endpoint.recv_batch(self.slot, into, limit).await {
             Ok(0) => Err(self.base.closed()),
             Ok(received) => Ok(received),
-            Err(error) => Err(error.at(self.base.datapath())),
+            Err(error) => Err(self.base.concerning_peer(error)),
         }
     }
 

@@ -1,0 +1,56 @@
+//! An echo end in another process.
+
+use bertha_core::Addr;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Killed when dropped.
+pub(crate) struct Child {
+    process: std::process::Child,
+    /// What it said of itself: where it listens, or from where it connected.
+    pub(crate) addr: Addr,
+}
+
+impl Child {
+    /// An echo server, which is ready when this returns.
+    pub(crate) fn serve(at: &Addr, idle: Duration) -> Self {
+        Self::start("serve", at, idle)
+    }
+
+    /// A client, which has had its first echo when this returns.
+    pub(crate) fn ask(server: &Addr, idle: Duration) -> Self {
+        Self::start("ask", server, idle)
+    }
+
+    fn start(role: &str, addr: &Addr, idle: Duration) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_echo"))
+            .args([role, &addr.to_string(), &idle.as_millis().to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = process.stdout.take().unwrap();
+        tokio::task::block_in_place(|| BufReader::new(output).read_line(&mut line)).unwrap();
+        Self { process, addr: line.trim().parse().unwrap() }
+    }
+
+    /// Ends it without a chance to say anything.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Lets it hang.
+    pub(crate) fn stop(&self) {
+        let status = Command::new("kill").args(["-STOP", &self.process.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,66 @@
+//! Ends that don't go together, and messages that don't fit.
+
+use crate::child::Child;
+use crate::{LONG, assert_echoes, connect};
+use bertha_chunnels::Serialize;
+use bertha_chunnels::serialize::Postcard;
+use bertha_core::{Addr, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, make_stack};
+use bertha_datapath_kernel::Udp;
+use bertha_negotiation::Negotiate;
+use std::net::{Ipv4Addr, UdpSocket};
+
+fn server() -> Child {
+    Child::serve(&(Ipv4Addr::LOCALHOST, 0).into(), LONG)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_port_is_unreachable() {
+    let closed = Addr::Ip(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap());
+    let error = connect(&closed, LONG).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    assert!(error.to_string().contains(&closed.to_string()), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_oversize_message_fails_alone() {
+    let server = server();
+    let connection = connect(&server.addr, LONG).await.unwrap();
+    let error = connection.send("x".repeat(70_000)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("Serialize") && text.contains("more than 65503 bytes"), "{text}");
+    assert_echoes(&connection).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_codec_is_refused() {
+    let server = server();
+    let stack = make_stack!(Serialize::<String, Postcard>::new());
+    let error = stack.connect(Udp::new(), server.addr.clone()).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    let text = error.to_string();
+    for word in ["client's Serialize", "server's Serialize", "bincode", "postcard"] {
+        assert!(text.contains(word), "`{word}` is missing in: {text}");
+    }
+}
+
+/// A Chunnel that the server has not heard of.
+#[derive(Debug, Identity)]
+struct Compress;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Compress {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_chunnel_is_refused() {
+    let server = server();
+    let stack = make_stack!(Serialize::<String>::new(), Compress);
+    let error = stack.connect(Udp::new(), server.addr.clone()).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("client's Compress has no counterpart on the server"), "{error}");
+}
