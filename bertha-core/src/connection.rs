@@ -44,7 +44,10 @@ pub trait Connection: Send + Sync + 'static {
     /// As for [`send`](Self::send).
     fn recv(&self) -> impl Future<Output = Result<Self::Data, Error>> + Send;
 
-    /// Sends a burst, in order. A datapath hands as much of it as it can to the system in one call.
+    /// Sends a burst. A datapath hands as much of it as it can to the system in one call.
+    ///
+    /// In order, where the datapath keeps it at all ([`Properties::ordered`](crate::Properties::ordered)); another may
+    /// let messages of one burst overtake each other, to hand over more of them at once.
     ///
     /// Messages are taken from `messages` as the datapath can use them. After an error, those still in it were not
     /// sent; pass `&mut iterator` to keep them. Those that were taken already, at most a burst of 64, were sent or are

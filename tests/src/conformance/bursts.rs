@@ -9,7 +9,7 @@ use futures_util::future::join;
 /// How many messages a burst has.
 const COUNT: u64 = 64;
 
-/// `send_batch`: "Sends a burst, in order." `recv_batch`: "appends what is there to `into` [...] and returns how
+/// `send_batch`: "Sends a burst." `recv_batch`: "appends what is there to `into` [...] and returns how
 /// many".
 pub async fn bursts_arrive_whole<A, B, M>(a: &A, b: &B, messages: &M)
 where
