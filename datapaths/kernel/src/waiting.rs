@@ -13,7 +13,8 @@ pub enum Waiting {
     Park,
     /// Ask again and again. For a core of one's own.
     Spin,
-    /// Ask again and again for a while, then sleep.
+    /// Ask again and again for a while, then sleep. Where that has not paid several times in a row, as where both ends
+    /// share a core, it only tries once in a while whether it does by now.
     Adaptive {
         /// How long to ask before sleeping; somewhat longer than a usual round trip is a good value.
         spin_for: Duration,

@@ -3,6 +3,7 @@
 use super::Source;
 use super::demux::{Counters, Demux, Owner};
 use super::io::Io;
+use super::profit::Profit;
 use super::visit::Visit;
 use crate::Waiting;
 use crate::window::{WINDOW, Window};
@@ -22,13 +23,14 @@ pub(crate) struct Endpoint<S: Source> {
     /// connection would cost the receiver one per peer instead of one per burst.
     pub(super) demux: Mutex<Demux<S::Peer>>,
     pub(super) waiting: Waiting,
+    pub(super) profit: Profit,
     /// Whether errors of the socket concern the one connection there is, rather than one peer of many.
     pub(super) connected: bool,
 }
 
 impl<S: Source> Endpoint<S> {
     pub(crate) fn new(socket: S, demux: Demux<S::Peer>, waiting: Waiting, connected: bool) -> Self {
-        Self { socket, demux: Mutex::new(demux), waiting, connected }
+        Self { socket, demux: Mutex::new(demux), waiting, profit: Profit::default(), connected }
     }
 
     pub(crate) fn socket(&self) -> &S {

@@ -3,6 +3,7 @@
 mod demux;
 mod endpoint;
 mod io;
+mod profit;
 #[cfg(test)]
 mod tests;
 mod visit;

@@ -9,7 +9,7 @@ use bertha_core::{Error, ErrorKind};
 use parking_lot::MutexGuard;
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::task::coop::poll_proceed;
 
 /// How often one poll receives for others before it lets other tasks run.
@@ -49,18 +49,29 @@ impl Reactor for Registered {
     }
 }
 
+/// How far an adaptive wait is.
+#[derive(Debug, Clone, Copy)]
+enum Spin {
+    /// It has not begun.
+    Before,
+    /// It spins until then.
+    Until(Instant),
+    /// It parks.
+    Not,
+}
+
 /// One future's attempts to get what it waits for, receiving for all where nobody else does.
 pub(super) struct Visit<'a, S: Source> {
     endpoint: &'a Endpoint<S>,
     ticket: Ticket,
     owner: Owner,
-    spin_until: Option<Instant>,
+    spin: Spin,
 }
 
 impl<'a, S: Source> Visit<'a, S> {
     #[inline]
     pub(super) fn new(endpoint: &'a Endpoint<S>, owner: Owner) -> Self {
-        Self { endpoint, ticket: Ticket::new(owner), owner, spin_until: None }
+        Self { endpoint, ticket: Ticket::new(owner), owner, spin: Spin::Before }
     }
 
     pub(super) fn poll<T>(
@@ -72,13 +83,18 @@ impl<'a, S: Source> Visit<'a, S> {
         // Else a connection that always has a message would starve the other tasks of its thread.
         let budget = ready!(poll_proceed(cx));
         let mut demux = endpoint.demux.lock();
-        let spins = self.spins();
+        let mut spins = None;
         for _ in 0..ROUNDS {
             if let Some(taken) = take(&mut demux) {
+                // It was polled before and found nothing.
+                if self.ticket.waits() && matches!(self.spin, Spin::Until(_)) {
+                    endpoint.profit.hit();
+                }
                 self.depart(demux);
                 budget.made_progress();
                 return Poll::Ready(Ok(taken));
             }
+            let spins = *spins.get_or_insert_with(|| self.spins());
             if !spins && demux.may_lead(&self.ticket) && endpoint.socket.io().poll_readable(cx).is_pending() {
                 // The reactor knows that nothing is there: not worth an attempt.
                 let _ = demux.lead(&mut self.ticket, cx.waker(), &Registered);
@@ -148,13 +164,28 @@ impl<'a, S: Source> Visit<'a, S> {
     }
 
     /// Whether to ask again at once, should nothing be there.
+    #[inline]
     fn spins(&mut self) -> bool {
         match self.endpoint.waiting {
             Waiting::Park => false,
             Waiting::Spin => true,
-            Waiting::Adaptive { spin_for } => {
-                let now = Instant::now();
-                now < *self.spin_until.get_or_insert(now + spin_for)
+            Waiting::Adaptive { spin_for } => self.spins_for(spin_for),
+        }
+    }
+
+    fn spins_for(&mut self, spin_for: Duration) -> bool {
+        match self.spin {
+            Spin::Not => false,
+            Spin::Before => {
+                let expected = self.endpoint.profit.expected();
+                self.spin = if expected { Spin::Until(Instant::now() + spin_for) } else { Spin::Not };
+                expected
+            }
+            Spin::Until(deadline) if Instant::now() < deadline => true,
+            Spin::Until(_) => {
+                self.endpoint.profit.missed();
+                self.spin = Spin::Not;
+                false
             }
         }
     }
