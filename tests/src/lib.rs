@@ -6,3 +6,4 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod conformance;
+pub mod fuzz_targets;

@@ -1,0 +1,77 @@
+//! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_negotiation::wire::{self, Answer, Kind, Offer, Refusal, RefusalKind, Tag};
+use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, servers};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn corpus(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target)
+}
+
+#[test]
+fn every_input_holds() {
+    for (name, target) in TARGETS {
+        let mut inputs: Vec<_> =
+            fs::read_dir(corpus(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        inputs.sort();
+        assert!(!inputs.is_empty(), "no corpus of {name}");
+        for input in inputs {
+            println!("{}", input.display());
+            target(&fs::read(&input).unwrap());
+        }
+    }
+}
+
+#[test]
+fn short_and_repetitive_inputs_hold() {
+    for (_, target) in TARGETS {
+        for byte in 0..=255 {
+            for len in [0, 1, 2, 3, 4, 5, 9, 600, 9000] {
+                target(&vec![byte; len]);
+            }
+        }
+    }
+}
+
+/// The first inputs of each corpus, from which fuzzers start: run it after a change of the format.
+#[test]
+#[ignore = "writes the corpus"]
+fn sow() {
+    let stacks = servers();
+    let offers: Vec<_> = stacks.iter().map(|nodes| Offer::new(ID, nodes).unwrap()).collect();
+    let bodies = offers.iter().map(|offer| wire::encode(Kind::Offer, Tag::of(ID), offer).unwrap());
+    let bodies: Vec<Vec<u8>> = bodies.map(|message| body_of(&message).to_vec()).collect();
+    let answer = Answer {
+        id: ID,
+        client_picks: vec![0; 3],
+        server_picks: vec![1; 3],
+        idle_ms: 30_000,
+        confirm: Some(7),
+        stack: "Serialize".into(),
+        reasons: "client's a and server's b".into(),
+    };
+    let refusal =
+        Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no stack suits both ends".into() };
+    let replies = [
+        (Kind::Answer, wire::encode(Kind::Answer, Tag::of(ID), &answer).unwrap()),
+        (Kind::Refusal, wire::encode(Kind::Refusal, Tag::of(ID), &refusal).unwrap()),
+    ];
+    for (name, _) in TARGETS {
+        fs::create_dir_all(corpus(name)).unwrap();
+        if name == "handshake" {
+            for (kind, message) in &replies {
+                let input = [&[*kind as u8], body_of(message)].concat();
+                fs::write(corpus(name).join(format!("sown-{kind:?}")), input).unwrap();
+            }
+            continue;
+        }
+        for (number, body) in bodies.iter().enumerate() {
+            fs::write(corpus(name).join(format!("sown-offer-{number}")), body).unwrap();
+        }
+        for (kind, message) in replies.iter().filter(|_| name == "wire") {
+            fs::write(corpus(name).join(format!("sown-{kind:?}")), body_of(message)).unwrap();
+        }
+    }
+}
