@@ -19,7 +19,7 @@ mod offer;
 
 pub(crate) use answer::cut;
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
-pub use offer::{NODES, Offer, OfferedLayer, OfferedNode};
+pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

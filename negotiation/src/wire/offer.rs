@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 /// The most entries of an offer's node list.
 pub const NODES: usize = 512;
 
+/// The longest crate or type name, in bytes. Names stand in the table once but are used as often as there are entries,
+/// so a few long ones would make a small offer expensive to read.
+pub const NAME_LIMIT: usize = 128;
+
 /// The deepest nesting of choices that is read.
 const DEPTH: usize = 64;
 
@@ -43,7 +47,7 @@ impl Offer {
     /// The offer of a stack that describes itself as `nodes`, by a client that accepts any idle time-out.
     ///
     /// # Errors
-    /// A [`Mismatch`] if a capability can't be encoded or the stack has too many Chunnels.
+    /// A [`Mismatch`] if a capability can't be encoded, a name is too long, or the stack has too many Chunnels.
     pub fn new(id: u64, nodes: &[Node]) -> Result<Self, Mismatch> {
         let mut offer = Self { id, idle_ms: u32::MAX, strings: Vec::new(), entries: Vec::new() };
         offer.push_all(nodes)?;
@@ -53,7 +57,13 @@ impl Offer {
                 "a stack of {found} Chunnels and choices, at most {NODES} can be offered"
             )));
         }
-        Ok(offer)
+        match offer.strings.iter().find(|name| name.len() > NAME_LIMIT) {
+            Some(name) => Err(Mismatch::new(format!(
+                "the name {name} has {} bytes, at most {NAME_LIMIT} can be offered",
+                name.len()
+            ))),
+            None => Ok(offer),
+        }
     }
 
     fn push_all(&mut self, nodes: &[Node]) -> Result<(), Mismatch> {
@@ -104,7 +114,7 @@ impl Offer {
 
     /// The offered nodes as a tree, or nothing if the list contradicts itself.
     pub fn nodes(&self) -> Option<Vec<OfferedNode>> {
-        if self.entries.len() > NODES {
+        if self.entries.len() > NODES || self.strings.iter().any(|name| name.len() > NAME_LIMIT) {
             return None;
         }
         self.read(&self.entries, DEPTH)

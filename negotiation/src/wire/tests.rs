@@ -46,6 +46,26 @@ fn texts_are_cut_at_a_characters_edge() {
     assert_eq!(cut("short".into()), "short");
 }
 
+#[test]
+fn long_names_are_neither_offered_nor_read() {
+    let named = |len: usize| {
+        let name: &'static str = format!("test::{}", "x".repeat(len)).leak();
+        [Node::Layer(Layer::plain(name, 1))]
+    };
+    let offer = Offer::new(1, &named(NAME_LIMIT)).unwrap();
+    assert_eq!(offer.nodes().unwrap().len(), 1);
+    let error = Offer::new(1, &named(NAME_LIMIT + 1)).unwrap_err();
+    assert!(error.to_string().ends_with("has 129 bytes, at most 128 can be offered"), "{error}");
+    // The same with one character more.
+    let mut body = encode(Kind::Offer, Tag::of(1), &offer).unwrap()[HEADER + 1..].to_vec();
+    body.truncate(body.len() - 4);
+    let at = body.windows(3).position(|bytes| bytes == [0x80, 0x01, b'x']).unwrap();
+    body[at] += 1;
+    body.insert(at + 2, b'x');
+    let longer = decode::<Offer>(&sealed(&body)).unwrap();
+    assert_eq!(longer.nodes(), None);
+}
+
 /// A body that passes the check, so that what parses it is reached.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut bytes = Tag::of(1).header(Kind::Offer).to_vec();
