@@ -5,7 +5,7 @@
 
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
-use bertha_core::{Describe, Node, Picks, make_stack, resolve, select};
+use bertha_core::{Describe, Layer, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::Settings;
 use bertha_negotiation::proto::{Decision, Handshake, Progress, Terms, decide, find};
 use bertha_negotiation::wire::{
@@ -58,7 +58,7 @@ pub fn handshake(bytes: &[u8]) {
         match handshake.handle(&message) {
             Ok(Progress::Agreed(answer)) => {
                 assert_eq!(answer.id, ID);
-                drop(resolve(&nodes, Picks::new(&answer.client_picks)));
+                assert_eq!(answer.client_picks.len(), nodes.iter().map(Node::selects).sum());
             }
             Ok(Progress::Early | Progress::Ignored) => {}
             Err(error) => assert!(!error.to_string().is_empty()),
@@ -158,6 +158,14 @@ fn choice() -> Vec<Node> {
     let shard = select!(ClientShard::new(map.clone()), ServerShard::new(map), Nothing);
     make_stack!(shard, select!(Serialize::<String, Bincode>::new(), Serialize::<String, Postcard>::new()))
         .nodes()
+}
+
+/// A client's stack that goes together with [`servers`] in very many ways, and in each of them up to its last layer.
+pub fn hopeless() -> Vec<Node> {
+    let one = || make_stack!(select!(Serialize::<u8>::new(), make_stack!())).nodes();
+    let mut nodes: Vec<Node> = (0..8).flat_map(|_| one()).collect();
+    nodes.push(Node::Layer(Layer::plain("hostile::Last", 1)));
+    nodes
 }
 
 /// The stacks of servers that are attacked.

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_negotiation::wire::{self, Answer, Kind, Offer, Refusal, RefusalKind, Tag};
-use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, servers};
+use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, hopeless, servers};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,8 +39,8 @@ fn short_and_repetitive_inputs_hold() {
 #[test]
 #[ignore = "writes the corpus"]
 fn sow() {
-    let stacks = servers();
-    let offers: Vec<_> = stacks.iter().map(|nodes| Offer::new(ID, nodes).unwrap()).collect();
+    let stacks = servers().into_iter().chain([hopeless()]);
+    let offers: Vec<_> = stacks.map(|nodes| Offer::new(ID, &nodes).unwrap()).collect();
     let bodies = offers.iter().map(|offer| wire::encode(Kind::Offer, Tag::of(ID), offer).unwrap());
     let bodies: Vec<Vec<u8>> = bodies.map(|message| body_of(&message).to_vec()).collect();
     let answer = Answer {
@@ -54,24 +54,26 @@ fn sow() {
     };
     let refusal =
         Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no stack suits both ends".into() };
+    let too_few = Answer { client_picks: vec![0], ..answer.clone() };
     let replies = [
-        (Kind::Answer, wire::encode(Kind::Answer, Tag::of(ID), &answer).unwrap()),
-        (Kind::Refusal, wire::encode(Kind::Refusal, Tag::of(ID), &refusal).unwrap()),
+        ("Answer", Kind::Answer, wire::encode(Kind::Answer, Tag::of(ID), &answer).unwrap()),
+        ("Answer-too-few", Kind::Answer, wire::encode(Kind::Answer, Tag::of(ID), &too_few).unwrap()),
+        ("Refusal", Kind::Refusal, wire::encode(Kind::Refusal, Tag::of(ID), &refusal).unwrap()),
     ];
     for (name, _) in TARGETS {
         fs::create_dir_all(corpus(name)).unwrap();
         if name == "handshake" {
-            for (kind, message) in &replies {
+            for (reply, kind, message) in &replies {
                 let input = [&[*kind as u8], body_of(message)].concat();
-                fs::write(corpus(name).join(format!("sown-{kind:?}")), input).unwrap();
+                fs::write(corpus(name).join(format!("sown-{reply}")), input).unwrap();
             }
             continue;
         }
         for (number, body) in bodies.iter().enumerate() {
             fs::write(corpus(name).join(format!("sown-offer-{number}")), body).unwrap();
         }
-        for (kind, message) in replies.iter().filter(|_| name == "wire") {
-            fs::write(corpus(name).join(format!("sown-{kind:?}")), body_of(message)).unwrap();
+        for (reply, _, message) in replies.iter().filter(|_| name == "wire") {
+            fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();
         }
     }
 }
