@@ -206,11 +206,22 @@ pub trait Wrap: Describe + Send + Sync {
         C: Supports<Self>,
         Self: Chunnel<C, Connection = <C as Supports<Self>>::Out>,
     {
-        async move {
-            let picks = crate::picks::preferred(self);
-            self.instantiate(base, Picks::new(&picks), More::none()).await
-        }
+        wrap_preferred(self, base, More::none())
     }
 }
 
 impl<S: Describe + Send + Sync + ?Sized> Wrap for S {}
+
+/// Wraps `inner` in `stack` with the preferred alternative of each `select!`.
+pub(crate) async fn wrap_preferred<S, C>(
+    stack: &S,
+    inner: C,
+    more: More<'_, C>,
+) -> Result<S::Connection, Error>
+where
+    S: Chunnel<C> + ?Sized,
+    C: Connection,
+{
+    let picks = crate::picks::preferred(stack);
+    stack.instantiate(inner, Picks::new(&picks), more).await
+}

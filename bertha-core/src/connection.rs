@@ -50,7 +50,7 @@ pub trait Connection: Send + Sync + 'static {
     /// let messages of one burst overtake each other, to hand over more of them at once.
     ///
     /// Messages are taken from `messages` as the datapath can use them. After an error, those still in it were not
-    /// sent; pass `&mut iterator` to keep them. Those that were taken already, at most a burst of 64, were sent or are
+    /// sent; pass `&mut iterator` to keep them. Those that were taken already, a bounded number, were sent or are
     /// lost; so they are if the future is dropped.
     fn send_batch(
         &self,

@@ -4,6 +4,7 @@
 //! of a connection doubles with every `select!`. An erased boundary costs one allocation per call, and the layers on
 //! either side of it are compiled separately.
 
+use crate::chunnel::wrap_preferred;
 use crate::picks::Picks;
 use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Layer, More, Node};
 use std::fmt;
@@ -212,8 +213,7 @@ impl<Inner: Connection, T: Send + 'static> Chunnel<Inner> for BoxStack<Inner, T>
     type Connection = BoxConnection<T, Inner::Base>;
 
     async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        let picks = crate::picks::preferred(self);
-        self.instantiate(inner, Picks::new(&picks), more).await
+        wrap_preferred(self, inner, more).await
     }
 
     fn instantiate<'a>(

@@ -33,6 +33,13 @@ pub enum ErrorKind {
     Io,
 }
 
+impl ErrorKind {
+    /// Whether such an error of `send` or `recv` concerns one message, and the connection goes on.
+    pub fn is_of_one_message(self) -> bool {
+        matches!(self, Self::TooLarge | Self::Malformed | Self::Exhausted)
+    }
+}
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

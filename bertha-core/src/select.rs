@@ -1,5 +1,6 @@
 //! A choice between Chunnels that negotiation makes.
 
+use crate::chunnel::wrap_preferred;
 use crate::picks::Picks;
 use crate::{BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, More, Node};
 use std::fmt;
@@ -59,8 +60,7 @@ where
     type Connection = Either<First::Connection, Second::Connection>;
 
     async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        let picks = crate::picks::preferred(self);
-        self.instantiate(inner, Picks::new(&picks), more).await
+        wrap_preferred(self, inner, more).await
     }
 
     fn instantiate<'a>(

@@ -1,5 +1,6 @@
 //! The Chunnel stack: a list of Chunnels, top first, known to the compiler.
 
+use crate::chunnel::wrap_preferred;
 use crate::picks::{Picks, resolve};
 use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, More, Node, Open};
 use std::fmt;
@@ -80,8 +81,7 @@ where
     type Connection = Head::Connection;
 
     async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        let picks = crate::picks::preferred(self);
-        self.instantiate(inner, Picks::new(&picks), more).await
+        wrap_preferred(self, inner, more).await
     }
 
     fn instantiate<'a>(

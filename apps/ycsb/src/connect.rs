@@ -45,7 +45,7 @@ impl<C: Connection<Data = Message>> Port for ToStore<C> {
             let before = messages.len();
             match self.0.send_batch(&mut messages).await {
                 Ok(()) => return Ok(()),
-                Err(error) if is_of_one_message(&error) => {
+                Err(error) if error.kind().is_of_one_message() => {
                     tracing::debug!(%error, "lost a request");
                     if messages.len() == before {
                         return Ok(());
@@ -59,11 +59,6 @@ impl<C: Connection<Data = Message>> Port for ToStore<C> {
     async fn recv_batch(&self, into: &mut Vec<Message>, limit: usize) -> Result<usize, PortError> {
         self.0.recv_batch(into, limit).await.map_err(ended)
     }
-}
-
-/// Whether the connection works on, without this message.
-fn is_of_one_message(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::Malformed | ErrorKind::Exhausted)
 }
 
 #[cold]

@@ -8,12 +8,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The most requests that are handled before their replies are sent.
-const BURST: usize = 64;
+const BURST: usize = 256;
 
 /// Answers requests out of a store, which all connections of the thread share.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    // No lock: the store never leaves its thread, and no borrow is held while anything is awaited.
+    // No lock: the store never leaves its thread.
     store: Rc<RefCell<Store>>,
 }
 
@@ -21,6 +21,12 @@ impl Shard {
     /// With an empty store.
     pub fn new(capacity: Capacity) -> Self {
         Self { store: Rc::new(RefCell::new(Store::new(capacity))) }
+    }
+
+    /// Puts replies in the place of requests.
+    fn answer(&self, messages: &mut [Message]) {
+        let mut store = self.store.borrow_mut();
+        messages.iter_mut().for_each(|message| store.answer(message));
     }
 
     /// Answers the requests that a router in the same process passes on, until there is no such router any more.
@@ -45,9 +51,7 @@ impl Handler for Shard {
             if let Err(ended) = connection.recv_batch(&mut messages, BURST).await {
                 return ended;
             }
-            let mut store = self.store.borrow_mut();
-            messages.iter_mut().for_each(|message| store.answer(message));
-            drop(store);
+            self.answer(&mut messages);
             if let Err(ended) = send_all(connection, messages.drain(..)).await {
                 return ended;
             }
@@ -67,16 +71,12 @@ where
         let before = replies.len();
         match connection.send_batch(&mut replies).await {
             Ok(()) => return Ok(()),
-            Err(error) if is_of_one_message(&error) && replies.len() < before => {
+            Err(error) if error.kind().is_of_one_message() && replies.len() < before => {
                 tracing::debug!(%error, "lost a reply");
             }
             Err(error) => return Err(error),
         }
     }
-}
-
-fn is_of_one_message(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::Malformed | ErrorKind::Exhausted)
 }
 
 /// Serves the connections and the router until it is time to stop.

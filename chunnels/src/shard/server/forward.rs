@@ -1,6 +1,5 @@
 //! Sending what others wrote.
 
-use crate::shard::failure;
 use bertha_core::{Connection, Error};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -19,7 +18,7 @@ pub(super) async fn forward<C: Connection>(
         match to.send_batch(&mut messages).await {
             Ok(()) => return Ok(()),
             // Without progress there is no end either.
-            Err(error) if failure::is_of_one_message(&error) && messages.len() < before => {
+            Err(error) if error.kind().is_of_one_message() && messages.len() < before => {
                 dropped.fetch_add(1, Relaxed);
                 tracing::debug!(%error, "dropped a message that can't be passed on");
             }
