@@ -2,4 +2,5 @@
 
 pub(crate) mod echo;
 pub(crate) mod kv;
+pub(crate) mod kv_overload;
 pub(crate) mod overhead;

@@ -12,6 +12,7 @@
 //! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
 //! | [`closed_loop`] | a client that always has as much on the way |
 //! | [`kv_bertha`] | the key-value store over Bertha, to be held against [`baseline::kv_raw`] |
+//! | [`kv_overload`] | the same store under more load than it can take |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
@@ -33,6 +34,7 @@ pub mod echo_bertha;
 mod error;
 pub mod instructions;
 pub mod kv_bertha;
+pub mod kv_overload;
 pub mod latency;
 pub mod overhead;
 pub mod probe;

@@ -29,6 +29,8 @@ enum Measurement {
     Echo(command::echo::Options),
     /// The key-value store: throughput, latency and instructions per request
     Kv(command::kv::Options),
+    /// The key-value store, offered twice its peak
+    KvOverload(command::kv_overload::Options),
     /// Stacks of Chunnels that do nothing: allocations, instructions, throughput and compile time
     Overhead(command::overhead::Options),
     /// Repeats one operation, for the instruction counter
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
         Measurement::Echo(options) => command::echo::run(&options),
         Measurement::Kv(options) => command::kv::run(&options),
+        Measurement::KvOverload(options) => command::kv_overload::run(&options),
         Measurement::Overhead(options) => command::overhead::run(&options),
     };
     match report.and_then(|report| publish(&report)) {

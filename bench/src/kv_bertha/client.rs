@@ -11,7 +11,7 @@ use std::time::Instant;
 use tokio::time::sleep;
 
 /// The most replies that are taken at once.
-const BURST: usize = 64;
+const BURST: usize = 256;
 
 /// A client of the store.
 #[derive(Debug)]

@@ -1,0 +1,112 @@
+//! The key-value store under more load than it can take.
+//!
+//! The client has to offer twice what the store answers, on as many cores. So its requests are encoded beforehand, and
+//! it only counts replies; see [`Encoded`](encoded::Encoded).
+
+mod encoded;
+mod flood;
+
+use crate::codec::{Bincode, Codec};
+use crate::cores;
+use crate::workload::{Phase, Workload};
+use crate::{Error, ErrorKind};
+use bertha::prelude::*;
+use bertha_kvstore::{Options, Server};
+use encoded::Encoded;
+use flood::Flood;
+use std::time::Duration;
+use tokio::runtime::Builder;
+
+/// Requests on the way while the peak is measured: enough that the store always has work.
+const OUTSTANDING: u64 = 512;
+
+/// What is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// How long each load lasts.
+    pub seconds: f64,
+    /// How much of its peak the store is offered.
+    pub overload: f64,
+    /// What is asked for.
+    pub workload: Workload,
+}
+
+/// What came out, all in requests per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Answered while a fixed number of requests was on the way.
+    pub peak: f64,
+    /// Sent under overload.
+    pub offered: f64,
+    /// Answered under overload.
+    pub answered: f64,
+}
+
+/// Measures the peak of a store of one shard and then overloads it, the store on one core and its client on another.
+///
+/// # Errors
+/// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails.
+pub fn across_cores(setup: &Setup) -> Result<Sample, Error> {
+    let usable = cores::usable()?;
+    let Some((&client_core, &[server_core, ..])) = usable.split_last() else {
+        return Err(Error::new(ErrorKind::Core, "the store and its client need two cores"));
+    };
+    // Its threads inherit the core.
+    let server = cores::run_on(server_core, || {
+        Server::start(Options::default()).map_err(Error::while_doing(ErrorKind::Bertha, "starting the store"))
+    })?;
+    let sample = cores::run_on(client_core, || {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))?;
+        runtime.block_on(measure(setup, &server.map().shards()[0]))
+    });
+    server.stop().map_err(Error::while_doing(ErrorKind::Bertha, "stopping the store"))?;
+    sample
+}
+
+async fn measure(setup: &Setup, shard: &Addr) -> Result<Sample, Error> {
+    let stack = make_stack!(Encoded);
+    let connection = stack.connect(bertha::datapath(), shard.clone()).await;
+    let connection = connection.map_err(Error::while_doing(ErrorKind::Bertha, "connecting"))?;
+    let flood = Flood::new(&connection);
+    let duration = Duration::from_secs_f64(setup.seconds);
+
+    flood.closed(&encoded(setup, Phase::Load)?, OUTSTANDING, duration / 4).await?;
+    let requests = encoded(setup, Phase::Mix)?;
+    let peak = flood.closed(&requests, OUTSTANDING, duration).await?;
+    let (offered, answered) = flood.open(&requests, setup.overload * peak, duration).await?;
+    connection.close().await.map_err(Error::while_doing(ErrorKind::Bertha, "closing"))?;
+    Ok(Sample { peak, offered, answered })
+}
+
+/// The requests of a phase as they travel. Their ids are all alike: nobody looks at them.
+fn encoded(setup: &Setup, phase: Phase) -> Result<Vec<Vec<u8>>, Error> {
+    let mut requests = Vec::new();
+    for (_, mut script) in setup.workload.scripts(1) {
+        for position in 0..2 * script.records() {
+            let request = script.request(phase, position);
+            let mut space = vec![0; 1024 + request.key.len() + setup.workload.value_bytes];
+            let length = Bincode.encode(request, &mut space)?;
+            space.truncate(length);
+            requests.push(space);
+        }
+    }
+    Ok(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overloaded_store_still_answers() {
+        let workload = Workload { records: 50, ..Workload::default() };
+        match across_cores(&Setup { seconds: 0.05, overload: 2.0, workload }) {
+            Err(error) if cores::usable().unwrap().len() < 2 => assert_eq!(error.kind(), ErrorKind::Core),
+            sample => {
+                let sample = sample.unwrap();
+                assert!(sample.peak > 0.0 && sample.offered > 0.0 && sample.answered > 0.0, "{sample:?}");
+            }
+        }
+    }
+}
