@@ -1,5 +1,6 @@
 //! The measured calls themselves.
 
+use super::bare::Bare;
 use super::{Call, failed};
 use crate::{Error, ErrorKind};
 use bertha_core::{Buf, Connection};
@@ -24,6 +25,7 @@ where
     A: Connection<Data = Buf>,
     B: Connection<Data = Buf>,
 {
+    let bare = Bare(bare);
     let mut burst = (0..call.messages())
         .map(|_| Buf::copy_of(&[7; BYTES], BYTES))
         .collect::<Result<Vec<_>, _>>()
@@ -31,10 +33,10 @@ where
     Ok(Box::new(move |times| {
         let work = async {
             match call {
-                Call::Send => singly::<Outward>(&end, &bare, &mut burst, times).await,
-                Call::Recv => singly::<Inward>(&bare, &end, &mut burst, times).await,
-                Call::SendBatch => in_bursts::<Outward>(&end, &bare, &mut burst, times).await,
-                Call::RecvBatch => in_bursts::<Inward>(&bare, &end, &mut burst, times).await,
+                Call::Send => singly(&end, &bare, &mut burst, times).await,
+                Call::Recv => singly(&bare, &end, &mut burst, times).await,
+                Call::SendBatch => in_bursts(&end, &bare, &mut burst, times).await,
+                Call::RecvBatch => in_bursts(&bare, &end, &mut burst, times).await,
             }
         };
         let in_time = runtime.block_on(async { tokio::time::timeout(LONGEST, work).await });
@@ -42,15 +44,7 @@ where
     }))
 }
 
-/// From the end with the stack. Without a type for each direction, the two ends would share one function where both
-/// have the same type, at depth 0, and the compiler would inline it less than at the other depths.
-enum Outward {}
-
-/// To the end with the stack.
-enum Inward {}
-
-#[expect(clippy::extra_unused_type_parameters, reason = "it keeps the directions apart")]
-async fn singly<Direction>(
+async fn singly(
     from: &impl Connection<Data = Buf>,
     to: &impl Connection<Data = Buf>,
     burst: &mut Vec<Buf>,
@@ -65,8 +59,7 @@ async fn singly<Direction>(
     Ok(())
 }
 
-#[expect(clippy::extra_unused_type_parameters, reason = "it keeps the directions apart")]
-async fn in_bursts<Direction>(
+async fn in_bursts(
     from: &impl Connection<Data = Buf>,
     to: &impl Connection<Data = Buf>,
     burst: &mut Vec<Buf>,

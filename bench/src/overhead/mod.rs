@@ -1,6 +1,7 @@
 //! What a Chunnel that does nothing costs: the same calls through stacks of 0, 1, 4 and 16 of them.
 
 mod awaiting;
+mod bare;
 mod calls;
 mod ends;
 mod stacks;
