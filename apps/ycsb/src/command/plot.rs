@@ -9,7 +9,7 @@ use super::Failure;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plot {
-    /// Reports written by `ycsb run --json`, one line each.
+    /// Reports written by `ycsb run --json`; those of one label make one line.
     #[arg(required = true)]
     reports: Vec<PathBuf>,
     /// The SVG file to write.
@@ -23,6 +23,7 @@ pub(crate) struct Plot {
 impl Plot {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let reports = self.reports.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
+        let reports = Report::joined(reports);
         let scale = if self.linear { Scale::Linear } else { Scale::Logarithmic };
         write(&self.output, &latency_by_load(&reports, scale))
     }

@@ -132,6 +132,19 @@ impl Report {
             .then(|| format!("{} of {} connections ended early", ended.len(), self.connections.len()))
     }
 
+    /// Joins the runs of reports that have one label, each under the first of them. So loads can be measured in turn
+    /// with those of another line, and what the machine does meanwhile hits both alike.
+    pub fn joined(reports: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut joined: Vec<Self> = Vec::new();
+        for report in reports {
+            match joined.iter_mut().find(|first| first.label == report.label) {
+                Some(first) => first.runs.extend(report.runs),
+                None => joined.push(report),
+            }
+        }
+        joined
+    }
+
     /// Reads a report that [`Report::write`] wrote.
     ///
     /// # Errors

@@ -78,3 +78,12 @@ fn an_incomplete_load_and_lost_connections_are_shortcomings() {
     report.runs[1].errors.push((2, "closed".into()));
     assert_eq!(report.shortcoming(100).unwrap(), "1 of 3 connections ended early");
 }
+
+#[test]
+fn reports_of_one_label_are_joined() {
+    let one = |label, load| report(label, vec![run(Some(load), load, 50.0)]);
+    let joined = Report::joined([one("a", 1.0), one("b", 2.0), one("a", 3.0)]);
+    let loads = |report: &Report| report.runs.iter().filter_map(|run| run.offered).collect::<Vec<_>>();
+    assert_eq!(joined.iter().map(loads).collect::<Vec<_>>(), [vec![1.0, 3.0], vec![2.0]]);
+    assert_eq!(joined[1].label, "b");
+}
