@@ -1,4 +1,4 @@
-//! A few messages in a row, held on the stack.
+//! A few messages in a row, or buffers of them, held on the stack.
 
 use bertha_core::Buf;
 
@@ -7,19 +7,15 @@ pub(crate) const WINDOW: usize = 32;
 
 /// Up to [`WINDOW`] messages in order. Lives in the future of a batch call, so that no burst needs an allocation.
 #[derive(Debug)]
-pub struct Window {
-    messages: [Option<Buf>; WINDOW],
+pub struct Window<T = Buf> {
+    messages: [Option<T>; WINDOW],
     first: usize,
     end: usize,
 }
 
-impl Window {
+impl<T> Window<T> {
     pub(crate) const fn new() -> Self {
         Self { messages: [const { None }; WINDOW], first: 0, end: 0 }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.end - self.first
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -27,7 +23,7 @@ impl Window {
     }
 
     /// Appends as many messages as there is room for, at most `limit`.
-    pub(crate) fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, limit: usize) {
+    pub(crate) fn fill(&mut self, messages: &mut impl Iterator<Item = T>, limit: usize) {
         if self.is_empty() {
             (self.first, self.end) = (0, 0);
         }
@@ -40,12 +36,12 @@ impl Window {
     }
 
     /// The messages, first one first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Buf> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.messages[self.first..self.end].iter().flatten()
     }
 
     /// Removes the first message.
-    pub(crate) fn pop(&mut self) -> Option<Buf> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         if self.is_empty() {
             return None;
         }
@@ -61,7 +57,7 @@ impl Window {
     }
 
     /// Removes all messages, first one first.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Buf> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
         std::iter::from_fn(|| self.pop())
     }
 }
@@ -96,6 +92,6 @@ mod tests {
         let mut window = Window::new();
         let mut source = (0..80).map(numbered);
         window.fill(&mut source, usize::MAX);
-        assert_eq!((window.len(), source.next().unwrap()[0]), (WINDOW, WINDOW as u8));
+        assert_eq!((window.iter().count(), source.next().unwrap()[0]), (WINDOW, WINDOW as u8));
     }
 }

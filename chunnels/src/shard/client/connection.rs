@@ -75,6 +75,10 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {
+        // With one shard there is nothing to sort.
+        if let [only] = &self.shards[..] {
+            return only.send_batch(messages).await.map_err(|error| self.failed(0, error));
+        }
         let kept = self.parts.lock().take();
         let mut parts = kept.unwrap_or_else(|| Parts::new(self.map.clone()));
         let mut result = Ok(());
@@ -97,6 +101,9 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     ) -> Result<usize, Error> {
         if limit == 0 {
             return Ok(0);
+        }
+        if let [only] = &self.shards[..] {
+            return only.recv_batch(into, limit).await.map_err(|error| self.failed(0, error));
         }
         // All shards get the same place to put messages. Only one of them is polled at a time, so the lock is free;
         // it is there to tell the compiler.

@@ -1,7 +1,7 @@
 //! A datagram socket with the connections that share it.
 
 use super::Source;
-use super::demux::{Counters, Demux, Owner};
+use super::demux::{Counters, Demux, Messages, Owner};
 use super::io::Io;
 use super::profit::Profit;
 use super::visit::Visit;
@@ -62,17 +62,16 @@ impl<S: Source> Endpoint<S> {
     ) -> Result<usize, Error> {
         let mut window = Window::new();
         self.attend(Owner::Connection(connection), |demux| {
-            window.fill(&mut demux.drain(connection, limit.min(WINDOW)), WINDOW);
+            window.fill(&mut demux.drain(connection, limit), WINDOW);
             (!window.is_empty() || demux.is_closed(connection)).then_some(())
         })
         .await?;
         let mut received = 0;
-        // The lock is taken once in a window, and not held while `into` runs.
+        // The lock is taken once in a window of buffers, and not held while `into` runs.
         while !window.is_empty() {
-            received += window.len();
-            into.extend(window.drain());
-            let wanted = (limit - received).min(WINDOW);
-            window.fill(&mut self.demux.lock().drain(connection, wanted), WINDOW);
+            received += window.iter().map(Messages::len).sum::<usize>();
+            into.extend(window.drain().flatten());
+            window.fill(&mut self.demux.lock().drain(connection, limit - received), WINDOW);
         }
         Ok(received)
     }

@@ -25,6 +25,7 @@
 
 mod counters;
 mod messages;
+mod queue;
 #[cfg(test)]
 mod tests;
 mod waiters;
@@ -33,12 +34,14 @@ use crate::window::WINDOW;
 use ahash::RandomState;
 use bertha_core::Buf;
 pub use counters::Counters;
-use messages::Messages;
+pub(crate) use messages::Messages;
+use queue::Queue;
 use slab::Slab;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::io;
+use std::iter::from_fn;
 use std::task::{Poll, Waker};
 pub(crate) use waiters::Owner;
 use waiters::Waiters;
@@ -90,7 +93,7 @@ impl Ticket {
 #[derive(Debug)]
 struct Slot<A> {
     peer: A,
-    queue: VecDeque<Buf>,
+    queue: Queue,
     waiters: VecDeque<usize>,
     accepted: bool,
     closed: bool,
@@ -98,7 +101,7 @@ struct Slot<A> {
 
 impl<A> Slot<A> {
     fn new(peer: A, accepted: bool) -> Self {
-        Self { peer, queue: VecDeque::new(), waiters: VecDeque::new(), accepted, closed: false }
+        Self { peer, queue: Queue::default(), waiters: VecDeque::new(), accepted, closed: false }
     }
 }
 
@@ -162,14 +165,17 @@ impl<A: Peer> Demux<A> {
     /// The next message of a connection.
     #[inline]
     pub(crate) fn pop(&mut self, connection: usize) -> Option<Buf> {
-        self.slots[connection].queue.pop_front()
+        self.slots[connection].queue.pop()
     }
 
-    /// Removes up to `limit` messages of a connection.
-    pub(crate) fn drain(&mut self, connection: usize, limit: usize) -> impl Iterator<Item = Buf> {
+    /// Removes up to `limit` messages of a connection, as they came in buffers.
+    pub(crate) fn drain(&mut self, connection: usize, mut limit: usize) -> impl Iterator<Item = Messages> {
         let queue = &mut self.slots[connection].queue;
-        let count = queue.len().min(limit);
-        queue.drain(..count)
+        from_fn(move || {
+            let messages = queue.take(limit)?;
+            limit -= messages.len();
+            Some(messages)
+        })
     }
 
     /// Whether this end closed the connection.
@@ -233,22 +239,11 @@ impl<A: Peer> Demux<A> {
         let own = receiver == Owner::Connection(connection);
         let slot = &mut self.slots[connection];
         let limit = if slot.accepted { self.limits.queue } else { self.limits.queue.min(UNACCEPTED) };
-        let mut room = if own { usize::MAX } else { limit.saturating_sub(slot.queue.len()) };
+        let room = if own { usize::MAX } else { limit.saturating_sub(slot.queue.len()) };
         if slot.closed {
             return;
         }
-        if room > 0 && messages.len() <= stride {
-            slot.queue.push_back(messages);
-        } else {
-            for message in Messages::new(messages, stride) {
-                if room > 0 {
-                    slot.queue.push_back(message);
-                    room -= 1;
-                } else {
-                    self.counters.overflow += 1;
-                }
-            }
-        }
+        self.counters.overflow += slot.queue.push(Messages::new(messages, stride), room) as u64;
         if !own {
             self.notify(Owner::Connection(connection));
         }
@@ -340,7 +335,7 @@ impl<A: Peer> Demux<A> {
 
     fn hand_over(&mut self, owner: Owner, reactor: &impl Reactor) {
         let left = match owner {
-            Owner::Connection(connection) => !self.slots[connection].queue.is_empty(),
+            Owner::Connection(connection) => self.slots[connection].queue.len() > 0,
             Owner::Acceptor => {
                 matches!(&self.routes, Routes::ByPeer { backlog, .. } if !backlog.is_empty())
             }
