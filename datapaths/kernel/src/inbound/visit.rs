@@ -8,12 +8,18 @@ use crate::Waiting;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::MutexGuard;
 use std::io;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 use tokio::task::coop::poll_proceed;
+use tokio::task::yield_now;
 
 /// How often one poll receives for others before it lets other tasks run.
 const ROUNDS: usize = 16;
+
+/// How often a poll that spins asks the kernel before it lets other tasks run. A message is noticed sooner than if each
+/// attempt went through the scheduler, and others wait for little more than a microsecond.
+const ATTEMPTS: u32 = 4;
 
 /// How the endpoint waits, as its demultiplexer sees it.
 struct Readiness<'a, S>(&'a S, Waiting);
@@ -35,8 +41,9 @@ struct Spinning;
 
 impl Reactor for Spinning {
     fn register(&self, waker: &Waker) -> Poll<io::Result<()>> {
-        waker.wake_by_ref();
-        Poll::Pending
+        // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to the
+        // reactor.
+        pin!(yield_now()).poll(&mut Context::from_waker(waker)).map(Ok)
     }
 }
 
@@ -84,6 +91,7 @@ impl<'a, S: Source> Visit<'a, S> {
         let budget = ready!(poll_proceed(cx));
         let mut demux = endpoint.demux.lock();
         let mut spins = None;
+        let mut attempts = 0;
         for _ in 0..ROUNDS {
             if let Some(taken) = take(&mut demux) {
                 // It was polled before and found nothing.
@@ -110,6 +118,10 @@ impl<'a, S: Source> Visit<'a, S> {
             (demux, outcome) = self.receive(demux, spins);
             let Err(error) = outcome else { continue };
             if error.kind() == io::ErrorKind::WouldBlock {
+                attempts += 1;
+                if spins && attempts < ATTEMPTS {
+                    continue;
+                }
                 let led = if spins {
                     demux.lead(&mut self.ticket, cx.waker(), &Spinning)
                 } else {
