@@ -25,15 +25,18 @@ pub(super) struct Run {
     segment: usize,
     start: usize,
     end: usize,
+    /// No further message is added from this end on.
+    full: usize,
 }
 
 impl Run {
     fn of(message: Buf) -> Result<Self, Error> {
         let segment = message.len();
         if !is_segment(segment) {
-            return Ok(Self { contents: message, segment, start: 0, end: segment });
+            return Ok(Self { contents: message, segment, start: 0, end: segment, full: 0 });
         }
-        let mut run = Self { contents: Buf::new(CONTENTS, 0)?, segment, start: 0, end: 0 };
+        let full = (SEGMENTS * segment).min(CONTENTS + 1 - segment);
+        let mut run = Self { contents: Buf::new(CONTENTS, 0)?, segment, start: 0, end: 0, full };
         run.push(&message);
         Ok(run)
     }
@@ -45,8 +48,9 @@ impl Run {
         self.contents[start..self.end].copy_from_slice(message);
     }
 
+    #[inline]
     fn is_full(&self) -> bool {
-        !is_segment(self.segment) || self.end + self.segment > CONTENTS.min(SEGMENTS * self.segment)
+        self.end >= self.full
     }
 
     /// The length of its messages.
