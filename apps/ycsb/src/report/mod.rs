@@ -200,13 +200,16 @@ impl std::error::Error for ReportError {
     }
 }
 
-/// An error and its causes in one line.
+/// An error and its causes in one line, without causes that an error has told in its own text.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let reason = error.to_string();
+        if !text.contains(&reason) {
+            text.push_str(": ");
+            text.push_str(&reason);
+        }
         cause = error.source();
     }
     text

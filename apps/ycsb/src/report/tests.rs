@@ -87,3 +87,12 @@ fn reports_of_one_label_are_joined() {
     assert_eq!(joined.iter().map(loads).collect::<Vec<_>>(), [vec![1.0, 3.0], vec![2.0]]);
     assert_eq!(joined[1].label, "b");
 }
+
+#[test]
+fn a_cause_that_was_told_is_not_repeated() {
+    let refused = || std::io::Error::other("refused");
+    let told = bertha::Error::new(bertha::ErrorKind::Io, "nobody there: refused").because(refused());
+    assert_eq!(chain(&told), "i/o error: nobody there: refused");
+    let untold = bertha::Error::new(bertha::ErrorKind::Io, "nobody there").because(refused());
+    assert_eq!(chain(&untold), "i/o error: nobody there: refused");
+}
