@@ -1,4 +1,5 @@
 //! Two ends with different wishes: what they agree on, why, and what a refusal says.
+#![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
 

@@ -1,4 +1,5 @@
 //! The smallest pair: a server that sends every string back, and a client that checks it.
+#![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
 

@@ -1,6 +1,7 @@
 //! A Chunnel of one's own: numbers each message, and counts on the other side how many did not arrive.
 //!
 //! Two traits are all there is to it: `Chunnel` wraps the connection below, `Connection` sends and receives.
+#![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
 use bertha::{Base, Buf, Carries, Chunnel, Identity, More};

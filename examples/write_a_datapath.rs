@@ -1,6 +1,7 @@
 //! A datapath of one's own: the processes of a computer that are threads of this program, reached through channels.
 //!
 //! The same stacks run over it as over sockets; the last lines of `main` show it.
+#![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::core::{Listener, Properties};
 use bertha::prelude::*;
@@ -74,11 +75,7 @@ impl End {
         let end = |sender, receiver| Self {
             sender,
             receiver: AsyncMutex::new(receiver),
-            bottom: Bottom {
-                runtime: TokioRuntime::default(),
-                reserved: AtomicUsize::new(0),
-                addr: addr.clone(),
-            },
+            bottom: Bottom { runtime: TokioRuntime, reserved: AtomicUsize::new(0), addr: addr.clone() },
         };
         (end(one.0, other.1), end(other.0, one.1))
     }
