@@ -1,7 +1,7 @@
 //! The key-value store under more load than it can take.
 //!
 //! The client has to offer twice what the store answers, on as many cores. So its requests are encoded beforehand, and
-//! it only counts replies; see [`Encoded`](encoded::Encoded).
+//! it only counts replies; see `encoded`.
 
 mod encoded;
 mod flood;
