@@ -9,11 +9,12 @@ use crate::options::Options;
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
@@ -25,6 +26,13 @@ pub struct UdpSocket {
     /// Coalesces and segments bursts.
     state: &'static UdpSocketState,
     local: SocketAddr,
+    /// Whom it is connected to.
+    peer: Option<SocketAddr>,
+    /// Whether the kernel coalesces what arrives. Off until the first burst: plain calls, which can't tell what was
+    /// coalesced, cost half as much for a message that comes alone.
+    coalesces: AtomicBool,
+    /// An error, as the system numbers it, that came after a message of the same call; 0 for none.
+    late_error: AtomicI32,
 }
 
 impl UdpSocket {
@@ -46,13 +54,10 @@ impl UdpSocket {
         if let Some(peer) = peer {
             socket.connect(&SockAddr::from(peer))?;
         }
-        if state()?.gro_segments() > 1 {
-            // Where the kernel has no coalescing, datagrams arrive one by one.
-            let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &true);
-        }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = io.local_addr()?;
-        Ok(Self { io, state: state()?, local })
+        let (coalesces, late_error) = (AtomicBool::new(false), AtomicI32::new(0));
+        Ok(Self { io, state: state()?, local, peer, coalesces, late_error })
     }
 
     /// Whether the kernel can segment.
@@ -83,6 +88,61 @@ impl UdpSocket {
             }
         }
         sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to())
+    }
+
+    /// Has the kernel coalesce from now on, if it can. Whoever receives does so alone, so relaxed accesses do.
+    fn coalesce(&self) {
+        if self.coalesces.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.state.gro_segments() > 1 {
+            // Where the kernel has no coalescing, datagrams arrive one by one.
+            let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::UdpGroSegment, &true);
+        }
+        self.coalesces.store(true, Ordering::Relaxed);
+    }
+
+    /// One datagram, while the kernel does not coalesce.
+    fn receive_one(&self) -> io::Result<(SocketAddr, Buf)> {
+        let mut buffer = Buf::new(RECEIVE, 0).map_err(io::Error::other)?;
+        let (len, from) = match self.peer {
+            Some(peer) => (rustix::net::recv(&self.io, &mut buffer[..], RecvFlags::empty())?.0, peer),
+            None => {
+                let (len, _, from) = rustix::net::recvfrom(&self.io, &mut buffer[..], RecvFlags::empty())?;
+                let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
+                (len, SocketAddr::try_from(from)?)
+            }
+        };
+        Ok((from, fitted(buffer, len)))
+    }
+
+    /// Up to two datagrams, while the kernel does not coalesce. A second one is asked for at once, since mostly there is
+    /// none and the reactor can be re-armed then.
+    fn receive_few(
+        &self,
+        eager: bool,
+        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+    ) -> io::Result<Received> {
+        let late = self.late_error.swap(0, Ordering::Relaxed);
+        if late != 0 {
+            return Err(io::Error::from_raw_os_error(late));
+        }
+        let (first, second) = self.io.attempt(eager, || {
+            let first = self.receive_one()?;
+            match self.receive_one() {
+                Ok(second) => Ok(((first, Some(second)), Drained(false))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(((first, None), Drained(true))),
+                Err(error) => {
+                    self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed);
+                    Ok(((first, None), Drained(false)))
+                }
+            }
+        })?;
+        let buffers = 1 + usize::from(second.is_some());
+        for (from, message) in [Some(first), second].into_iter().flatten() {
+            deliver(&from, message.len(), message);
+        }
+        Ok(Received { buffers, oversize: 0 })
     }
 
     fn receive_with<const N: usize>(
@@ -123,7 +183,11 @@ impl Source for UdpSocket {
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
         match width {
-            2 => self.receive_with::<2>(eager, deliver),
+            2 if !self.coalesces.load(Ordering::Relaxed) => return self.receive_few(eager, deliver),
+            2 => return self.receive_with::<2>(eager, deliver),
+            _ => self.coalesce(),
+        }
+        match width {
             8 => self.receive_with::<8>(eager, deliver),
             _ => self.receive_with::<{ WIDTHS[2] }>(eager, deliver),
         }
