@@ -84,6 +84,17 @@ pub fn exact<C: PartialEq + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mism
     Err(Mismatch(format!("the server has {ours:?}, the client {theirs:?}")))
 }
 
+/// Compatible if equal, for one part of a capability: the reason then says which part differs, and not all the others.
+///
+/// # Errors
+/// A [`Mismatch`] that names `part` and shows both values.
+pub fn exact_part<P: PartialEq + fmt::Display>(part: &str, ours: &P, theirs: &P) -> Result<(), Mismatch> {
+    if ours == theirs {
+        return Ok(());
+    }
+    Err(Mismatch(format!("{part}: the server has {ours}, the client {theirs}")))
+}
+
 /// A set of labels of which two ends need one in common.
 #[diagnostic::on_unimplemented(
     message = "`overlap` compares sets and lists, and `{Self}` is neither",

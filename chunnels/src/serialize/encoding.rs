@@ -1,11 +1,12 @@
 //! What the two ends compare.
 
-use bertha_core::Capability;
+use bertha_core::capability::exact_part;
+use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
 
 /// How messages are encoded. Two ends are compatible if all of it is equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact, label = Self::codec_name)]
+#[capability(compare = Self::compare, label = Self::codec_name)]
 pub struct Encoding {
     /// [`Codec::NAME`](super::Codec::NAME).
     pub codec: String,
@@ -18,6 +19,13 @@ pub struct Encoding {
 }
 
 impl Encoding {
+    fn compare(&self, other: &Self) -> Result<(), Mismatch> {
+        exact_part("codec", &self.codec, &other.codec)?;
+        exact_part("version of the codec", &self.version, &other.version)?;
+        exact_part("options of the codec", &self.options, &other.options)?;
+        exact_part("schema", &self.schema, &other.schema)
+    }
+
     fn codec_name(&self) -> &str {
         &self.codec
     }

@@ -1,12 +1,14 @@
 //! What the two ends compare.
 
-use bertha_core::Capability;
+use bertha_core::capability::exact_part;
+use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Who routes messages, and how. Two ends are compatible if all of it is equal, so both are known to agree on the
 /// shard of every key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact)]
+#[capability(compare = Self::compare)]
 pub struct Sharding {
     /// Which end routes.
     pub routed_by: RoutedBy,
@@ -25,4 +27,22 @@ pub enum RoutedBy {
     Client,
     /// The server, with [`ServerShard`](super::ServerShard).
     Server,
+}
+
+impl Sharding {
+    fn compare(&self, other: &Self) -> Result<(), Mismatch> {
+        exact_part("routed by", &self.routed_by, &other.routed_by)?;
+        exact_part("function", &self.function, &other.function)?;
+        exact_part("bytes skipped", &self.skip, &other.skip)?;
+        exact_part("shards", &self.shards.join(" "), &other.shards.join(" "))
+    }
+}
+
+impl fmt::Display for RoutedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "the client",
+            Self::Server => "the server",
+        })
+    }
 }

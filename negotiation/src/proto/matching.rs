@@ -25,7 +25,7 @@ pub struct Match {
     pub steps: usize,
 }
 
-/// Why there is none: the comparison that failed after the longest common part.
+/// Why there is none: the comparisons that failed after the longest common part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
     /// Which Chunnel and why.
@@ -48,14 +48,14 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
         server_picks: vec![0; server_choices],
         dead_ends: HashSet::new(),
         reasons: Vec::new(),
-        furthest: None,
+        furthest: (0, Vec::new()),
         steps: 0,
     };
     if search.from(client.start, server.start, 0) {
         let Search { client_picks, server_picks, reasons, steps, .. } = search;
         return Ok(Match { client_picks, server_picks, reasons, steps });
     }
-    let reason = search.furthest.map_or_else(|| "both stacks are empty".into(), |(_, reason)| reason);
+    let reason = search.furthest.1.join("; ");
     Err(Rejected { reason, steps: search.steps })
 }
 
@@ -183,8 +183,8 @@ struct Search<'a> {
     server_picks: Vec<u8>,
     dead_ends: HashSet<(usize, usize)>,
     reasons: Vec<String>,
-    /// The mismatch after the most layers in common, and how many those were.
-    furthest: Option<(usize, String)>,
+    /// The most layers in common before a mismatch, and the mismatches after so many.
+    furthest: (usize, Vec<String>),
     steps: usize,
 }
 
@@ -228,15 +228,21 @@ impl Search<'_> {
     }
 
     fn reject(&mut self, agreed: usize, reason: impl FnOnce() -> String) -> Option<()> {
-        let deeper = self.furthest.as_ref().is_none_or(|(most, _)| agreed > *most);
-        if deeper || self.reasons.len() < REASONS {
-            let reason = reason();
-            if self.reasons.len() < REASONS {
-                self.reasons.push(reason.clone());
-            }
-            if deeper {
-                self.furthest = Some((agreed, reason));
-            }
+        let (most, closest) = &mut self.furthest;
+        if agreed > *most {
+            *most = agreed;
+            closest.clear();
+        }
+        let is_close = agreed == *most && closest.len() < REASONS;
+        if !is_close && self.reasons.len() >= REASONS {
+            return None;
+        }
+        let reason = reason();
+        if is_close && !closest.contains(&reason) {
+            closest.push(reason.clone());
+        }
+        if self.reasons.len() < REASONS {
+            self.reasons.push(reason);
         }
         None
     }
