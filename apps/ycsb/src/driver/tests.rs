@@ -165,7 +165,7 @@ async fn all_stop_with_the_first_that_is_done() {
 async fn the_time_of_an_endless_run_is_up() {
     let (ports, _) = connect(2, Weather::default());
     let (mut driver, parameters) = (Driver::new(ports), parameters("operationcount=0"));
-    let max_time = Some(Duration::from_millis(50));
+    let max_time = Some(Duration::from_millis(500));
     let plan = Plan { max_time, ..plan(Pace::Open { rate: 1.0, arrivals: Arrivals::Constant }) };
     let sequence = Arc::new(InsertSequence::new(200));
     let ran = driver.run(&parameters, &sequence, &plan, &Counter::default()).await;
