@@ -58,6 +58,8 @@
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 
+#![forbid(unsafe_code)]
+
 // The derives name this crate from outside; its own code has to as well.
 extern crate self as bertha;
 

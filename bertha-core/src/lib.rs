@@ -69,9 +69,3 @@ pub use stack::{Bottom, Stack};
 
 /// A boxed, sendable future: what the control path uses where a stack is walked recursively.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// What the macros expand to; not for use by hand.
-#[doc(hidden)]
-pub mod __private {
-    pub use serde;
-}

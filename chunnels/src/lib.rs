@@ -8,6 +8,7 @@
 //!
 //! All of them are on by default.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 #[cfg(test)]

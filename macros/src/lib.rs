@@ -3,6 +3,8 @@
 //! Use them through `bertha_core` or `bertha`, which re-export them. Each derive exists twice, since the code that it
 //! makes has to name the crate that the user depends on.
 
+#![forbid(unsafe_code)]
+
 mod attributes;
 mod capability;
 mod identity;

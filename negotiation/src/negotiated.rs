@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Negotiated<C> {
     connection: C,
-    agreement: Arc<Agreement>,
+    agreement: Agreement,
     dropped: Arc<AtomicU64>,
 }
 
 impl<C> Negotiated<C> {
     pub(crate) fn new(connection: C, agreement: Agreement, dropped: Arc<AtomicU64>) -> Self {
-        Self { connection, agreement: Arc::new(agreement), dropped }
+        Self { connection, agreement, dropped }
     }
 
     /// Which stack is in use, and why.

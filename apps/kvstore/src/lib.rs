@@ -29,6 +29,8 @@
 //! server.stop()?;
 //! # Ok::<(), Error>(())
 //! ```
+
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod contiguous;

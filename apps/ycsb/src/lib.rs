@@ -1,5 +1,6 @@
 //! A client that loads a key-value store with the YCSB core workloads.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod connect;

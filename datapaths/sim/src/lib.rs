@@ -6,6 +6,7 @@
 //!
 //! [`pair`] gives two connected ends in memory, without a network, for any runtime.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod base;

@@ -222,12 +222,18 @@ where
         answer: Answer,
     ) -> Result<Negotiated<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
-        let early = VecDeque::new();
         let listener = Some(self.to_listener.clone());
         let mut settings = self.settings.clone();
         settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
-        let link =
-            Link::new(Start { base, id, role: Role::Server, early, answer: reply, listener, settings });
+        let link = Link::new(Start {
+            base,
+            id,
+            role: Role::Server,
+            early: VecDeque::new(),
+            answer: reply,
+            listener,
+            settings,
+        });
         let (dropped, setup) = (link.dropped(), link.setup());
         let picks = answer.server_picks.clone();
         let reach = Reach { datapath: &self.datapath, settings: &self.settings };

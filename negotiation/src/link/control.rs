@@ -71,10 +71,12 @@ impl<C> Replacement<C> {
 
     /// Hands the base over to the candidate, if `confirm` is its confirmation.
     fn hand_over(&self, confirm: &Confirm, base: &Arc<C>) -> bool {
-        let mut candidate = self.candidate();
+        // The place in the queue first: a candidate that finds none stays, and can confirm again.
+        let Ok(place) = self.listener.try_reserve() else { return false };
         let is_confirmed = |it: &mut Candidate| it.id == confirm.id && it.number == confirm.number;
-        let Some(Candidate { offer, .. }) = candidate.take_if(is_confirmed) else { return false };
-        self.listener.try_send(FromLink::Confirmed { base: base.clone(), offer }).is_ok()
+        let Some(Candidate { offer, .. }) = self.candidate().take_if(is_confirmed) else { return false };
+        place.send(FromLink::Confirmed { base: base.clone(), offer });
+        true
     }
 }
 

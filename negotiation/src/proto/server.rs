@@ -51,7 +51,7 @@ pub enum Decision {
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms) -> Decision {
     match wire::header(message) {
         Some((Kind::Offer, tag)) => decide_offer(message, tag, nodes, terms),
-        // Data too short to be worth a reply would let a spoofed address be answered with more than it sent.
+        // Replies of four bytes to messages of at least four: a spoofed address is never answered with more than was sent.
         Some((Kind::Data | Kind::KeepAlive, tag)) => {
             Decision::Unknown { reply: tag.header(Kind::Reset).into() }
         }
