@@ -42,7 +42,9 @@ mod datapath;
 mod describe;
 mod erased;
 mod error;
+pub mod guarantee;
 pub mod identity;
+pub mod pass;
 mod picks;
 mod runtime;
 mod select;
@@ -50,7 +52,7 @@ mod stack;
 
 pub use addr::Addr;
 pub use base::{Base, Properties};
-pub use bertha_macros::{Capability, Identity};
+pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::Buf;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};
@@ -61,6 +63,7 @@ pub use describe::{Describe, Layer, Node};
 pub use erased::{BoxConnection, BoxStack, Erase};
 pub use error::{Error, ErrorKind};
 pub use identity::Identity;
+pub use pass::{Optimized, Pass};
 #[doc(hidden)]
 pub use picks::{Picks, resolve};
 pub use runtime::Runtime;
