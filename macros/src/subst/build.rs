@@ -31,6 +31,7 @@ fn by_closure(
     matched: &[Ident],
     replacing: &[Ident],
 ) -> TokenStream {
+    // Bound one by one rather than called, since lints of the user's crate look at what is generated there.
     let inputs = closure.inputs.iter().zip(rule.pattern.chunnels()).map(|(pattern, chunnel)| match pattern {
         Pat::Type(typed) => typed.to_token_stream(),
         pattern => quote!(#pattern: #chunnel),
@@ -41,7 +42,12 @@ fn by_closure(
         ([one], [only]) => (quote!(#one), quote!(#only)),
         _ => (quote!((#(#replacing),*)), quote!((#(#types),*))),
     };
-    quote_spanned!(body.span() => let #made = (|#(#inputs),*| -> #made_types { #body })(#(#matched),*);)
+    quote_spanned! {body.span()=>
+        let #made: #made_types = {
+            #(let #inputs = #matched;)*
+            #body
+        };
+    }
 }
 
 /// Chunnels that stand on both sides are kept; a new one is made of those that are not.

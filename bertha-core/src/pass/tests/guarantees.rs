@@ -17,7 +17,7 @@ struct OnceIsEnough;
 #[subst(if [*, Tls, *] then [*, OrderedTls, *] with |tls| OrderedTls(tls.0))]
 struct Strengthen;
 
-#[subst(if [*, B, Tls, *] then [*, *] with |_, _| (), weakens(Encrypted))]
+#[subst(if [*, B, Tls, *] then [*, *] with |_, _| {}, weakens(Encrypted))]
 struct DropBoth;
 
 fn promises<S: Identity>(_: &S) -> Set {
