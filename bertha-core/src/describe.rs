@@ -106,13 +106,34 @@ fn write_stack(f: &mut fmt::Formatter<'_>, nodes: &[Node]) -> fmt::Result {
     if nodes.is_empty() {
         return f.write_str("nothing");
     }
-    for (position, node) in nodes.iter().enumerate() {
-        if position > 0 {
-            f.write_str(" / ")?;
+    let mut separator = "";
+    // Layers that one Chunnel does the work of stand behind its name.
+    for group in nodes.chunk_by(|above, below| done_by(above).is_some() && done_by(above) == done_by(below)) {
+        f.write_str(separator)?;
+        separator = " / ";
+        if let Some(chunnel) = group.first().and_then(done_by) {
+            write!(f, "{}(", short(chunnel))?;
         }
-        write!(f, "{node}")?;
+        for (position, node) in group.iter().enumerate() {
+            f.write_str(if position > 0 { " / " } else { "" })?;
+            write!(f, "{node}")?;
+        }
+        if group.first().and_then(done_by).is_some() {
+            f.write_str(")")?;
+        }
     }
     Ok(())
+}
+
+fn done_by(node: &Node) -> Option<&'static str> {
+    match node {
+        Node::Layer(layer) => layer.done_by,
+        Node::Select { .. } => None,
+    }
+}
+
+fn short(name: &'static str) -> &'static str {
+    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// One Chunnel as the other end sees it: its name, and a capability that says what it is compatible with.
@@ -120,6 +141,7 @@ fn write_stack(f: &mut fmt::Formatter<'_>, nodes: &[Node]) -> fmt::Result {
 pub struct Layer {
     name: &'static str,
     one_sided: bool,
+    done_by: Option<&'static str>,
     guarantees: guarantee::Set,
     capability: Arc<dyn Declared>,
 }
@@ -136,13 +158,19 @@ impl Layer {
     }
 
     fn declaring(name: &'static str, capability: Arc<dyn Declared>) -> Self {
-        Self { name, one_sided: false, guarantees: guarantee::Set::NONE, capability }
+        Self { name, one_sided: false, done_by: None, guarantees: guarantee::Set::NONE, capability }
     }
 
     /// Says that the Chunnel needs no counterpart, since it changes nothing that the peer could see.
     #[must_use]
     pub fn one_sided(self) -> Self {
         Self { one_sided: true, ..self }
+    }
+
+    /// Says that another Chunnel, of this full name, does the work of this layer.
+    #[must_use]
+    pub fn done_by(self, chunnel: &'static str) -> Self {
+        Self { done_by: Some(chunnel), ..self }
     }
 
     /// Says what the Chunnel promises.
@@ -158,7 +186,7 @@ impl Layer {
 
     /// The Chunnel's name without its crate.
     pub fn name(&self) -> &'static str {
-        self.name.rsplit("::").next().unwrap_or(self.name)
+        short(self.name)
     }
 
     /// Whether it needs no counterpart.
@@ -195,8 +223,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Of a part of a stack.
-    pub(crate) fn of(nodes: &[Node]) -> Self {
+    /// Of layers and alternatives, top first.
+    pub fn of(nodes: &[Node]) -> Self {
         Self { nodes: nodes.to_vec(), notes: Vec::new() }
     }
 }

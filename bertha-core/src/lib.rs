@@ -59,7 +59,7 @@ pub use carries::{Carries, Fits};
 pub use chunnel::{Chunnel, More, Open, Role, Supports, Wrap};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
-pub use describe::{Describe, Layer, Node};
+pub use describe::{Describe, Explanation, Layer, Node};
 pub use erased::{BoxConnection, BoxStack, Erase};
 pub use error::{Error, ErrorKind};
 pub use identity::Identity;

@@ -152,7 +152,7 @@ where
     {
         Box::pin(async move {
             above.extend(resolve(&self.tail.nodes(), self.picks));
-            let inner = self.more.open_below(to, above).await?;
+            let inner = self.more.open_through(to, above).await?;
             self.tail.instantiate(inner, self.picks, self.more.as_client()).await
         })
     }

@@ -35,6 +35,19 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         Some(path) => quote!(#core::Layer::with(<Self as #core::identity::Identity>::NAME, #path(self))),
         None => quote!(#core::Layer::plain(<Self as #core::identity::Identity>::NAME, #wire_version)),
     };
+    if let Some(path) = chunnel.layers {
+        return Ok(quote! {
+            #identity
+            impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
+                fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
+                    into.extend(::std::iter::Iterator::map(
+                        ::std::iter::IntoIterator::into_iter(#path(self)),
+                        |layer| #core::Node::Layer(layer.done_by(#name)),
+                    ));
+                }
+            }
+        });
+    }
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
     let guaranteeing = (!chunnel.guarantees.is_empty())
         .then(|| quote!(.guaranteeing(#core::guarantee::Set::of::<#guarantees>())));
@@ -52,6 +65,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
 struct Attributes {
     version: u16,
     capability: Option<ExprPath>,
+    layers: Option<ExprPath>,
     one_sided: bool,
     parameter: bool,
     guarantees: Vec<Ident>,
@@ -59,13 +73,21 @@ struct Attributes {
 
 impl Attributes {
     fn read(input: &DeriveInput) -> syn::Result<Self> {
-        let mut read =
-            Self { version: 1, capability: None, one_sided: false, parameter: false, guarantees: Vec::new() };
+        let mut read = Self {
+            version: 1,
+            capability: None,
+            layers: None,
+            one_sided: false,
+            parameter: false,
+            guarantees: Vec::new(),
+        };
         arguments(&input.attrs, "chunnel", |meta| {
             if meta.path.is_ident("version") {
                 read.version = version(&meta)?;
             } else if meta.path.is_ident("capability") {
                 read.capability = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("layers") {
+                read.layers = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("one_sided") {
                 read.one_sided = true;
             } else if meta.path.is_ident("parameter") {
@@ -74,7 +96,7 @@ impl Attributes {
                 read.guarantees = guarantee::list(meta.input)?;
             } else {
                 return Err(meta.error(
-                    "expected `version = N`, `capability = path`, `guarantees(..)`, `one_sided` or `parameter`",
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `one_sided` or `parameter`",
                 ));
             }
             Ok(())

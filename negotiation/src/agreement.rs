@@ -1,7 +1,7 @@
 //! What two ends agreed on, and why.
 
 use crate::wire::Answer;
-use bertha_core::{Node, Picks, Role, resolve};
+use bertha_core::{Explanation, Node, Picks, Role, resolve};
 use std::fmt;
 
 /// The stack of one connection, and why it is this one.
@@ -50,12 +50,9 @@ impl Agreement {
 
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.layers.split_first() {
-            None => f.write_str("no Chunnels")?,
-            Some((top, rest)) => {
-                write!(f, "{top}")?;
-                rest.iter().try_for_each(|layer| write!(f, " / {layer}"))?;
-            }
+        match &self.layers[..] {
+            [] => f.write_str("no Chunnels")?,
+            layers => write!(f, "{}", Explanation::of(layers))?,
         }
         f.write_str(match self.role {
             Role::Server => ", agreed as server",
