@@ -1,5 +1,5 @@
 //! Routing without decoding, between peers with and without the pass that makes it so.
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use bertha_chunnels::shard::{KeyAt, RouteUndecoded};
 use bertha_chunnels::{Bincode, Keyed, Serialize, ServerShard, ShardMap};
