@@ -60,10 +60,16 @@ pub(super) fn run<T: Send>(
             let (opened, listening) = oneshot::channel();
             let (clock, questions) = mpsc::unbounded_channel();
             let (stop, routed) = (stopper.subscribe(), map.clone());
-            let thread = std::thread::spawn(move || {
+            // Profilers tell threads apart by name.
+            let name = match routing {
+                Routing::Decoding => "router-decoding",
+                Routing::Raw => "router-raw",
+            };
+            let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
                 cores::pin(router_core)?;
                 block_on(router(routing, routed, opened, questions, stop))
             });
+            let thread = thread.map_err(Error::while_doing(ErrorKind::Core, "starting the router's thread"))?;
             let driven = match listening.await {
                 Ok(router) => drive(&Service { map, router, clock }).await,
                 // Its thread says why.
