@@ -209,7 +209,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 
 impl<C> Shared<C> {
     /// Puts the header in front of a message.
-    #[inline]
+    #[inline(always)]
     fn seal(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
             message = with_headroom(&message)?;

@@ -7,6 +7,7 @@ mod sendmmsg;
 use crate::inbound::{self, Demux, Endpoint, Limits, Source};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
+use bertha_core::buf::Lane;
 use bertha_core::{Addr, Buf, Error};
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
@@ -47,11 +48,11 @@ pub trait Burst: Send {
     /// None.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together.
+    /// Takes as many messages as can wait together. Through `lane` it may say where they are to be written.
     ///
     /// # Errors
     /// If there is no memory for one; it is dropped.
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error>;
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Result<(), Error>;
 
     /// The length of the message that is sent next, if there is one.
     fn next_len(&self) -> Option<usize>;
@@ -63,7 +64,7 @@ impl Burst for Window {
         Self::new()
     }
 
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error> {
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, _: &Lane) -> Result<(), Error> {
         if self.is_empty() {
             self.fill(messages, usize::MAX);
         }

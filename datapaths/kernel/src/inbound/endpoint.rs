@@ -1,7 +1,7 @@
 //! A datagram socket with the connections that share it.
 
 use super::Source;
-use super::demux::{Counters, Demux, Messages, Owner};
+use super::demux::{Counters, Demux, Owner};
 use super::io::Io;
 use super::profit::Profit;
 use super::visit::Visit;
@@ -69,8 +69,10 @@ impl<S: Source> Endpoint<S> {
         let mut received = 0;
         // The lock is taken once in a window of buffers, and not held while `into` runs.
         while !window.is_empty() {
-            received += window.iter().map(Messages::len).sum::<usize>();
-            into.extend(window.drain().flatten());
+            for messages in window.drain() {
+                received += messages.len();
+                into.extend(messages);
+            }
             window.fill(&mut self.demux.lock().drain(connection, limit - received), WINDOW);
         }
         Ok(received)

@@ -1,7 +1,8 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
 use super::remote::Remote;
-use super::runs::{Run, Runs, SEGMENTS};
+use super::run::{Run, SEGMENTS};
+use super::runs::Runs;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
 use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted};
