@@ -13,7 +13,6 @@ pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
 use std::io;
-use std::sync::Arc;
 
 /// What a kind of datagram socket does for the connections that share it.
 pub trait Socket: Source {
@@ -86,10 +85,10 @@ pub(crate) fn connected<S: Socket>(
 ) -> DatagramConnection<S> {
     let base = socket.base(&peer);
     let (endpoint, slot) = inbound::connected(socket, peer, limits, waiting);
-    DatagramConnection::new(Arc::new(endpoint), slot, base, remote)
+    DatagramConnection::new(endpoint, slot, base, remote)
 }
 
 /// The listener of a bound socket.
 pub(crate) fn listening<S: Socket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
-    DatagramListener::new(Endpoint::new(socket, Demux::listening(limits), waiting, false))
+    DatagramListener::new(Endpoint::listening(socket, Demux::listening(limits), waiting))
 }

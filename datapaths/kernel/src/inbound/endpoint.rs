@@ -1,8 +1,8 @@
 //! A datagram socket with the connections that share it.
 
 use super::Source;
+use super::alarm::Alarm;
 use super::demux::{Counters, Demux, Owner};
-use super::io::Io;
 use super::profit::Profit;
 use super::visit::Visit;
 use crate::Waiting;
@@ -10,12 +10,12 @@ use crate::window::{WINDOW, Window};
 use bertha_core::{Buf, Error};
 use parking_lot::{Mutex, MutexGuard};
 use std::future::poll_fn;
-use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
 /// A socket and its demultiplexer.
 pub(crate) struct Endpoint<S: Source> {
-    pub(super) socket: S,
+    pub(super) socket: Arc<S>,
     /// Connections of one socket are used from several threads, and each may receive what belongs to another, so the
     /// queues and the leader's role need mutual exclusion; atomics don't do, since a delivery and the registration of
     /// whoever waits for it have to exclude each other. Never held over a system call that transfers data, nor while
@@ -24,13 +24,27 @@ pub(crate) struct Endpoint<S: Source> {
     pub(super) demux: Mutex<Demux<S::Peer>>,
     pub(super) waiting: Waiting,
     pub(super) profit: Profit,
-    /// Whether errors of the socket concern the one connection there is, rather than one peer of many.
-    pub(super) connected: bool,
+    /// Of a connected socket: errors concern the one connection there is, rather than one peer of many.
+    alarm: OnceLock<Alarm<S>>,
 }
 
 impl<S: Source> Endpoint<S> {
-    pub(crate) fn new(socket: S, demux: Demux<S::Peer>, waiting: Waiting, connected: bool) -> Self {
-        Self { socket, demux: Mutex::new(demux), waiting, profit: Profit::default(), connected }
+    /// A socket that receives from anyone.
+    pub(crate) fn listening(socket: S, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
+        let (socket, demux) = (Arc::new(socket), Mutex::new(demux));
+        Arc::new(Self { socket, demux, waiting, profit: Profit::default(), alarm: OnceLock::new() })
+    }
+
+    /// A socket that receives from one peer alone.
+    pub(super) fn connected(socket: S, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
+        let endpoint = Self::listening(socket, demux, waiting);
+        endpoint.alarm.get_or_init(|| Alarm::new(&endpoint));
+        endpoint
+    }
+
+    #[inline]
+    pub(super) fn is_connected(&self) -> bool {
+        self.alarm.get().is_some()
     }
 
     pub(crate) fn socket(&self) -> &S {
@@ -91,10 +105,9 @@ impl<S: Source> Endpoint<S> {
         mut take: impl FnMut(&mut Demux<S::Peer>) -> Option<T>,
     ) -> Result<T, Error> {
         let mut visit = Visit::new(self, owner);
-        let mut failed = pin!(self.socket.io().failed());
-        poll_fn(|cx| match visit.poll(cx, &mut take) {
-            Poll::Pending if self.connected => failed.as_mut().poll(cx).map(|error| Err(error.into())),
-            poll => poll,
+        poll_fn(|cx| match (visit.poll(cx, &mut take), self.alarm.get()) {
+            (Poll::Pending, Some(alarm)) => alarm.poll(&self.socket).map(|error| Err(error.into())),
+            (poll, _) => poll,
         })
         .await
     }

@@ -268,6 +268,11 @@ impl<A: Peer> Demux<A> {
         Some(connection)
     }
 
+    /// The waker of the future that leads.
+    pub(crate) fn leader(&self) -> Option<Waker> {
+        self.leader.map(|token| self.waiters.waker(token).clone())
+    }
+
     /// Whether the future would be the leader if it waited now.
     #[inline]
     pub(crate) fn may_lead(&self, ticket: &Ticket) -> bool {
