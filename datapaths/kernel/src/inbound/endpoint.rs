@@ -57,13 +57,8 @@ impl<S: Source> Endpoint<S> {
 
     /// Waits for a message of `connection`. Cancellation-safe. `None` if this end closed it.
     #[inline]
-    pub(crate) async fn recv(&self, connection: usize) -> Result<Option<Buf>, Error> {
-        self.attend(Owner::Connection(connection), |demux| match demux.pop(connection) {
-            Some(message) => Some(Some(message)),
-            None if demux.is_closed(connection) => Some(None),
-            None => None,
-        })
-        .await
+    pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
+        self.attend(Owner::Connection(connection), move |demux| demux.next(connection))
     }
 
     /// Waits for messages of `connection` and moves up to `limit` to `into`. Cancellation-safe: the window is only
@@ -93,23 +88,23 @@ impl<S: Source> Endpoint<S> {
     }
 
     /// Waits for a new connection. Cancellation-safe.
-    pub(crate) async fn accept(&self) -> Result<(usize, S::Peer), Error> {
-        self.attend(Owner::Acceptor, Demux::accept).await
+    pub(crate) fn accept(&self) -> impl Future<Output = Result<(usize, S::Peer), Error>> {
+        self.attend(Owner::Acceptor, Demux::accept)
     }
 
     /// Waits until `take` finds something, receiving in between.
+    // Not `async`, so that it is one future and not two, each with a state to be looked at when it is polled.
     #[inline]
-    async fn attend<T>(
+    fn attend<T>(
         &self,
         owner: Owner,
         mut take: impl FnMut(&mut Demux<S::Peer>) -> Option<T>,
-    ) -> Result<T, Error> {
+    ) -> impl Future<Output = Result<T, Error>> {
         let mut visit = Visit::new(self, owner);
-        poll_fn(|cx| match (visit.poll(cx, &mut take), self.alarm.get()) {
+        poll_fn(move |cx| match (visit.poll(cx, &mut take), self.alarm.get()) {
             (Poll::Pending, Some(alarm)) => alarm.poll(&self.socket).map(|error| Err(error.into())),
             (poll, _) => poll,
         })
-        .await
     }
 
     pub(crate) fn close(&self, connection: usize) {
