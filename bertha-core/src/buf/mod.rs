@@ -135,6 +135,17 @@ impl Buf {
         Ok(())
     }
 
+    /// Removes `prefix` from the front, as [`advance`](Self::advance) does, if the message begins with it. Whether it
+    /// does.
+    #[inline]
+    pub fn strip_prefix<const N: usize>(&mut self, prefix: &[u8; N]) -> bool {
+        let found = self.first_chunk() == Some(prefix);
+        if found {
+            self.view.window = self.view.window.forward(N);
+        }
+        found
+    }
+
     /// Shortens the message to `len` bytes; the rest becomes tailroom, unless another message was split off behind it.
     /// No effect if it is shorter already.
     #[inline]
@@ -267,7 +278,9 @@ impl fmt::Debug for Buf {
 }
 
 impl Drop for Buf {
-    #[inline]
+    // Out of line. A future that owns a buffer drops it in several of its states, and the futures of a stack lie in each
+    // other: code for releasing in each place keeps the compiler from seeing that a finished future has nothing to drop.
+    #[inline(never)]
     fn drop(&mut self) {
         self.view.release();
     }

@@ -13,6 +13,10 @@ fn window_moves_within_its_storage() {
     assert_eq!(buf.prepend(6).unwrap_err().kind(), ErrorKind::Exhausted);
     buf.advance(3).unwrap();
     assert_eq!(buf.advance(8).unwrap_err().kind(), ErrorKind::Malformed);
+    assert!(!buf.strip_prefix(b"payloads") && !buf.strip_prefix(b"pax"));
+    assert!(buf.strip_prefix(b"p") && buf.strip_prefix(b""));
+    assert_eq!((&*buf, buf.headroom()), (&b"ayload"[..], 9));
+    buf.prepend(1).unwrap();
     buf.truncate(3);
     buf.grow(1).unwrap()[0] = b'!';
     assert_eq!(&*buf, b"pay!");

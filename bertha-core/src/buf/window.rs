@@ -90,8 +90,10 @@ impl Window {
     #[inline]
     pub(super) fn split(self, n: usize) -> (Self, Self) {
         debug_assert!(n <= self.len());
-        let behind = (self.0 & LAST) | ((self.len() - n) as u64) << BITS | (self.start() + n) as u64;
-        (Self(self.with_len(n).0 & !LAST), Self(behind))
+        let len = (n as u64) << BITS;
+        let in_front = self.0 & !(LAST | MASK << BITS) | len;
+        let behind = (self.0 & ((1 << ROOM) - 1)).wrapping_sub(len).wrapping_add(n as u64);
+        (Self(in_front), Self(behind))
     }
 
     /// The reverse of [`split`](Self::split), for `behind` that begins where this ends: both as one, and the empty

@@ -1,7 +1,6 @@
 //! Taking the headers off a burst while the datapath hands it over.
 
 use super::Shared;
-use crate::wire::HEADER;
 use bertha_core::Buf;
 
 /// Passes data on without its header, and sets aside what is not data.
@@ -30,7 +29,7 @@ impl<C, I: Extend<Buf>> Extend<Buf> for Filter<'_, C, I> {
     fn extend<M: IntoIterator<Item = Buf>>(&mut self, messages: M) {
         // One by one: handing an iterator on would have its state in memory between any two messages.
         for mut message in messages {
-            if self.shared.is_data(&message) && message.advance(HEADER).is_ok() {
+            if message.strip_prefix(&self.shared.data) {
                 self.data += 1;
                 self.into.extend(Some(message));
             } else {
