@@ -123,15 +123,16 @@ impl<S: Source> Endpoint<S> {
 
     /// Unlocks, then wakes whom others' messages were delivered to.
     #[inline]
-    pub(super) fn release(&self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
+    pub(super) fn release(&self, demux: MutexGuard<'_, Demux<S::Peer>>) {
         if demux.wakes() {
-            let woken = demux.take_woken();
-            drop(demux);
-            self.wake(woken);
+            self.wake(demux);
         }
     }
 
-    fn wake(&self, mut woken: Vec<Waker>) {
+    #[inline(never)]
+    fn wake(&self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
+        let mut woken = demux.take_woken();
+        drop(demux);
         woken.drain(..).for_each(Waker::wake);
         self.demux.lock().reuse(woken);
     }
