@@ -40,8 +40,8 @@ pub(crate) struct Shared<C> {
     base: Arc<C>,
     id: u64,
     role: Role,
-    /// The first four bytes of a data message, as the number that they are compared as.
-    data: u32,
+    /// The first four bytes of a data message.
+    data: [u8; HEADER],
     liveness: Liveness,
     /// Data that overtook the answer, and whether there is any left.
     early: Mutex<VecDeque<Buf>>,
@@ -77,7 +77,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let shared = Arc::new(Shared {
             id,
             role,
-            data: u32::from_le_bytes(Tag::of(id).header(Kind::Data)),
+            data: Tag::of(id).header(Kind::Data),
             liveness: Liveness::default(),
             has_early: AtomicBool::new(!early.is_empty()),
             early: Mutex::new(early),
@@ -125,12 +125,6 @@ impl<C> Shared<C> {
         self.has_early.store(!early.is_empty(), Ordering::Release);
         message
     }
-
-    /// Whether `message` carries data of this connection.
-    #[inline]
-    fn is_data(&self, message: &[u8]) -> bool {
-        message.first_chunk().is_some_and(|first| u32::from_le_bytes(*first) == self.data)
-    }
 }
 
 impl<C: Connection<Data = Buf>> Connection for Link<C> {
@@ -155,8 +149,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             let mut message = Parked::new(&shared.liveness, pin!(shared.base.recv())).await?;
             shared.liveness.arrived();
-            if shared.is_data(&message) {
-                message.advance(HEADER)?;
+            if message.strip_prefix(&shared.data) {
                 return Ok(message);
             }
             shared.control(message).await;
@@ -209,12 +202,12 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 
 impl<C> Shared<C> {
     /// Puts the header in front of a message.
-    #[inline]
+    #[inline(always)]
     fn seal(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
             message = with_headroom(&message)?;
         }
-        message.prepend(HEADER)?.copy_from_slice(&self.data.to_le_bytes());
+        message.prepend(HEADER)?.copy_from_slice(&self.data);
         Ok(message)
     }
 }
