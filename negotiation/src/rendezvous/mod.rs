@@ -1,0 +1,20 @@
+//! Agreeing on a stack among any number of endpoints, through a key-value store.
+
+#[cfg(feature = "etcd")]
+mod etcd;
+pub mod limits;
+mod memory;
+mod name;
+#[cfg(feature = "redis")]
+mod redis;
+mod store;
+mod transaction;
+
+#[cfg(feature = "etcd")]
+pub use etcd::{EtcdStore, EtcdWatch};
+pub use memory::{MemoryStore, MemoryWatch};
+pub use name::Name;
+#[cfg(feature = "redis")]
+pub use redis::{RedisStore, RedisWatch};
+pub use store::{RendezvousStore, Watch};
+pub use transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
