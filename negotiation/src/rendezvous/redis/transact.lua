@@ -14,8 +14,13 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local function text(number) return string.format('%.0f', number) end
 
-if redis.call('HLEN', hash) > 3 * most + 1 then
-  return redis.error_reply('EXHAUSTED the connection has too many entries')
+-- An entry takes two fields or three.
+if redis.call('HLEN', hash) > 2 * most + 1 then
+  local count = 0
+  for _, field in ipairs(redis.call('HKEYS', hash)) do
+    if field:sub(1, 1) == 'v' then count = count + 1 end
+  end
+  if count > most then return redis.error_reply('EXHAUSTED the connection has too many entries') end
 end
 
 -- Revisions of a hash that is not there go on from the clock, so that none is ever used twice, not even by a server that
