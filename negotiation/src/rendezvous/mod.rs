@@ -5,6 +5,7 @@ mod etcd;
 pub mod limits;
 mod memory;
 mod name;
+pub mod proto;
 #[cfg(feature = "redis")]
 mod redis;
 mod store;
@@ -14,6 +15,7 @@ mod transaction;
 pub use etcd::{EtcdStore, EtcdWatch};
 pub use memory::{MemoryStore, MemoryWatch};
 pub use name::Name;
+pub use proto::{NumParticipantsAtMost, Policy};
 #[cfg(feature = "redis")]
 pub use redis::{RedisStore, RedisWatch};
 pub use store::{RendezvousStore, Watch};
