@@ -2,7 +2,7 @@
 
 use super::participants::Role;
 use super::state::{Connection, Flaw};
-use stateright::{Checker, Model};
+use stateright::{Checker, HasDiscoveries, Model};
 
 /// Three participants, of whom two propose, one of them a stack that the third can't run.
 fn three() -> Vec<Role> {
@@ -10,6 +10,23 @@ fn three() -> Vec<Role> {
         Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: None },
         Role { layers: &["x", "y", "z"], proposes: Some("z"), refuses: None },
         Role { layers: &["x", "y"], proposes: None, refuses: None },
+    ]
+}
+
+/// Two participants that propose.
+fn two() -> Vec<Role> {
+    vec![
+        Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: Some("z") },
+        Role { layers: &["x", "y", "z"], proposes: Some("z"), refuses: None },
+    ]
+}
+
+/// Two participants with a stack in common, and one that comes with a stack of its own.
+fn strangers() -> Vec<Role> {
+    vec![
+        Role { layers: &["x", "z"], proposes: None, refuses: None },
+        Role { layers: &["x", "z", "y"], proposes: Some("y"), refuses: None },
+        Role { layers: &["z"], proposes: None, refuses: None },
     ]
 }
 
@@ -28,7 +45,68 @@ fn holds(what: &str, connection: Connection) {
     checker.assert_properties();
 }
 
+/// The two proposals may come at any time, and so may the two crashes.
 #[test]
 fn two_proposals_and_two_crashes_among_three() {
-    holds("crashes", Connection { crashes: 2, ..connection(three()) });
+    holds("two crashes", Connection { crashes: 2, ..connection(three()) });
+}
+
+/// A participant that is stopped for so long that it expires, and time that runs out, at any moment.
+#[test]
+fn a_participant_that_is_taken_for_gone() {
+    holds("suspicions", Connection { suspicions: 2, time_runs_out: true, ..connection(two()) });
+}
+
+/// An expiry while the third joins.
+#[test]
+fn a_suspicion_among_three() {
+    let mut roles = three();
+    roles[1].proposes = None;
+    roles[0].refuses = Some("y");
+    holds("a suspicion among three", Connection { suspicions: 1, ..connection(roles) });
+}
+
+/// Requests of which nobody knows whether they were carried out.
+#[test]
+fn lost_answers() {
+    holds("losses", Connection { losses: 1, crashes: 1, ..connection(two()) });
+}
+
+/// A newcomer that can't run the stack in force, and proposes one.
+#[test]
+fn a_newcomer_with_a_stack_of_its_own() {
+    holds("a stranger", Connection { crashes: 1, ..connection(strangers()) });
+}
+
+/// One participant puts every proposal into force at once, whoever has staged it. The others do not believe it, and nobody is
+/// made to switch.
+#[test]
+fn a_hasty_participant_forces_nobody() {
+    let hasty = Connection { flaw: Flaw::OneIsHasty, crashes: 1, ..connection(three()) };
+    let checker = hasty.checker().threads(2).spawn_bfs().join();
+    checker.assert_no_discovery(SAFETY);
+    checker.assert_any_discovery("an upgrade commits");
+}
+
+const SAFETY: &str = "nothing wrong happens";
+
+/// What is wrong with the protocol shows: these are tests of the model.
+fn fails(connection: Connection) {
+    let checker = connection.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    checker.assert_any_discovery(SAFETY);
+}
+
+#[test]
+fn a_commit_without_consent_is_found() {
+    fails(Connection { flaw: Flaw::ConsentIsPresumed, ..connection(two()) });
+}
+
+#[test]
+fn a_lost_update_of_the_record_is_found() {
+    fails(Connection { flaw: Flaw::RecordIsNotCompared, ..connection(two()) });
+}
+
+#[test]
+fn a_commit_by_somebody_who_is_out_is_found() {
+    fails(Connection { flaw: Flaw::PresenceIsNotCompared, suspicions: 2, ..connection(two()) });
 }

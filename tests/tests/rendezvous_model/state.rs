@@ -87,7 +87,11 @@ impl Connection {
     /// What becomes of `state` when this participant proceeds; nothing if there is nothing for it to do.
     fn proceed(&self, state: &State, number: usize) -> Option<State> {
         let mut next = state.clone();
-        let request = self.request(&mut next, number)?;
+        let Some(request) = self.request(&mut next, number) else {
+            // There may be something to do that does not need the store.
+            self.serve(&mut next, number);
+            return (next != *state).then_some(next);
+        };
         match request {
             Request::Transact(transaction) => {
                 let outcome = self.carry_out(&mut next, number, &transaction);
@@ -210,11 +214,12 @@ impl Connection {
 
     /// Whether nothing happens any more unless something goes wrong.
     pub(crate) fn is_at_rest(&self, state: &State) -> bool {
-        (0..self.roles.len()).all(|number| {
-            self.proceed(state, number).is_none()
-                && (state.proposed[number] || !self.can_propose(state, number))
-        }) && gone(state).next().is_none()
-            && !state.store.holds(UPGRADE)
+        !state.store.holds(UPGRADE)
+            && gone(state).next().is_none()
+            && (0..self.roles.len()).all(|number| {
+                (state.proposed[number] || !self.can_propose(state, number))
+                    && self.proceed(state, number).is_none()
+            })
     }
 
     fn can_propose(&self, state: &State, number: usize) -> bool {
