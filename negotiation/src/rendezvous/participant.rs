@@ -161,7 +161,10 @@ async fn joined(
                 return Err(Error::new(kind, reason).at("rendezvous"));
             }
             // Its own proposal. Nothing is in use yet that would have to switch.
-            Event::Stage { round, .. } => commands.send(Command::Staged(round)).await.map_err(|_| out())?,
+            // If the task has ended, its last event says why.
+            Event::Stage { round, .. } => {
+                let _ = commands.send(Command::Staged(round)).await;
+            }
             _ => {}
         }
     }

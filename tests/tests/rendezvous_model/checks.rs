@@ -105,8 +105,3 @@ fn a_commit_without_consent_is_found() {
 fn a_lost_update_of_the_record_is_found() {
     fails(Connection { flaw: Flaw::RecordIsNotCompared, ..connection(two()) });
 }
-
-#[test]
-fn a_commit_by_somebody_who_is_out_is_found() {
-    fails(Connection { flaw: Flaw::PresenceIsNotCompared, suspicions: 2, ..connection(two()) });
-}

@@ -33,8 +33,6 @@ pub(crate) enum Flaw {
     ConsentIsPresumed,
     /// Transactions don't depend on what the record was.
     RecordIsNotCompared,
-    /// Transactions don't depend on being in.
-    PresenceIsNotCompared,
     /// One participant puts what it proposes into force at once. The others follow the protocol.
     OneIsHasty,
 }
@@ -159,11 +157,7 @@ impl Connection {
     }
 
     fn flawed(&self, transaction: &Transaction) -> Transaction {
-        let skipped = |key: &str| match self.flaw {
-            Flaw::RecordIsNotCompared => key == RECORD,
-            Flaw::PresenceIsNotCompared => key != RECORD,
-            _ => false,
-        };
+        let skipped = |key: &str| self.flaw == Flaw::RecordIsNotCompared && key == RECORD;
         let conditions = transaction.conditions().iter().filter(|(key, _)| !skipped(key));
         let kept = conditions.fold(Transaction::new(), |kept, (key, version)| kept.expect(key, *version));
         transaction.writes().iter().fold(kept, |kept, (key, write)| match write {

@@ -3,7 +3,7 @@
 use super::ids::Ids;
 use super::record::presence_key;
 use super::{Event, InForce, OwnStack, View};
-use crate::rendezvous::{Outcome, Revision, Transaction, limits};
+use crate::rendezvous::{Outcome, Revision, Snapshot, Transaction, limits};
 use bertha_core::{Error, ErrorKind};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -60,6 +60,9 @@ pub struct Member {
     pub(super) restored: bool,
     pub(super) events: VecDeque<Event>,
     in_flight: bool,
+    /// What was heard of changes while a request was in flight, whose answer may be older or newer.
+    heard: Revision,
+    missed: bool,
     /// The store has changed since the view.
     stale: bool,
     /// Nothing is to be done before the next tick.
@@ -156,7 +159,9 @@ impl Member {
             restored: false,
             events: VecDeque::new(),
             in_flight: false,
-            stale: true,
+            heard: Revision::default(),
+            missed: false,
+            stale: false,
             paused: false,
             renew: false,
             store_lost: false,
@@ -249,9 +254,11 @@ impl Member {
                     self.paused = true;
                 }
                 self.store_answered();
-                self.stale = false;
+                self.stale = self.heard > outcome.snapshot.revision;
                 self.view = Some(View::of(&outcome.snapshot));
                 self.follow();
+                // Who is not in yet has a transaction to come, and so a newer view.
+                self.stale |= self.missed && matches!(self.standing, Standing::Inside { .. });
             }
             Err(error) => self.store_failed(&error),
         }
@@ -263,7 +270,8 @@ impl Member {
         match renewed {
             Ok(Some(revision)) => {
                 self.store_answered();
-                self.handle_change(revision);
+                self.handle_change(revision.max(self.heard));
+                self.stale |= self.missed;
             }
             Ok(None) => {
                 self.store_answered();
@@ -275,12 +283,17 @@ impl Member {
 
     /// The store has reached this revision.
     pub fn handle_change(&mut self, revision: Revision) {
-        self.stale |= self.view.as_ref().is_none_or(|view| revision > view.revision);
+        if self.in_flight {
+            self.heard = self.heard.max(revision);
+        } else {
+            self.stale |= self.view.as_ref().is_none_or(|view| revision > view.revision);
+        }
     }
 
     /// Changes may have been missed: look at the store again.
     pub fn handle_missed(&mut self) {
-        self.stale = true;
+        self.missed |= self.in_flight;
+        self.stale |= !self.in_flight;
     }
 
     /// A third of the lease has passed on the caller's clock: time to say that the participant is alive, and to try again
@@ -298,7 +311,11 @@ impl Member {
             return None;
         }
         let request = self.next_request();
-        self.in_flight = request.is_some();
+        if request.is_some() {
+            self.in_flight = true;
+            self.heard = Revision::default();
+            self.missed = false;
+        }
         request
     }
 
@@ -309,9 +326,11 @@ impl Member {
         if self.paused || self.events.len() >= EVENTS {
             return None;
         }
-        let Some(view) = self.view.take().filter(|_| !self.stale) else {
+        if self.stale {
             return Some(Request::Transact(Transaction::new()));
-        };
+        }
+        // Who knows nothing supposes that nobody is there. If that is wrong, the answer says what is.
+        let view = self.view.take().unwrap_or_else(|| View::of(&Snapshot::default()));
         let transaction = match &self.standing {
             Standing::Outside | Standing::Entering(_) => self.enter(&view),
             Standing::Inside { .. } => self.act(&view),
