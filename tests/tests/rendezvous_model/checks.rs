@@ -92,7 +92,12 @@ const SAFETY: &str = "nothing wrong happens";
 
 /// What is wrong with the protocol shows: these are tests of the model.
 fn fails(connection: Connection) {
-    let checker = connection.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let checker = connection
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AllOf([SAFETY].into()))
+        .spawn_bfs()
+        .join();
     checker.assert_any_discovery(SAFETY);
 }
 
