@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod checks;
+mod circles;
 mod participants;
 mod state;
 mod store;
