@@ -43,10 +43,13 @@ async fn survives_its_server<S: RendezvousStore>(server: &mut Server, store: S) 
     join(first.uses("X"), second.uses("X")).await;
 }
 
+/// A server's arguments, from its port and the folder for its data.
+type Arguments = Box<dyn Fn(u16, &str) -> Vec<String>>;
+
 /// A server process of this test's own.
 struct Server {
     program: &'static str,
-    arguments: Box<dyn Fn(u16, &str) -> Vec<String>>,
+    arguments: Arguments,
     port: u16,
     data: PathBuf,
     process: Option<Child>,
