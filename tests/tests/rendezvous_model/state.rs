@@ -183,12 +183,24 @@ impl Connection {
                         state.seen.staged.entry((life, round)).or_default().insert(member.id());
                     }
                 }
-                Event::Joined(known) | Event::Commit(known) => {
+                Event::Joined(ref known) | Event::Commit(ref known) => {
                     state.seen.commits += usize::from(known.round > 1);
                     let stack =
                         state.seen.stacks.entry((known.life, known.round)).or_insert(known.stack.clone());
                     if *stack != known.stack {
                         state.seen.wrong.get_or_insert("two participants use two stacks in one round");
+                    }
+                    let staged = state.seen.staged.entry((known.life, known.round)).or_default();
+                    // What it acts on is what it has just read, so the store is still as it saw it.
+                    let all = View::of(state.store.snapshot()).participants;
+                    let came_before = all.iter().filter(|(_, (_, presence))| presence.in_force < known.round);
+                    if matches!(event, Event::Commit(_))
+                        && !came_before.into_iter().all(|(id, _)| staged.contains(id))
+                    {
+                        state
+                            .seen
+                            .wrong
+                            .get_or_insert("a participant switched though not everyone had staged");
                     }
                 }
                 Event::Refused { .. } => state.seen.refusals += 1,
