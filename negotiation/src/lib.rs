@@ -22,6 +22,7 @@ mod link;
 mod negotiate;
 mod negotiated;
 pub mod proto;
+pub mod rendezvous;
 mod runs;
 mod settings;
 pub mod wire;

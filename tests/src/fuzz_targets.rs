@@ -3,6 +3,8 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+pub mod rendezvous;
+
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Describe, Layer, Node, Picks, make_stack, resolve, select};
@@ -23,8 +25,13 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 4] =
-    [("decide", decision), ("handshake", handshake), ("matching", matching), ("wire", wire_format)];
+pub const TARGETS: [Target; 5] = [
+    ("decide", decision),
+    ("handshake", handshake),
+    ("matching", matching),
+    ("rendezvous", rendezvous::snapshots),
+    ("wire", wire_format),
+];
 
 /// The server's decision about an offer with this body, and about these bytes as they are.
 pub fn decision(body: &[u8]) {

@@ -7,3 +7,6 @@
 
 pub mod conformance;
 pub mod fuzz_targets;
+mod services;
+
+pub use services::{service, skip};

@@ -1,6 +1,8 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+use bertha_negotiation::rendezvous::proto::Description;
+use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::wire::{self, Answer, Kind, Offer, Refusal, RefusalKind, Tag};
 use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, hopeless, servers};
 use std::fs;
@@ -69,6 +71,12 @@ fn sow() {
             }
             continue;
         }
+        if name == "rendezvous" {
+            for (record, bytes) in records() {
+                fs::write(corpus(name).join(format!("sown-{record}")), bytes).unwrap();
+            }
+            continue;
+        }
         for (number, body) in bodies.iter().enumerate() {
             fs::write(corpus(name).join(format!("sown-offer-{number}")), body).unwrap();
         }
@@ -76,4 +84,25 @@ fn sow() {
             fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();
         }
     }
+}
+
+/// Records, and what a participant writes of itself, without the version of their format.
+fn records() -> Vec<(&'static str, Vec<u8>)> {
+    let mut records = Vec::new();
+    for nodes in servers() {
+        let choices = nodes.iter().map(bertha_core::Node::selects).sum();
+        let stack = Description::of(&nodes, &vec![0; choices]).unwrap();
+        let other = Description::of(&nodes, &vec![1; choices]).unwrap();
+        let refusal = Refused { round: 2, by: Some(7), reason: "no stack suits".into() };
+        let quiet = Record { life: 1, round: 1, stack, last: 2, proposal: None, refusal: Some(refusal) };
+        let proposal = Some(Proposal { round: 3, proposer: 7, stack: other });
+        let busy = Record { last: 3, proposal, ..quiet.clone() };
+        records = vec![
+            ("record", postcard::to_allocvec(&quiet).unwrap()),
+            ("upgrade", postcard::to_allocvec(&busy).unwrap()),
+        ];
+    }
+    let presence = Presence { in_force: 1, accepted: 2, check: 3 };
+    records.push(("presence", postcard::to_allocvec(&presence).unwrap()));
+    records
 }

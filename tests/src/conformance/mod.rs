@@ -21,6 +21,7 @@ mod oversize;
 mod patience;
 mod serving;
 mod site;
+pub mod stores;
 
 pub use addresses::*;
 pub use bases::*;

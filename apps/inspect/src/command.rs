@@ -1,0 +1,78 @@
+//! The command line.
+
+use crate::follow::follow;
+use crate::print::Printer;
+use crate::status::Status;
+use bertha_core::{Error, ErrorKind};
+use bertha_negotiation::rendezvous::{Name, RendezvousStore};
+use clap::Parser;
+
+/// Shows the connections in a rendezvous store: round, stack in force, participants, and the upgrade under way.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Arguments {
+    /// Where the store is: redis://host:port or etcd://host:port[,host:port...].
+    store: String,
+    /// Shows these connections alone.
+    names: Vec<Name>,
+    /// Goes on showing each connection that changes.
+    #[arg(long, short)]
+    follow: bool,
+    /// Prints one JSON object per line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Shows so many connections at most.
+    #[arg(long, default_value_t = 1000)]
+    limit: usize,
+}
+
+impl Arguments {
+    pub(crate) async fn execute(self) -> Result<(), Error> {
+        match self.store.split_once("://").map(|(scheme, _)| scheme) {
+            #[cfg(feature = "redis")]
+            Some("redis") => {
+                let store = bertha_negotiation::rendezvous::RedisStore::new(&self.store)?;
+                self.show(store).await
+            }
+            #[cfg(feature = "etcd")]
+            Some("etcd") => {
+                let store = bertha_negotiation::rendezvous::EtcdStore::new(&self.store)?;
+                self.show(store).await
+            }
+            #[cfg(not(feature = "redis"))]
+            Some("redis") => Err(built_without("redis")),
+            #[cfg(not(feature = "etcd"))]
+            Some("etcd") => Err(built_without("etcd")),
+            _ => Err(Error::new(
+                ErrorKind::Invalid,
+                "the store has to be redis://host:port or etcd://host:port",
+            )),
+        }
+    }
+
+    async fn show(self, store: impl RendezvousStore) -> Result<(), Error> {
+        let names = match self.names.is_empty() {
+            true => store.names(self.limit).await?,
+            false => self.names.clone(),
+        };
+        let mut printer = Printer::new(self.json);
+        let mut all = Vec::new();
+        for name in names {
+            let status = Status::of(&name, &store.read(&name).await?);
+            all.push((name, status));
+        }
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let statuses: Vec<&Status> = all.iter().map(|(_, status)| status).collect();
+        printer.print(&statuses).await?;
+        match self.follow {
+            true => follow(store, &self.names, self.limit, all, &mut printer).await,
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(not(all(feature = "redis", feature = "etcd")))]
+fn built_without(feature: &str) -> Error {
+    let what = format!("built without support for {feature}; build it with --features {feature}");
+    Error::new(ErrorKind::Unavailable, what)
+}

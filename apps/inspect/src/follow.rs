@@ -1,0 +1,82 @@
+//! Following changes.
+
+use crate::print::Printer;
+use crate::status::Status;
+use bertha_core::Error;
+use bertha_negotiation::rendezvous::{Name, RendezvousStore, Watch};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// How often to look for new connections, and how long to wait before a store that failed is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Prints each connection that changes, those that come later too, until standard output is closed.
+pub(crate) async fn follow(
+    store: impl RendezvousStore,
+    only: &[Name],
+    limit: usize,
+    known: Vec<(Name, Status)>,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let store = Arc::new(store);
+    let (changed, mut changes) = mpsc::channel(64);
+    let mut watching = JoinSet::new();
+    let mut names = HashSet::new();
+    for (name, status) in known {
+        names.insert(name.clone());
+        watching.spawn(watch(store.clone(), name, Some(status), changed.clone()));
+    }
+    let mut look = tokio::time::interval(PAUSE);
+    loop {
+        tokio::select! {
+            Some(status) = changes.recv() => printer.print(&[&status]).await?,
+            _ = look.tick(), if only.is_empty() => {
+                for name in store.names(limit).await.unwrap_or_default() {
+                    if names.len() < limit && names.insert(name.clone()) {
+                        watching.spawn(watch(store.clone(), name, None, changed.clone()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sends the status of one connection whenever it is another one than before.
+async fn watch<S: RendezvousStore>(
+    store: Arc<S>,
+    name: Name,
+    mut last: Option<Status>,
+    changed: mpsc::Sender<Status>,
+) {
+    loop {
+        let failed = async {
+            let mut watch = store.watch(&name).await?;
+            loop {
+                let status = Status::of(&name, &store.read(&name).await?);
+                if last.as_ref() != Some(&status) {
+                    last = Some(status.clone());
+                    if changed.send(status).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                // Entries that expire unseen are found by looking.
+                if let Ok(failed) = tokio::time::timeout(PAUSE, watch.changed()).await {
+                    failed?;
+                }
+            }
+        };
+        let failed: Result<(), Error> = failed.await;
+        let Err(error) = failed else { return };
+        let status = Status { problem: Some(error.to_string()), ..Status::unknown(&name) };
+        if last.as_ref() != Some(&status) {
+            last = Some(status.clone());
+            if changed.send(status).await.is_err() {
+                return;
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,106 @@
+//! What is known of one connection.
+
+use bertha_negotiation::rendezvous::proto::{Recorded, View};
+use bertha_negotiation::rendezvous::{Name, Snapshot};
+use serde::Serialize;
+
+/// The state of a connection, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Status {
+    pub(crate) name: String,
+    /// Which life of the record: another one after the store lost its data.
+    pub(crate) life: Option<String>,
+    pub(crate) round: Option<u64>,
+    /// The stack in force, top first.
+    pub(crate) stack: Option<String>,
+    pub(crate) participants: Vec<Participant>,
+    pub(crate) upgrade: Option<Upgrade>,
+    /// Why the latest upgrade came to nothing.
+    pub(crate) refused: Option<String>,
+    /// What is wrong with it.
+    pub(crate) problem: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Participant {
+    pub(crate) id: String,
+    /// The round that was in force when it last wrote.
+    pub(crate) in_force: u64,
+    /// The latest round that it staged.
+    pub(crate) staged: u64,
+}
+
+/// The upgrade under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Upgrade {
+    pub(crate) round: u64,
+    pub(crate) stack: String,
+    /// Who has not staged it.
+    pub(crate) waits_for: Vec<String>,
+}
+
+impl Status {
+    /// Of a connection of which nothing is known.
+    pub(crate) fn unknown(name: &Name) -> Self {
+        Self {
+            name: name.to_string(),
+            life: None,
+            round: None,
+            stack: None,
+            participants: Vec::new(),
+            upgrade: None,
+            refused: None,
+            problem: None,
+        }
+    }
+
+    pub(crate) fn of(name: &Name, snapshot: &Snapshot) -> Self {
+        let view = View::of(snapshot);
+        let participants = view.participants.iter().map(|(id, (_, presence))| Participant {
+            id: format!("{id:016x}"),
+            in_force: presence.in_force,
+            staged: presence.accepted,
+        });
+        let mut status = Self { participants: participants.collect(), ..Self::unknown(name) };
+        match &view.record {
+            Recorded::Record(record) => {
+                let missing =
+                    |round, stack| view.missing(round, stack).map(|id| format!("{id:016x}")).collect();
+                status.life = Some(format!("{:016x}", record.life));
+                status.round = Some(record.round);
+                status.stack = Some(record.stack.to_string());
+                status.upgrade = record.proposal.as_ref().map(|proposal| Upgrade {
+                    round: proposal.round,
+                    stack: proposal.stack.to_string(),
+                    waits_for: missing(proposal.round, &proposal.stack),
+                });
+                status.refused = record
+                    .refusal
+                    .as_ref()
+                    .map(|refusal| format!("round {}: {}", refusal.round, refusal.reason));
+                let disputed: Vec<String> = missing(record.round, &record.stack);
+                status.problem = if view.participants.is_empty() {
+                    Some("abandoned".into())
+                } else if disputed.is_empty() {
+                    None
+                } else {
+                    Some(format!("not agreed to by {}", disputed.join(", ")))
+                };
+            }
+            Recorded::Malformed(reason) => status.problem = Some(format!("malformed record: {reason}")),
+            Recorded::Absent if view.participants.is_empty() => status.problem = Some("gone".into()),
+            Recorded::Absent => status.problem = Some("no record".into()),
+        }
+        status
+    }
+
+    /// What a person should know besides the stack in force.
+    pub(crate) fn remark(&self) -> String {
+        let upgrade = self.upgrade.as_ref().map(|upgrade| {
+            let Upgrade { round, stack, waits_for } = upgrade;
+            format!("round {round}: {stack}, waits for {}", waits_for.len())
+        });
+        let remarks: Vec<String> = upgrade.into_iter().chain(self.problem.clone()).collect();
+        remarks.join("; ")
+    }
+}

@@ -1,0 +1,80 @@
+//! The program over a real server.
+#![cfg(feature = "redis")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
+
+use bertha_core::{Identity, make_stack, select};
+use bertha_datapath_kernel::TokioRuntime;
+use bertha_negotiation::rendezvous::{Event, Name, Participant, RedisStore, RendezvousSettings};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+#[derive(Identity)]
+struct Ordered;
+#[derive(Identity)]
+struct Unordered;
+
+/// Where Redis is; `scripts/services` says so.
+fn redis() -> Option<String> {
+    let url = std::env::var("BERTHA_REDIS").ok();
+    if url.is_none() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "BERTHA_REDIS is not set, and must be in CI");
+        eprintln!("SKIPPED: bertha-inspect over Redis: BERTHA_REDIS is not set; run scripts/services start");
+    }
+    url
+}
+
+async fn join(url: &str, name: &Name) -> Participant<TokioRuntime> {
+    let stack = make_stack!(select!(Ordered, Unordered));
+    let store = RedisStore::new(url).unwrap();
+    Participant::join(store, name.clone(), &stack, TokioRuntime, RendezvousSettings::default()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_listed_and_followed() {
+    let Some(url) = redis() else { return };
+    let name = Name::new(format!("inspect-{}", std::process::id())).unwrap();
+    let mut first = join(&url, &name).await;
+
+    let program = env!("CARGO_BIN_EXE_bertha-inspect");
+    let table = Command::new(program).args([&url, name.as_str()]).output().unwrap();
+    let table = String::from_utf8(table.stdout).unwrap();
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row, [name.as_str(), "1", "1", "Ordered"], "{table}");
+
+    let mut following = Command::new(program)
+        .args([&url, name.as_str(), "--follow", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let until = |wanted: &str, lines: &mut std::io::Lines<_>| loop {
+        let line: String = lines.next().unwrap().unwrap();
+        if line.contains(wanted) {
+            return;
+        }
+    };
+    until(r#""round":1,"stack":"Ordered""#, &mut lines);
+    first.propose([1]).await.unwrap();
+    loop {
+        match first.next().await.unwrap() {
+            Event::Stage { round, .. } => first.staged(round).await.unwrap(),
+            Event::Commit(_) => break,
+            _ => {}
+        }
+    }
+    until(r#""round":2,"stack":"Unordered""#, &mut lines);
+    first.leave().await.unwrap();
+    until(r#""problem":"gone""#, &mut lines);
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
+#[test]
+fn what_is_no_store_is_an_error() {
+    let program = env!("CARGO_BIN_EXE_bertha-inspect");
+    for store in ["http://127.0.0.1:1", "redis://127.0.0.1:1"] {
+        let output = Command::new(program).arg(store).output().unwrap();
+        assert!(!output.status.success());
+        assert!(String::from_utf8(output.stderr).unwrap().starts_with("bertha-inspect: "));
+    }
+}

@@ -1,0 +1,170 @@
+//! What a new snapshot means for a participant.
+
+use super::member::{Answer, Entry, Member, Staged, Standing, Wish};
+use super::record::{Proposal, Record};
+use super::{Event, InForce, Recorded, View};
+use bertha_core::ErrorKind;
+
+impl Member {
+    /// Draws the consequences of the newest view.
+    pub(super) fn follow(&mut self) {
+        let Some(view) = self.view.take() else { return };
+        let is_there = view.participants.contains_key(&self.id);
+        match &self.standing {
+            Standing::Entering(_) if is_there => self.entered(&view),
+            Standing::Inside { .. } if is_there => self.learn(&view),
+            Standing::Inside { .. } => self.expired(),
+            _ => {}
+        }
+        self.view = Some(view);
+    }
+
+    fn entered(&mut self, view: &View) {
+        let Standing::Entering(entry) = std::mem::replace(&mut self.standing, Standing::Outside) else {
+            return;
+        };
+        self.standing = Standing::Inside { applies: entry == Entry::Applies };
+        if let Entry::Adopts(stack) = entry {
+            self.in_force = Some(stack.clone());
+            self.events.push_back(Event::Joined(stack));
+        }
+        self.learn(view);
+    }
+
+    /// The store took it for gone: what it staged no longer counts, and it has to come in anew.
+    fn expired(&mut self) {
+        self.abandon();
+        if let Some(round) = self.proposed.take() {
+            let reason = "the proposer expired in the store".into();
+            self.events.push_back(Event::Refused { round, reason });
+        }
+        self.wish = None;
+        self.withdrawn = None;
+        self.id = self.ids.draw();
+        self.standing = Standing::Outside;
+        self.events.push_back(Event::Expired);
+    }
+
+    fn learn(&mut self, view: &View) {
+        if let Recorded::Record(record) = &view.record {
+            self.learn_commit(view, record);
+            self.learn_refusal(record);
+            if let Some(proposal) = &record.proposal {
+                self.consider(record, proposal);
+            }
+        }
+        if view.participants.len() != self.participants {
+            self.participants = view.participants.len();
+            self.events.push_back(Event::Participants(self.participants));
+        }
+        self.consult_policies();
+    }
+
+    /// A commit is believed only from a record of a stack that this participant has staged, and that everyone who is there
+    /// has accepted.
+    fn learn_commit(&mut self, view: &View, record: &Record) {
+        if view.missing(record.round, &record.stack).next().is_some() {
+            return;
+        }
+        let Some(stack) = self.agreed_to(record).cloned() else { return };
+        self.staged = None;
+        self.withdrawn = None;
+        self.in_force = Some(stack.clone());
+        if self.proposed.take_if(|round| *round <= stack.round).is_some() {
+            self.decided();
+        }
+        let standing = std::mem::replace(&mut self.standing, Standing::Inside { applies: false });
+        self.events.push_back(match standing {
+            Standing::Inside { applies: true } => Event::Joined(stack),
+            _ => Event::Commit(stack),
+        });
+    }
+
+    /// What this participant staged, if it is the stack of the record, and is not in force yet.
+    pub(super) fn agreed_to(&self, record: &Record) -> Option<&InForce> {
+        let ready = self.staged.as_ref().filter(|staged| staged.answer == Answer::Ready);
+        let agreed = ready.map(|staged| &staged.stack).into_iter().chain(&self.withdrawn);
+        agreed.into_iter().find(|stack| {
+            (stack.life, stack.round, &stack.stack) == (record.life, record.round, &record.stack)
+        })
+    }
+
+    /// What this participant wished for is decided. Its policies don't wish for it again among as many participants, or two
+    /// that disagree would never come to rest.
+    fn decided(&mut self) {
+        if let Some(Wish { picks, by_policy: true }) = self.wish.take() {
+            self.tried = Some((self.participants, picks));
+        }
+    }
+
+    fn learn_refusal(&mut self, record: &Record) {
+        let under_way = record.proposal.as_ref().map(|proposal| (proposal.round, &proposal.stack));
+        let staged = self.staged.as_ref().map(|staged| (staged.stack.round, &staged.stack.stack));
+        if staged.is_some() && staged != under_way {
+            self.abandon();
+        }
+        let under_way = under_way.map(|(round, _)| round);
+        let Some(round) = self.proposed.filter(|round| Some(*round) != under_way) else { return };
+        self.proposed = None;
+        let refusal = record.refusal.as_ref().filter(|refusal| refusal.round == round);
+        let reason = match refusal.map(|refusal| (refusal.by, refusal.reason.clone())) {
+            Some((Some(by), reason)) => format!("participant {by:016x} refuses: {reason}"),
+            Some((None, reason)) => reason,
+            None => "somebody refused".into(),
+        };
+        self.decided();
+        if self.standing == (Standing::Inside { applies: true }) {
+            return self.go(Event::Failed { kind: ErrorKind::Refused, reason });
+        }
+        self.events.push_back(Event::Refused { round, reason });
+    }
+
+    fn abandon(&mut self) {
+        let Some(Staged { stack, answer }) = self.staged.take() else { return };
+        // Whose owner refused, or was never asked, has nothing to take back.
+        if let Answer::Asked | Answer::Ready = answer {
+            self.events.push_back(Event::Abandoned { round: stack.round });
+        }
+        self.withdrawn = (answer == Answer::Ready).then_some(stack);
+    }
+
+    /// Decides about the upgrade under way, if it is a new one.
+    fn consider(&mut self, record: &Record, proposal: &Proposal) {
+        let applies = self.standing == (Standing::Inside { applies: true });
+        let is_own = proposal.proposer == self.id;
+        let known = self.in_force.as_ref().filter(|_| !applies).map(|known| (known.life, known.round));
+        // Who applies has to be gone before anything else is decided, and what follows from a wrong record is nothing.
+        let follows = known.is_none_or(|known| known == (record.life, record.round));
+        if self.staged.is_some() || proposal.round <= record.round || (applies && !is_own) || !follows {
+            return;
+        }
+        let picks = match &self.wish {
+            Some(wish) if is_own => Ok(wish.picks.clone()),
+            _ => self.own.picks_for(&proposal.stack),
+        };
+        if is_own {
+            self.proposed = Some(proposal.round);
+        }
+        let (round, stack) = (proposal.round, proposal.stack.clone());
+        let (picks, answer) = match picks {
+            Ok(picks) => (picks, Answer::Asked),
+            Err(reason) => (Vec::new(), Answer::Refused(reason)),
+        };
+        if answer == Answer::Asked {
+            self.events.push_back(Event::Stage { round, stack: stack.clone(), picks: picks.clone() });
+        }
+        self.staged = Some(Staged { stack: InForce { life: record.life, round, stack, picks }, answer });
+    }
+
+    fn consult_policies(&mut self) {
+        let Some(in_force) = self.in_force.as_ref().filter(|_| self.is_inside()) else { return };
+        if self.proposed.is_some() || self.wish.as_ref().is_some_and(|wish| !wish.by_policy) {
+            return;
+        }
+        let picks = self.own.wish(&in_force.picks, self.participants);
+        let tried = self.tried.as_ref();
+        let picks = picks
+            .filter(|picks| tried.is_none_or(|(count, tried)| (*count, tried) != (self.participants, picks)));
+        self.wish = picks.map(|picks| Wish { picks, by_policy: true });
+    }
+}

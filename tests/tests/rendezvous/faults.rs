@@ -1,0 +1,148 @@
+//! Crashes, lost stores, and participants that don't keep to the protocol.
+
+use super::counting::Counting;
+use super::scene::{everywhere, xy, xyz};
+use bertha_core::ErrorKind;
+use bertha_negotiation::rendezvous::proto::record::{self, RECORD};
+use bertha_negotiation::rendezvous::proto::{Recorded, View};
+use bertha_negotiation::rendezvous::{Event, RendezvousStore, Transaction};
+use futures_util::future::{join, join_all};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+#[test]
+fn an_upgrade_goes_on_without_who_vanishes() {
+    everywhere(async |scene, _| {
+        let mut first = scene.join(&xy()).await;
+        let mut second = scene.join(&xy()).await;
+        let mut third = scene.join(&xy()).await;
+        first.participant.propose([1]).await.unwrap();
+        third.until_asked().await;
+        drop(third);
+        join(first.uses("Y"), second.uses("Y")).await;
+    });
+}
+
+#[test]
+fn an_upgrade_goes_on_without_its_proposer() {
+    everywhere(async |scene, _| {
+        let first = scene.join(&xy()).await;
+        let mut second = scene.join(&xy()).await;
+        let mut third = scene.join(&xy()).await;
+        first.participant.propose([1]).await.unwrap();
+        let Event::Stage { round, .. } = third.until_asked().await else { unreachable!() };
+        drop(first);
+        third.participant.staged(round).await.unwrap();
+        join(second.uses("Y"), third.uses("Y")).await;
+    });
+}
+
+#[test]
+fn a_dead_store_stops_newcomers_and_harms_nobody_inside() {
+    everywhere(async |scene, memory| {
+        let mut inside = Vec::new();
+        for _ in 0..3 {
+            inside.push(scene.join(&xy()).await);
+        }
+        let round = inside[0].in_force.round;
+        scene.store.cut.store(true, Ordering::Relaxed);
+        let lost = |event: &Event| matches!(event, Event::StoreLost { kind: ErrorKind::Unreachable, .. });
+        join_all(inside.iter_mut().map(|one| one.until(lost))).await;
+        let newcomer = scene.try_join(&xy()).await;
+        assert_eq!(newcomer.map(|_| ()).unwrap_err().kind(), ErrorKind::Unreachable);
+        // It comes back without its data, long after every lease has run out.
+        scene.pause(Duration::from_secs(10)).await;
+        memory.clear();
+        scene.store.cut.store(false, Ordering::Relaxed);
+        join_all(inside.iter_mut().map(|one| one.until(|event| matches!(event, Event::Joined(_))))).await;
+        for one in &inside {
+            assert_eq!(one.in_force.stack.to_string(), "X");
+            assert!(one.in_force.round > round, "no round is used twice");
+            assert_eq!(one.in_force.life, inside[0].in_force.life);
+        }
+        inside[0].participant.propose([1]).await.unwrap();
+        join_all(inside.iter_mut().map(|one| one.uses("Y"))).await;
+        let newcomer = scene.join(&xy()).await;
+        assert_eq!(newcomer.in_force.stack.to_string(), "Y");
+    });
+}
+
+#[test]
+fn who_was_cut_off_comes_back_to_what_the_others_agreed_on() {
+    everywhere(async |scene, memory| {
+        let mut first = scene.join(&xy()).await;
+        let way = Counting::new(Arc::new(memory.clone()));
+        let cut = way.cut.clone();
+        let mut second = scene.try_join_with(way, &xy(), scene.settings.clone()).await.unwrap();
+        cut.store(true, Ordering::Relaxed);
+        first.participant.propose([1]).await.unwrap();
+        first.uses("Y").await;
+        assert_eq!(second.in_force.stack.to_string(), "X");
+        cut.store(false, Ordering::Relaxed);
+        second.uses("Y").await;
+        assert!(second.seen.contains(&Event::Expired));
+        assert_eq!(second.in_force.round, first.in_force.round);
+    });
+}
+
+/// Writes a record that nobody agreed to.
+async fn overwrite(
+    store: &impl RendezvousStore,
+    name: &bertha_negotiation::rendezvous::Name,
+    bytes: Vec<u8>,
+) {
+    assert!(store.transact(name, &Transaction::new().put(RECORD, bytes)).await.unwrap().applied);
+}
+
+#[test]
+fn a_faulty_participant_forces_nobody_to_switch() {
+    everywhere(async |scene, memory| {
+        let mut first = scene.join(&xyz()).await;
+        let mut second = scene.join(&xyz()).await;
+        let view = View::of(&memory.read(&scene.name).await.unwrap());
+        let Recorded::Record(mut forged) = view.record else { unreachable!() };
+        forged.round += 1;
+        forged.last += 1;
+        forged.stack = bertha_negotiation::rendezvous::proto::Description::of(
+            &bertha_core::Describe::nodes(&*xyz()),
+            &[1, 1],
+        )
+        .unwrap();
+        let mut bytes = vec![record::VERSION];
+        bytes.extend(postcard::to_allocvec(&forged).unwrap());
+        overwrite(memory, &scene.name, bytes).await;
+        let fault = |event: &Event| matches!(event, Event::Fault { .. });
+        futures_util::future::select(std::pin::pin!(first.until(fault)), std::pin::pin!(second.until(fault)))
+            .await;
+        scene.pause(Duration::from_secs(1)).await;
+        // The record is put right, nobody has switched, and all goes on.
+        let third = scene.join(&xyz()).await;
+        assert_eq!(third.in_force.stack.to_string(), "X");
+        first.participant.propose([1, 0]).await.unwrap();
+        join(first.uses("Y"), join(second.uses("Y"), third_uses(third))).await;
+        assert!(first.seen.iter().chain(&second.seen).all(|event| !is_z(event)));
+    });
+}
+
+async fn third_uses<R: bertha_core::Runtime>(mut third: super::scene::Endpoint<R>) {
+    third.uses("Y").await;
+}
+
+fn is_z(event: &Event) -> bool {
+    matches!(event, Event::Commit(stack) | Event::Joined(stack) if stack.stack.to_string() == "Z")
+}
+
+#[test]
+fn garbage_in_the_record_is_put_right() {
+    everywhere(async |scene, memory| {
+        let mut first = scene.join(&xy()).await;
+        for garbage in [vec![], vec![record::VERSION], vec![9; 40], vec![record::VERSION; 16 * 1024]] {
+            overwrite(memory, &scene.name, garbage).await;
+            first.until(|event| matches!(event, Event::Fault { .. })).await;
+            scene.pause(Duration::from_secs(1)).await;
+        }
+        let second = scene.join(&xy()).await;
+        assert_eq!(second.in_force.stack, first.in_force.stack);
+    });
+}

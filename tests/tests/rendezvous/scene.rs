@@ -1,0 +1,138 @@
+//! Stacks, participants, and what they say.
+
+use super::counting::Counting;
+use bertha_core::{Error, Identity, Runtime, make_stack, select};
+use bertha_datapath_sim::{Schedule, Sim, SimRuntime};
+use bertha_negotiation::rendezvous::{
+    Event, InForce, MemoryStore, Name, Participant, RendezvousSettings, RendezvousStore,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Identity)]
+pub(crate) struct X;
+#[derive(Identity)]
+pub(crate) struct Y;
+#[derive(Identity)]
+pub(crate) struct Z;
+
+/// Stacks of which the participants run one.
+pub(crate) type Stack = Box<dyn bertha_core::Describe + Send + Sync>;
+
+pub(crate) fn xyz() -> Stack {
+    Box::new(make_stack!(select!(X, Y, Z)))
+}
+
+pub(crate) fn xy() -> Stack {
+    Box::new(make_stack!(select!(X, Y)))
+}
+
+pub(crate) fn z() -> Stack {
+    Box::new(make_stack!(Z))
+}
+
+/// A connection in a store, and a runtime whose clock runs like the store's.
+pub(crate) struct Scene<S, R> {
+    pub(crate) store: Counting<S>,
+    pub(crate) runtime: R,
+    pub(crate) name: Name,
+    pub(crate) settings: RendezvousSettings,
+}
+
+/// Runs `play` over a store in memory, in virtual time, with many seeds and orders of tasks.
+pub(crate) fn everywhere(
+    play: impl AsyncFn(&Scene<MemoryStore<SimRuntime>, SimRuntime>, &MemoryStore<SimRuntime>),
+) {
+    for seed in 0..50 {
+        for schedule in [Schedule::Random, Schedule::Fifo] {
+            let mut sim = Sim::new(seed).schedule(schedule);
+            let runtime = sim.runtime();
+            let memory = MemoryStore::new(runtime.clone());
+            let scene = Scene::new(memory.clone(), runtime);
+            sim.run(play(&scene, &memory));
+        }
+    }
+}
+
+impl<S: RendezvousStore, R: Runtime> Scene<S, R> {
+    pub(crate) fn new(store: S, runtime: R) -> Self {
+        let name = Name::new(format!("scene-{:016x}", runtime.random())).unwrap();
+        let mut settings = RendezvousSettings::default();
+        settings.lease = Duration::from_secs(1);
+        settings.staging_timeout = Duration::from_secs(4);
+        Self { store: Counting::new(Arc::new(store)), runtime, name, settings }
+    }
+
+    pub(crate) async fn try_join(&self, stack: &Stack) -> Result<Endpoint<R>, Error> {
+        self.try_join_with(self.store.another(), stack, self.settings.clone()).await
+    }
+
+    pub(crate) async fn try_join_with(
+        &self,
+        store: Counting<S>,
+        stack: &Stack,
+        settings: RendezvousSettings,
+    ) -> Result<Endpoint<R>, Error> {
+        let participant =
+            Participant::join(store, self.name.clone(), &**stack, self.runtime.clone(), settings).await?;
+        Ok(Endpoint { in_force: participant.joined().clone(), participant, seen: Vec::new() })
+    }
+
+    pub(crate) async fn join(&self, stack: &Stack) -> Endpoint<R> {
+        self.try_join(stack).await.unwrap()
+    }
+
+    pub(crate) async fn pause(&self, duration: Duration) {
+        self.runtime.sleep_until(self.runtime.now() + duration).await;
+    }
+}
+
+/// An endpoint that stages whatever it is asked to.
+pub(crate) struct Endpoint<R: Runtime> {
+    pub(crate) participant: Participant<R>,
+    pub(crate) in_force: InForce,
+    pub(crate) seen: Vec<Event>,
+}
+
+impl<R: Runtime> Endpoint<R> {
+    /// Goes on until an event is as wanted.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {
+        loop {
+            let event = self.participant.next().await.unwrap_or_else(|| panic!("out, after {:?}", self.seen));
+            self.seen.push(event.clone());
+            match &event {
+                Event::Stage { round, .. } => self.participant.staged(*round).await.unwrap(),
+                Event::Joined(stack) | Event::Commit(stack) => self.in_force = stack.clone(),
+                _ => {}
+            }
+            if wanted(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// Goes on until this stack is in force.
+    pub(crate) async fn uses(&mut self, stack: &str) {
+        while self.in_force.stack.to_string() != stack {
+            self.until(|event| matches!(event, Event::Commit(_) | Event::Joined(_))).await;
+        }
+    }
+
+    /// Goes on until it knows of so many participants.
+    pub(crate) async fn knows_of(&mut self, participants: usize) {
+        self.until(|event| *event == Event::Participants(participants)).await;
+    }
+}
+
+impl<R: Runtime> Endpoint<R> {
+    /// Goes on until it is asked to stage something, and does not answer.
+    pub(crate) async fn until_asked(&mut self) -> Event {
+        loop {
+            let event = self.participant.next().await.unwrap_or_else(|| panic!("out, after {:?}", self.seen));
+            self.seen.push(event.clone());
+            if let Event::Stage { .. } = event {
+                return event;
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The same over real servers, which are killed and come back empty.
+#![cfg(any(feature = "redis", feature = "etcd"))]
+
+use super::scene::{Scene, xy};
+use bertha_datapath_kernel::TokioRuntime;
+use bertha_negotiation::rendezvous::{Event, RendezvousStore};
+use futures_util::future::join;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Two participants join, switch, lose the server for good, find an empty one in its place, and switch again.
+async fn survives_its_server<S: RendezvousStore>(server: &mut Server, store: S) {
+    server.start();
+    let mut scene = Scene::new(store, TokioRuntime);
+    scene.settings.staging_timeout = Duration::from_secs(20);
+    let first = loop {
+        // The server takes a while to start.
+        match scene.try_join(&xy()).await {
+            Ok(first) => break first,
+            Err(_) => scene.pause(Duration::from_millis(100)).await,
+        }
+    };
+    let (mut first, mut second) = (first, scene.join(&xy()).await);
+    first.participant.propose([1]).await.unwrap();
+    join(first.uses("Y"), second.uses("Y")).await;
+
+    server.kill();
+    let lost = |event: &Event| matches!(event, Event::StoreLost { .. });
+    join(first.until(lost), second.until(lost)).await;
+    assert!(scene.try_join(&xy()).await.is_err(), "a dead store stops newcomers");
+
+    server.start();
+    let back = |event: &Event| matches!(event, Event::Joined(_));
+    join(first.until(back), second.until(back)).await;
+    assert_eq!(first.in_force.stack.to_string(), "Y", "the stack in force stays");
+    assert_eq!((first.in_force.life, first.in_force.round), (second.in_force.life, second.in_force.round));
+    let third = scene.join(&xy()).await;
+    assert_eq!(third.in_force.stack, first.in_force.stack);
+    third.participant.leave().await.unwrap();
+    first.participant.propose([0]).await.unwrap();
+    join(first.uses("X"), second.uses("X")).await;
+}
+
+/// A server's arguments, from its port and the folder for its data.
+type Arguments = Box<dyn Fn(u16, &str) -> Vec<String>>;
+
+/// A server process of this test's own.
+struct Server {
+    program: &'static str,
+    arguments: Arguments,
+    port: u16,
+    data: PathBuf,
+    process: Option<Child>,
+}
+
+impl Server {
+    /// The server with this program, if it is installed.
+    fn new(program: &'static str, arguments: impl Fn(u16, &str) -> Vec<String> + 'static) -> Option<Self> {
+        if Command::new(program)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_err()
+        {
+            bertha_tests::skip(&format!("{program} is not installed"));
+            return None;
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let data = std::env::temp_dir().join(format!("bertha-{program}-{}-{port}", std::process::id()));
+        Some(Self { program, arguments: Box::new(arguments), port, data, process: None })
+    }
+
+    /// Starts it without any data.
+    fn start(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.data);
+        std::fs::create_dir_all(&self.data).unwrap();
+        let arguments = (self.arguments)(self.port, self.data.to_str().unwrap());
+        let mut command = Command::new(self.program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.process = Some(command.spawn().unwrap());
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = std::fs::remove_dir_all(&self.data);
+    }
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn redis_is_killed_and_comes_back_empty() {
+    use bertha_negotiation::rendezvous::RedisStore;
+    let arguments = |port: u16, data: &str| {
+        let arguments = format!("--port {port} --bind 127.0.0.1 --appendonly no --dir {data} --save");
+        arguments.split(' ').map(Into::into).chain([String::new()]).collect()
+    };
+    let Some(mut server) = Server::new("redis-server", arguments) else { return };
+    let store = RedisStore::new(&format!("redis://127.0.0.1:{}", server.port)).unwrap();
+    survives_its_server(&mut server, store).await;
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn etcd_is_killed_and_comes_back_empty() {
+    use bertha_negotiation::rendezvous::EtcdStore;
+    let peers = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let arguments = move |port: u16, data: &str| {
+        let arguments = format!(
+            "--data-dir {data}/etcd --heartbeat-interval 20 --election-timeout 100 --unsafe-no-fsync \
+             --listen-client-urls http://127.0.0.1:{port} --advertise-client-urls http://127.0.0.1:{port} \
+             --listen-peer-urls http://127.0.0.1:{peers} --initial-advertise-peer-urls http://127.0.0.1:{peers} \
+             --initial-cluster default=http://127.0.0.1:{peers}"
+        );
+        arguments.split_whitespace().map(Into::into).collect()
+    };
+    let Some(mut server) = Server::new("etcd", arguments) else { return };
+    let store = EtcdStore::new(&format!("etcd://127.0.0.1:{}", server.port)).unwrap();
+    survives_its_server(&mut server, store).await;
+}

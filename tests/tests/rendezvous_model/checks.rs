@@ -1,0 +1,125 @@
+//! What is checked.
+
+use super::circles::states_without_circles;
+use super::participants::Role;
+use super::state::{Connection, Flaw};
+use stateright::{Checker, HasDiscoveries, Model};
+
+/// Three participants, of whom two propose, one of them a stack that the third can't run.
+fn three() -> Vec<Role> {
+    vec![
+        Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: None },
+        Role { layers: &["x", "y", "z"], proposes: Some("z"), refuses: None },
+        Role { layers: &["x", "y"], proposes: None, refuses: None },
+    ]
+}
+
+/// Two participants that propose.
+fn two() -> Vec<Role> {
+    vec![
+        Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: Some("z") },
+        Role { layers: &["x", "y", "z"], proposes: Some("z"), refuses: None },
+    ]
+}
+
+/// Two participants with a stack in common, and one that comes with a stack of its own.
+fn strangers() -> Vec<Role> {
+    vec![
+        Role { layers: &["x", "z"], proposes: None, refuses: None },
+        Role { layers: &["x", "z", "y"], proposes: Some("y"), refuses: None },
+        Role { layers: &["z"], proposes: None, refuses: None },
+    ]
+}
+
+fn connection(roles: Vec<Role>) -> Connection {
+    Connection { roles, crashes: 0, suspicions: 0, losses: 0, time_runs_out: false, flaw: Flaw::Nothing }
+}
+
+#[allow(clippy::print_stdout, reason = "how many states were visited is part of the result")]
+fn holds(what: &str, connection: Connection) {
+    let checker = connection.checker().threads(2).spawn_bfs().join();
+    println!(
+        "{what}: {} states, at most {} steps from the first",
+        checker.unique_state_count(),
+        checker.max_depth()
+    );
+    checker.assert_properties();
+}
+
+/// The two proposals may come at any time, and so may the two crashes.
+#[test]
+fn two_proposals_and_two_crashes_among_three() {
+    holds("two crashes", Connection { crashes: 2, ..connection(three()) });
+}
+
+/// No schedule keeps an upgrade going for ever: what must come to an end when nothing else happens does so in every run.
+#[test]
+fn no_run_goes_in_circles() {
+    for crashing in [
+        connection(three()),
+        Connection { suspicions: 1, time_runs_out: true, ..connection(two()) },
+        Connection { losses: 1, crashes: 1, ..connection(two()) },
+        connection(strangers()),
+    ] {
+        assert!(states_without_circles(&crashing) > 100);
+    }
+}
+
+/// A participant that is stopped for so long that it expires, and time that runs out, at any moment.
+#[test]
+fn a_participant_that_is_taken_for_gone() {
+    holds("suspicions", Connection { suspicions: 1, time_runs_out: true, ..connection(two()) });
+}
+
+/// An expiry while the third joins.
+#[test]
+fn a_suspicion_among_three() {
+    let mut roles = three();
+    roles[1].proposes = None;
+    roles[0].refuses = Some("y");
+    holds("a suspicion among three", Connection { suspicions: 1, ..connection(roles) });
+}
+
+/// Requests of which nobody knows whether they were carried out.
+#[test]
+fn lost_answers() {
+    holds("losses", Connection { losses: 1, crashes: 1, ..connection(two()) });
+}
+
+/// A newcomer that can't run the stack in force, and proposes one.
+#[test]
+fn a_newcomer_with_a_stack_of_its_own() {
+    holds("a stranger", Connection { crashes: 1, ..connection(strangers()) });
+}
+
+/// One participant puts every proposal into force at once, whoever has staged it. The others do not believe it, and nobody is
+/// made to switch.
+#[test]
+fn a_hasty_participant_forces_nobody() {
+    let hasty = Connection { flaw: Flaw::OneIsHasty, crashes: 1, ..connection(three()) };
+    let checker = hasty.checker().threads(2).spawn_bfs().join();
+    checker.assert_no_discovery(SAFETY);
+    checker.assert_any_discovery("an upgrade commits");
+}
+
+const SAFETY: &str = "nothing wrong happens";
+
+const LIVENESS: &str = "whatever is begun comes to an end";
+
+/// What is wrong with the protocol shows: these are tests of the model.
+fn fails(property: &'static str, connection: Connection) {
+    let found = HasDiscoveries::AllOf([property].into());
+    let checker = connection.checker().threads(2).finish_when(found).spawn_bfs().join();
+    checker.assert_any_discovery(property);
+}
+
+#[test]
+fn a_commit_without_consent_is_found() {
+    fails(SAFETY, Connection { flaw: Flaw::ConsentIsPresumed, ..connection(two()) });
+}
+
+/// Two stacks never come into force, since consent names the stack; but participants wait for what was overwritten.
+#[test]
+fn a_lost_update_of_the_record_is_found() {
+    fails(LIVENESS, Connection { flaw: Flaw::RecordIsNotCompared, ..connection(three()) });
+}

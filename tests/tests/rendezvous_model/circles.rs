@@ -1,0 +1,36 @@
+//! Whether a run may go in circles: what comes to an end in every state without successor comes to an end in every run only
+//! if all runs are finite.
+
+use stateright::Model;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+
+/// Walks through all states, depth first, and counts them.
+///
+/// # Panics
+/// If a state can be reached from itself.
+pub(crate) fn states_without_circles<M: Model<State: Hash + Clone>>(model: &M) -> usize {
+    let hasher = RandomState::new();
+    // Whether a state is on the way to the one looked at, or done with.
+    let mut on_the_way: HashMap<u64, bool> = HashMap::new();
+    let mut path: Vec<(u64, Vec<M::State>)> = Vec::new();
+    let mut next = model.init_states();
+    path.push((0, std::mem::take(&mut next)));
+    while let Some((state, ahead)) = path.last_mut() {
+        let Some(successor) = ahead.pop() else {
+            on_the_way.insert(*state, false);
+            path.pop();
+            continue;
+        };
+        let number = hasher.hash_one(&successor);
+        match on_the_way.get(&number) {
+            Some(true) => panic!("a state is reached from itself, after {} steps", path.len()),
+            Some(false) => {}
+            None => {
+                on_the_way.insert(number, true);
+                path.push((number, model.next_states(&successor)));
+            }
+        }
+    }
+    on_the_way.len()
+}

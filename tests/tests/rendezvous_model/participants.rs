@@ -1,0 +1,40 @@
+//! Who takes part in the model.
+
+use bertha_core::{Layer, Node};
+use bertha_negotiation::rendezvous::proto::{Member, OwnStack, Terms};
+use std::time::Duration;
+
+/// What a participant does in the model.
+#[derive(Debug, Clone)]
+pub(crate) struct Role {
+    /// The layers of which it can run one, the preferred one first.
+    pub(crate) layers: &'static [&'static str],
+    /// The layer that it proposes at some time, if it does.
+    pub(crate) proposes: Option<&'static str>,
+    /// The layer that its owner refuses though its stack has it, if there is one.
+    pub(crate) refuses: Option<&'static str>,
+}
+
+/// A choice between `layers`.
+fn choice(layers: &[&'static str]) -> Vec<Node> {
+    let layer = |name| vec![Node::Layer(Layer::plain(name, 1))];
+    match layers {
+        [only] => layer(only),
+        [first, rest @ ..] => vec![Node::Select { branches: [layer(first), choice(rest)], prefer: 0 }],
+        [] => Vec::new(),
+    }
+}
+
+impl Role {
+    pub(crate) fn member(&self, number: usize) -> Member {
+        let own = OwnStack::new(choice(self.layers), Vec::new()).unwrap();
+        let terms = Terms { lease: Duration::from_secs(1), staging: Duration::from_secs(2), participants: 8 };
+        Member::new(own, terms, number as u64 + 1)
+    }
+
+    /// The picks that make `layer` of its choice.
+    pub(crate) fn picks(&self, layer: &str) -> Vec<u8> {
+        let at = self.layers.iter().position(|own| *own == layer).unwrap();
+        (0..self.layers.len() - 1).map(|choice| u8::from(choice < at)).collect()
+    }
+}

@@ -1,0 +1,367 @@
+//! The states of the model, and the steps between them.
+
+use super::participants::Role;
+use super::store::Store;
+use bertha_core::{Error, ErrorKind};
+use bertha_negotiation::rendezvous::proto::record::{self, RECORD, UPGRADE};
+use bertha_negotiation::rendezvous::proto::{Description, Event, Member, Recorded, Request, View};
+use bertha_negotiation::rendezvous::{Outcome, Transaction, Write};
+use stateright::{Model, Property};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A connection: who takes part, and how much may go wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    pub(crate) roles: Vec<Role>,
+    /// How many participants crash at most.
+    pub(crate) crashes: usize,
+    /// How many entries expire at most though their participants are alive: stopped, or cut off.
+    pub(crate) suspicions: usize,
+    /// How many answers of the store get lost at most, with or without what they answer.
+    pub(crate) losses: usize,
+    /// Whether staging may take too long.
+    pub(crate) time_runs_out: bool,
+    /// What is wrong with the protocol.
+    pub(crate) flaw: Flaw,
+}
+
+/// What is wrong with the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    Nothing,
+    /// Participants take everyone's consent for granted, and so commit without it.
+    ConsentIsPresumed,
+    /// Transactions don't depend on what the record was.
+    RecordIsNotCompared,
+    /// One participant puts what it proposes into force at once. The others follow the protocol.
+    OneIsHasty,
+}
+
+/// Everything at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    pub(crate) store: Store,
+    /// Nobody in the place of who crashed.
+    pub(crate) members: Vec<Option<Member>>,
+    proposed: Vec<bool>,
+    crashes: usize,
+    suspicions: usize,
+    losses: usize,
+    pub(crate) seen: Seen,
+}
+
+/// What the properties are about, and no participant knows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Seen {
+    /// The stack of each round of each life.
+    stacks: BTreeMap<(u64, u64), Description>,
+    /// Whose owners staged each round, by the ids in the store.
+    staged: BTreeMap<(u64, u64), BTreeSet<u64>>,
+    pub(crate) commits: usize,
+    pub(crate) refusals: usize,
+    /// The first thing that must not happen.
+    pub(crate) wrong: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// A participant's request is carried out and answered; or it learns of a change, and reads.
+    Proceed(usize),
+    /// A participant proposes the stack of its role.
+    Propose(usize),
+    /// A participant stops for good.
+    Crash(usize),
+    /// The store takes a participant for gone that is not.
+    Suspect(usize),
+    /// The entry of a participant that has crashed expires.
+    Expire(u64),
+    /// Staging has taken too long.
+    RunOutOfTime,
+    /// A participant's request fails; it was carried out or was not.
+    Lose(usize, bool),
+}
+
+impl Connection {
+    /// What becomes of `state` when this participant proceeds; nothing if there is nothing for it to do.
+    fn proceed(&self, state: &State, number: usize) -> Option<State> {
+        let mut next = state.clone();
+        let Some(request) = self.request(&mut next, number) else {
+            // There may be something to do that does not need the store.
+            self.serve(&mut next, number);
+            return (next != *state).then_some(next);
+        };
+        match request {
+            Request::Transact(transaction) => {
+                let outcome = self.carry_out(&mut next, number, &transaction);
+                next.members[number].as_mut()?.handle_outcome(Ok(outcome));
+            }
+            Request::Renew { key, .. } => {
+                let renewed = next.store.renew(&key);
+                next.members[number].as_mut()?.handle_renewed(Ok(renewed));
+            }
+        }
+        self.serve(&mut next, number);
+        Some(next)
+    }
+
+    fn request(&self, state: &mut State, number: usize) -> Option<Request> {
+        let revision = state.store.revision();
+        let member = state.members[number].as_mut()?;
+        member.poll_request().or_else(|| {
+            member.handle_change(revision);
+            member.poll_request()
+        })
+    }
+
+    fn lose(&self, state: &State, number: usize, carried_out: bool) -> Option<State> {
+        let mut next = state.clone();
+        next.losses += 1;
+        let Request::Transact(transaction) = self.request(&mut next, number)? else { return None };
+        if transaction.writes().is_empty() {
+            return None;
+        }
+        if carried_out {
+            self.carry_out(&mut next, number, &transaction);
+        }
+        let member = next.members[number].as_mut()?;
+        member.handle_outcome(Err(Error::new(ErrorKind::Unreachable, "lost")));
+        member.tick();
+        self.serve(&mut next, number);
+        Some(next)
+    }
+
+    /// Carries a transaction out, as the flaw has it, and checks what it does to the record.
+    fn carry_out(&self, state: &mut State, number: usize, transaction: &Transaction) -> Outcome {
+        let before = View::of(state.store.snapshot());
+        let mut outcome = state.store.transact(&self.flawed(transaction));
+        if self.flaw == Flaw::OneIsHasty && number == 0 {
+            commit_at_once(&mut state.store);
+        }
+        let after = View::of(state.store.snapshot());
+        if let (Recorded::Record(before), Recorded::Record(now)) = (&before.record, &after.record)
+            && self.flaw != Flaw::OneIsHasty
+            && before.life == now.life
+            && before.round != now.round
+        {
+            let staged = state.seen.staged.entry((now.life, now.round)).or_default();
+            if before.round > now.round {
+                state.seen.wrong.get_or_insert("a committed round was rolled back");
+            } else if !after.participants.keys().all(|id| staged.contains(id)) {
+                state.seen.wrong.get_or_insert("a round was committed that not everyone had staged");
+            }
+        }
+        if self.flaw == Flaw::ConsentIsPresumed {
+            presume_consent(&mut outcome);
+        }
+        outcome
+    }
+
+    fn flawed(&self, transaction: &Transaction) -> Transaction {
+        let skipped = |key: &str| self.flaw == Flaw::RecordIsNotCompared && key == RECORD;
+        let conditions = transaction.conditions().iter().filter(|(key, _)| !skipped(key));
+        let kept = conditions.fold(Transaction::new(), |kept, (key, version)| kept.expect(key, *version));
+        transaction.writes().iter().fold(kept, |kept, (key, write)| match write {
+            Write::Put { value, ttl: None } => kept.put(key, value.clone()),
+            Write::Put { value, ttl: Some(ttl) } => kept.put_for(key, value.clone(), *ttl),
+            Write::Delete => kept.delete(key),
+        })
+    }
+
+    /// Does what an owner does about events.
+    fn serve(&self, state: &mut State, number: usize) {
+        let Some(member) = state.members[number].as_mut() else { return };
+        let before = member.in_force().map(|known| (known.life, known.round));
+        while let Some(event) = member.poll_event() {
+            match event {
+                Event::Stage { round, stack, .. } => {
+                    let refuses = self.roles[number].refuses;
+                    if refuses.is_some_and(|layer| layer == stack.to_string()) {
+                        member.refuse(round, "the owner does not want to");
+                    } else {
+                        member.staged(round);
+                        let life = life(&state.store);
+                        state.seen.staged.entry((life, round)).or_default().insert(member.id());
+                    }
+                }
+                Event::Joined(ref known) | Event::Commit(ref known) => {
+                    state.seen.commits += usize::from(known.round > 1);
+                    let stack =
+                        state.seen.stacks.entry((known.life, known.round)).or_insert(known.stack.clone());
+                    if *stack != known.stack {
+                        state.seen.wrong.get_or_insert("two participants use two stacks in one round");
+                    }
+                    let staged = state.seen.staged.entry((known.life, known.round)).or_default();
+                    // What it acts on is what it has just read, so the store is still as it saw it.
+                    let all = View::of(state.store.snapshot()).participants;
+                    let came_before = all.iter().filter(|(_, (_, presence))| presence.in_force < known.round);
+                    if matches!(event, Event::Commit(_))
+                        && !came_before.into_iter().all(|(id, _)| staged.contains(id))
+                    {
+                        state
+                            .seen
+                            .wrong
+                            .get_or_insert("a participant switched though not everyone had staged");
+                    }
+                }
+                Event::Refused { .. } => state.seen.refusals += 1,
+                _ => {}
+            }
+        }
+        state.seen.commits = state.seen.commits.min(1);
+        state.seen.refusals = state.seen.refusals.min(1);
+        let after = member.in_force().map(|known| (known.life, known.round));
+        if let (Some(before), Some(after)) = (before, after)
+            && before.0 == after.0
+            && before.1 > after.1
+        {
+            state.seen.wrong.get_or_insert("a participant went back to an earlier round");
+        }
+    }
+
+    /// Whether nothing happens any more unless something goes wrong.
+    pub(crate) fn is_at_rest(&self, state: &State) -> bool {
+        !state.store.holds(UPGRADE)
+            && gone(state).next().is_none()
+            && (0..self.roles.len()).all(|number| {
+                (state.proposed[number] || !self.can_propose(state, number))
+                    && self.proceed(state, number).is_none()
+            })
+    }
+
+    fn can_propose(&self, state: &State, number: usize) -> bool {
+        let Some(layer) = self.roles[number].proposes else { return false };
+        let Some(member) = &state.members[number] else { return false };
+        member.clone().propose(&self.roles[number].picks(layer)).is_ok()
+    }
+
+    /// Whether everyone who is left uses the stack of the record, and no upgrade is left half-done.
+    pub(crate) fn is_settled(&self, state: &State) -> bool {
+        let view = View::of(state.store.snapshot());
+        let mut left = state.members.iter().flatten().filter(|member| !member.is_gone()).peekable();
+        match view.record {
+            Recorded::Record(record) => {
+                record.proposal.is_none()
+                    && left.all(|member| {
+                        let known = member.in_force().map(|known| (known.life, known.round, &known.stack));
+                        member.is_inside() && known == Some((record.life, record.round, &record.stack))
+                    })
+            }
+            _ => left.peek().is_none(),
+        }
+    }
+}
+
+/// The entries whose participants are no more.
+fn gone(state: &State) -> impl Iterator<Item = u64> {
+    let ids = View::of(state.store.snapshot()).participants.into_keys();
+    ids.filter(|id| !state.members.iter().flatten().any(|member| member.id() == *id))
+}
+
+fn life(store: &Store) -> u64 {
+    match View::of(store.snapshot()).record {
+        Recorded::Record(record) => record.life,
+        _ => 0,
+    }
+}
+
+/// Puts the upgrade under way into force, whoever has staged it.
+fn commit_at_once(store: &mut Store) {
+    let Recorded::Record(record) = View::of(store.snapshot()).record else { return };
+    let Some(proposal) = record.proposal.clone() else { return };
+    let hasty = record::Record { round: proposal.round, stack: proposal.stack, proposal: None, ..record };
+    let mut bytes = vec![record::VERSION];
+    bytes.extend(postcard::to_allocvec(&hasty).unwrap());
+    store.transact(&Transaction::new().put(RECORD, bytes));
+}
+
+/// Makes it look as if everyone had agreed to the upgrade under way and to what is in force.
+fn presume_consent(outcome: &mut Outcome) {
+    for (key, entry) in &mut outcome.snapshot.entries {
+        if record::participant_of(key).is_some() {
+            let presence = record::Presence { in_force: u64::MAX, accepted: 0, check: 0 };
+            entry.value = vec![record::VERSION];
+            entry.value.extend(postcard::to_allocvec(&presence).unwrap());
+        }
+    }
+}
+
+impl Model for Connection {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            store: Store::default(),
+            members: self.roles.iter().enumerate().map(|(number, role)| Some(role.member(number))).collect(),
+            proposed: vec![false; self.roles.len()],
+            crashes: 0,
+            suspicions: 0,
+            losses: 0,
+            seen: Seen::default(),
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Step>) {
+        for (number, member) in state.members.iter().enumerate() {
+            let Some(member) = member else { continue };
+            actions.push(Step::Proceed(number));
+            if !state.proposed[number] && self.roles[number].proposes.is_some() {
+                actions.push(Step::Propose(number));
+            }
+            if state.crashes < self.crashes {
+                actions.push(Step::Crash(number));
+            }
+            if state.suspicions < self.suspicions && state.store.holds(&record::presence_key(member.id())) {
+                actions.push(Step::Suspect(number));
+            }
+            if state.losses < self.losses {
+                actions.extend([Step::Lose(number, false), Step::Lose(number, true)]);
+            }
+        }
+        actions.extend(gone(state).map(Step::Expire));
+        if self.time_runs_out && state.store.holds(UPGRADE) {
+            actions.push(Step::RunOutOfTime);
+        }
+    }
+
+    fn next_state(&self, state: &State, step: Step) -> Option<State> {
+        if let Step::Proceed(number) = step {
+            return self.proceed(state, number);
+        }
+        if let Step::Lose(number, carried_out) = step {
+            return self.lose(state, number, carried_out);
+        }
+        let mut next = state.clone();
+        match step {
+            Step::Propose(number) => {
+                let role = &self.roles[number];
+                next.members[number].as_mut()?.propose(&role.picks(role.proposes?)).ok()?;
+                next.proposed[number] = true;
+            }
+            Step::Crash(number) => {
+                next.members[number] = None;
+                next.crashes += 1;
+            }
+            Step::Suspect(number) => {
+                next.store.expire(&record::presence_key(state.members[number].as_ref()?.id()));
+                next.suspicions += 1;
+            }
+            Step::Expire(id) => next.store.expire(&record::presence_key(id)),
+            Step::RunOutOfTime => next.store.expire(UPGRADE),
+            Step::Proceed(_) | Step::Lose(..) => return None,
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("nothing wrong happens", |_, state: &State| state.seen.wrong.is_none()),
+            Property::always("whatever is begun comes to an end", |model: &Self, state: &State| {
+                !model.is_at_rest(state) || model.is_settled(state)
+            }),
+            Property::sometimes("an upgrade commits", |_, state: &State| state.seen.commits > 0),
+            Property::sometimes("an upgrade is refused", |_, state: &State| state.seen.refusals > 0),
+            Property::sometimes("all comes to rest", |model: &Self, state: &State| model.is_at_rest(state)),
+        ]
+    }
+}

@@ -1,0 +1,5 @@
+//! The conformance suite over every rendezvous store.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod memory;
+mod servers;

@@ -1,0 +1,70 @@
+//! The stores in real servers.
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn redis() {
+    use bertha_negotiation::rendezvous::RedisStore;
+    let Some(url) = bertha_tests::service("BERTHA_REDIS") else { return };
+    passes(&RedisStore::new(&url).unwrap()).await;
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn etcd() {
+    use bertha_negotiation::rendezvous::EtcdStore;
+    let Some(url) = bertha_tests::service("BERTHA_ETCD") else { return };
+    passes(&EtcdStore::new(&url).unwrap()).await;
+}
+
+#[cfg(any(feature = "redis", feature = "etcd"))]
+async fn passes(server: &impl bertha_negotiation::rendezvous::RendezvousStore) {
+    use bertha_tests::conformance::stores::{StoreSite, store};
+    let runtime = bertha_datapath_kernel::TokioRuntime;
+    store(&StoreSite { store: server, runtime: &runtime }).await;
+}
+
+/// Says by name what was not tested.
+#[test]
+fn features() {
+    for (feature, on) in [("redis", cfg!(feature = "redis")), ("etcd", cfg!(feature = "etcd"))] {
+        if !on {
+            bertha_tests::skip(&format!("the store in {feature}: built without the feature `{feature}`"));
+        }
+    }
+}
+
+/// A server that is not there is an error of its kind, and no wait without end.
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn no_redis() {
+    use bertha_negotiation::rendezvous::RedisStore;
+    unreachable(&RedisStore::new(&format!("redis://{}", nobody().await)).unwrap()).await;
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn no_etcd() {
+    use bertha_negotiation::rendezvous::EtcdStore;
+    unreachable(&EtcdStore::new(&format!("etcd://{}", nobody().await)).unwrap()).await;
+}
+
+/// An address on which nobody listens.
+#[cfg(any(feature = "redis", feature = "etcd"))]
+async fn nobody() -> std::net::SocketAddr {
+    tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+}
+
+#[cfg(any(feature = "redis", feature = "etcd"))]
+async fn unreachable(store: &impl bertha_negotiation::rendezvous::RendezvousStore) {
+    use bertha_core::ErrorKind::Unreachable;
+    use bertha_negotiation::rendezvous::{Name, Transaction};
+    use std::time::Duration;
+    let name = Name::new("nobody").unwrap();
+    let ttl = Duration::from_secs(1);
+    assert_eq!(store.read(&name).await.map(drop).unwrap_err().kind(), Unreachable);
+    let write = Transaction::new().put_for("a", vec![1], ttl);
+    assert_eq!(store.transact(&name, &write).await.map(drop).unwrap_err().kind(), Unreachable);
+    assert_eq!(store.renew(&name, "a", ttl).await.map(drop).unwrap_err().kind(), Unreachable);
+    assert_eq!(store.names(1).await.map(drop).unwrap_err().kind(), Unreachable);
+    assert_eq!(store.watch(&name).await.map(drop).unwrap_err().kind(), Unreachable);
+}
