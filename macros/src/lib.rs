@@ -9,9 +9,11 @@ mod attributes;
 mod capability;
 mod guarantee;
 mod identity;
+mod standard;
 mod subst;
 
 use proc_macro::TokenStream;
+use standard::Standard;
 use subst::Subst;
 use syn::{DeriveInput, ItemStruct, parse_macro_input, parse_quote};
 
@@ -34,6 +36,13 @@ pub fn identity(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FacadeIdentity, attributes(chunnel))]
 pub fn facade_identity(input: TokenStream) -> TokenStream {
     identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha::core)).into()
+}
+
+/// Identities for types of the standard library, for use in `bertha-core` alone.
+#[doc(hidden)]
+#[proc_macro]
+pub fn standard_identities(types: TokenStream) -> TokenStream {
+    standard::identities(&parse_macro_input!(types as Standard)).into()
 }
 
 /// Makes a type a capability, with its identity (crate and type name), version and comparison.

@@ -6,6 +6,7 @@
 
 mod digit;
 pub mod kind;
+mod standard;
 
 pub use digit::*;
 
