@@ -15,7 +15,8 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     let (ident, name) = (&input.ident, full_name(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let of = parse_quote!(#ident #type_generics);
-    let identity = implementation(&of, &input.generics, &name, &chunnel.guarantees, core);
+    let kind = format_ident!("{}", if chunnel.parameter { "Parameter" } else { "Layer" });
+    let identity = implementation(&of, &input.generics, &name, &kind, &chunnel.guarantees, core);
     if chunnel.parameter {
         return Ok(identity);
     }
@@ -44,6 +45,7 @@ pub(crate) fn implementation(
     of: &Type,
     generics: &Generics,
     name: &str,
+    kind: &Ident,
     guarantees: &[Ident],
     core: &Path,
 ) -> TokenStream {
@@ -56,7 +58,7 @@ pub(crate) fn implementation(
             type Id = #id;
             type Parameters = #parameters;
             type Guarantees = #guarantees;
-            type Kind = #core::identity::kind::Layer;
+            type Kind = #core::identity::kind::#kind;
             const NAME: &'static str = #name;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::identity::implementation;
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
@@ -19,9 +19,11 @@ impl Parse for Standard {
 
 pub(crate) fn identities(types: &Standard) -> TokenStream {
     let core = parse_quote!(::bertha_core);
-    let identity = |of: &Type| {
+    let identity = |of: &Type| -> syn::Result<TokenStream> {
         let name = format!("std::{}", name(of)?);
-        Ok(implementation(of, &parameters(of), &name, &[], &core))
+        let identity = implementation(of, &parameters(of), &name, &format_ident!("Parameter"), &[], &core);
+        // Whoever forgets the derive of his own type is not helped by a list of these.
+        Ok(quote!(#[diagnostic::do_not_recommend] #identity))
     };
     types.0.iter().map(|of| identity(of).unwrap_or_else(Error::into_compile_error)).collect()
 }
