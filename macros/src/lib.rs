@@ -14,8 +14,7 @@ mod subst;
 
 use proc_macro::TokenStream;
 use standard::Standard;
-use subst::Subst;
-use syn::{DeriveInput, ItemStruct, parse_macro_input, parse_quote};
+use syn::{DeriveInput, parse_macro_input, parse_quote};
 
 /// Gives a Chunnel its identity (crate and type name), and describes it to the other end.
 ///
@@ -89,14 +88,12 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///   not in the pattern; it has to be true wherever pattern and condition are.
 #[proc_macro_attribute]
 pub fn subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
-    let (rule, pass) = (parse_macro_input!(rule as Subst), parse_macro_input!(pass as ItemStruct));
-    subst::expand(&rule, &pass, &parse_quote!(::bertha_core)).into()
+    subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha_core)).into()
 }
 
 /// `subst` for whoever depends on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
-    let (rule, pass) = (parse_macro_input!(rule as Subst), parse_macro_input!(pass as ItemStruct));
-    subst::expand(&rule, &pass, &parse_quote!(::bertha::core)).into()
+    subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha::core)).into()
 }

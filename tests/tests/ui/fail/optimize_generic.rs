@@ -1,6 +1,6 @@
 //! A function that is generic over its Chunnel, and does not say that the pass applies.
 
-use bertha_core::{Describe, Identity, make_stack, optimize, subst};
+use bertha_core::{Describe, Identity, optimize, subst};
 
 #[derive(Identity)]
 struct A;
@@ -9,7 +9,7 @@ struct A;
 struct NoA;
 
 fn optimized<C: Describe>(chunnel: C) {
-    let _ = optimize!(make_stack!(chunnel), NoA);
+    let _ = optimize!(chunnel, NoA);
 }
 
 fn main() {

@@ -1,4 +1,4 @@
-//! `accepting` without parentheses, and `accepting` misspelt.
+//! `accepting` without parentheses.
 
 use bertha_core::{Identity, make_stack, optimize, subst};
 
@@ -11,5 +11,4 @@ struct DropTls;
 
 fn main() {
     let _ = optimize!(make_stack!(Tls), DropTls accepting Encrypted);
-    let _ = optimize!(make_stack!(Tls), DropTls accept (Encrypted));
 }

@@ -2,10 +2,12 @@
 
 use bertha_core::{Identity, subst};
 
-#[derive(Identity)]
-struct Hold<T: Copy>(T);
+trait Codec {}
 
-#[subst(for<T: Copy> if [*, Hold<T>, *] then [*, *])]
+#[derive(Identity)]
+struct Hold<T: Codec>(T);
+
+#[subst(for<T: Codec> if [*, Hold<T>, *] then [*, *])]
 struct Rule;
 
 fn main() {}

@@ -3,12 +3,12 @@
 use bertha_core::{Identity, subst};
 
 #[derive(Identity)]
-struct Sized<const N: usize>;
+struct Pad<const BYTES: usize>;
 
-#[subst(if [*, Sized<4>, *] then [*, *])]
+#[subst(if [*, Pad<4>, *] then [*, *])]
 struct Rule;
 
-#[subst(if [*, Sized<{ 2 + 2 }>, *] then [*, *])]
+#[subst(if [*, Pad<{ 2 + 2 }>, *] then [*, *])]
 struct Other;
 
 fn main() {}

@@ -6,7 +6,7 @@ use bertha_core::{Error, make_stack, optimize, select, subst};
 use bertha_datapath_sim::SimDatapath;
 use bertha_negotiation::Negotiate;
 
-#[subst(for<T> if [*, Serialize<T, Postcard>, *] then [*, Serialize<u64, Postcard>, *] with |_| Serialize::new())]
+#[subst(if [*, Serialize<String, Postcard>, *] then [*, Serialize<u64, Postcard>, *] with |_| Serialize::new())]
 struct Numbers;
 
 async fn client(datapath: SimDatapath) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! A pattern with a type that is no Chunnel and has no identity.
 
-use bertha_core::{Identity, subst};
+use bertha_core::subst;
 
 struct Plain;
 
