@@ -74,9 +74,11 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///
 /// * **Pattern.** Types of Chunnels, top first. `*` stands for any number of Chunnels, which stay as they are. Without a
 ///   `*` at the beginning or the end, the pattern matches only at the top or the bottom of the whole stack.
-/// * **Variables.** `for<T, C: Codec<T>> if [*, Serialize<T, C>, *] ..` matches every `Serialize`. A type that is no variable
-///   is compared, parameters included; what is compared needs an identity (`#[derive(Identity)]`). Constants can be
-///   variables only. A Chunnel whose declaration bounds its parameters can't have variables there.
+/// * **Variables.** `for<T, C: Codec<T>> if [*, Serialize<T, C>, *] ..` matches every `Serialize`. A type that is no
+///   variable is compared, parameters included; what is compared needs an identity, which `#[derive(Identity)]` gives
+///   and most types of the standard library have. Constants can be variables only. A variable that stands twice has to
+///   be the same type wherever the pattern matches, else the use of the pass is an error. A Chunnel whose declaration
+///   bounds its parameters can't have variables there, but for bounds such as `Clone` and `Ord` from `core`.
 /// * **Condition.** `if [..] when C::Fixed then [..]`: a type that is `bertha_core::identity::True` or `False`. It may use
 ///   the variables of the pattern.
 /// * **Replacement.** None, one or several Chunnels, and the same `*`s in the same order. A Chunnel that stands on both

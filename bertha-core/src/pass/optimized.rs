@@ -132,7 +132,7 @@ impl<S: Append<Below>, ChangedBy, Below> Append<Below> for Optimized<S, ChangedB
 #[diagnostic::on_unimplemented(
     message = "the stack does not fit together after these passes changed it, the last one first: `{ChangedBy}`",
     label = "the passes left Chunnels that don't fit each other",
-    note = "what comes out is `{Self}`"
+    note = "a further error says which Chunnels; leave out the passes to see whether the stack fits without them"
 )]
 pub trait FitsAfter<ChangedBy, Inner: Connection> {}
 

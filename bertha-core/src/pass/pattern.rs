@@ -90,7 +90,10 @@ where
 )]
 pub trait Element<Item> {}
 
+#[diagnostic::do_not_recommend]
 impl<Item> Element<Item> for kind::Layer {}
+
+#[diagnostic::do_not_recommend]
 impl<Item> Element<Item> for kind::Gap {}
 
 /// Parameters of an item, all of which have an identity, as have theirs.

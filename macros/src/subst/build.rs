@@ -18,7 +18,12 @@ pub(super) fn matched(rule: &Subst) -> Vec<Ident> {
 
 /// The names of what replaces it, top first.
 pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
-    (0..rule.replacement.chunnels().count()).map(|number| own(&format!("replacing{number}"))).collect()
+    let name = |(number, chunnel): (usize, &Type)| {
+        let mut name = own(&format!("replacing{number}"));
+        name.set_span(name.span().located_at(chunnel.span()));
+        name
+    };
+    rule.replacement.chunnels().enumerate().map(name).collect()
 }
 
 /// Statements that bind the names of the replacement, given those of what matched.

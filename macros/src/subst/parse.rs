@@ -172,7 +172,7 @@ fn replacement(input: ParseStream<'_>, pattern: &Side) -> syn::Result<Side> {
     let (there, here) = (pattern.gaps() + ends, side.gaps() + ends);
     if here != there {
         let what = format!(
-            "the pattern has `*` {there} times, and this has it {here} times; each stands for Chunnels that stay, in this order"
+            "the pattern has {there} `*`, and this has {here}; each stands for Chunnels that stay, in this order"
         );
         return Err(Error::new(side.span, what));
     }
