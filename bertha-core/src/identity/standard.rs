@@ -25,16 +25,23 @@ bertha_macros::standard_identities! {
 mod tests {
     use super::super::{Bool, Identity, Same};
 
-    type Equal<A, B> = <<A as Identity>::Id as Same<<B as Identity>::Id>>::Is;
+    /// Whether two types are the same one, parameters aside: passes compare those one by one.
+    fn same<A: Identity<Id: Same<B::Id>>, B: Identity>() -> bool {
+        <A::Id as Same<B::Id>>::Is::VALUE
+    }
 
     #[test]
     fn standard_types_are_told_apart() {
-        assert!(Equal::<String, String>::VALUE);
-        assert!(!Equal::<u32, i32>::VALUE);
-        assert!(!Equal::<(u8, u8), (u8, u8, u8)>::VALUE);
-        // Parameters are no part of the number; passes compare them one by one.
-        assert!(Equal::<Vec<u8>, Vec<String>>::VALUE);
+        assert!(same::<String, String>());
+        assert!(!same::<u32, i32>());
+        assert!(!same::<(u8, u8), (u8, u8, u8)>());
+        assert!(same::<Vec<u8>, Vec<String>>());
+    }
+
+    #[test]
+    fn names_are_those_of_the_language() {
         assert_eq!(<Vec<u8> as Identity>::NAME, "std::Vec");
         assert_eq!(<(u8, bool) as Identity>::NAME, "std::(,)");
+        assert_eq!(<() as Identity>::NAME, "std::()");
     }
 }

@@ -95,7 +95,8 @@ pub trait Guard<Captured> {
 #[diagnostic::on_unimplemented(
     message = "the rule `{Self}` does not say what `{Captured}` becomes",
     label = "a match of the pattern of `{Self}`",
-    note = "a rule by hand implements `Rewrite<{Captured}, Rest>` for what its pattern matches and every `Rest`"
+    note = "a rule by hand implements `Rewrite<{Captured}, Rest>` for what its pattern matches and every `Rest`",
+    note = "a variable that stands twice in a rule of `subst` has to be the same type where the pattern matches"
 )]
 pub trait Rewrite<Captured, Rest> {
     /// What stands there instead, `Rest` included.
