@@ -11,6 +11,9 @@ const GUARANTEES: [&str; 6] =
 
 /// Reads a list in parentheses.
 pub(crate) fn list(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {
+    if !input.peek(syn::token::Paren) {
+        return Err(input.error("expected guarantees in parentheses: `(Encrypted, Ordered)`"));
+    }
     let content;
     parenthesized!(content in input);
     let names = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;

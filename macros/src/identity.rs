@@ -4,7 +4,7 @@ use crate::attributes::{arguments, full_name, version};
 use crate::guarantee;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{DeriveInput, ExprPath, Generics, Ident, Path};
+use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote};
 
 pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
     expand(input, core).unwrap_or_else(syn::Error::into_compile_error)
@@ -14,18 +14,9 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     let chunnel = Attributes::read(input)?;
     let (ident, name) = (&input.ident, full_name(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
-    let id = id(&name, core);
-    let parameters = parameters(&input.generics);
-    let guarantees = guarantee::set(&chunnel.guarantees, core);
-    let identity = quote! {
-        impl #impl_generics #core::identity::Identity for #ident #type_generics #where_clause {
-            type Id = #id;
-            type Parameters = #parameters;
-            type Guarantees = #guarantees;
-            type Kind = #core::identity::kind::Layer;
-            const NAME: &'static str = #name;
-        }
-    };
+    let of = parse_quote!(#ident #type_generics);
+    let kind = format_ident!("{}", if chunnel.parameter { "Parameter" } else { "Layer" });
+    let identity = implementation(&of, &input.generics, &name, &kind, &chunnel.guarantees, core);
     if chunnel.parameter {
         return Ok(identity);
     }
@@ -49,6 +40,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         });
     }
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
+    let guarantees = guarantee::set(&chunnel.guarantees, core);
     let guaranteeing = (!chunnel.guarantees.is_empty())
         .then(|| quote!(.guaranteeing(#core::guarantee::Set::of::<#guarantees>())));
     Ok(quote! {
@@ -59,6 +51,30 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
             }
         }
     })
+}
+
+/// `Identity` for the type `of`.
+pub(crate) fn implementation(
+    of: &Type,
+    generics: &Generics,
+    name: &str,
+    kind: &Ident,
+    guarantees: &[Ident],
+    core: &Path,
+) -> TokenStream {
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let id = id(name, core);
+    let parameters = parameters(generics);
+    let guarantees = guarantee::set(guarantees, core);
+    quote! {
+        impl #impl_generics #core::identity::Identity for #of #where_clause {
+            type Id = #id;
+            type Parameters = #parameters;
+            type Guarantees = #guarantees;
+            type Kind = #core::identity::kind::#kind;
+            const NAME: &'static str = #name;
+        }
+    }
 }
 
 /// What `#[chunnel(..)]` says.

@@ -9,11 +9,12 @@ mod attributes;
 mod capability;
 mod guarantee;
 mod identity;
+mod standard;
 mod subst;
 
 use proc_macro::TokenStream;
-use subst::Subst;
-use syn::{DeriveInput, ItemStruct, parse_macro_input, parse_quote};
+use standard::Standard;
+use syn::{DeriveInput, parse_macro_input, parse_quote};
 
 /// Gives a Chunnel its identity (crate and type name), and describes it to the other end.
 ///
@@ -36,6 +37,13 @@ pub fn identity(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FacadeIdentity, attributes(chunnel))]
 pub fn facade_identity(input: TokenStream) -> TokenStream {
     identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha::core)).into()
+}
+
+/// Identities for types of the standard library, for use in `bertha-core` alone.
+#[doc(hidden)]
+#[proc_macro]
+pub fn standard_identities(types: TokenStream) -> TokenStream {
+    standard::identities(&parse_macro_input!(types as Standard)).into()
 }
 
 /// Makes a type a capability, with its identity (crate and type name), version and comparison.
@@ -68,9 +76,11 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///
 /// * **Pattern.** Types of Chunnels, top first. `*` stands for any number of Chunnels, which stay as they are. Without a
 ///   `*` at the beginning or the end, the pattern matches only at the top or the bottom of the whole stack.
-/// * **Variables.** `for<T, C: Codec<T>> if [*, Serialize<T, C>, *] ..` matches every `Serialize`. A type that is no variable
-///   is compared, parameters included; what is compared needs an identity (`#[derive(Identity)]`). Constants can be
-///   variables only. A Chunnel whose declaration bounds its parameters can't have variables there.
+/// * **Variables.** `for<T, C: Codec<T>> if [*, Serialize<T, C>, *] ..` matches every `Serialize`. A type that is no
+///   variable is compared, parameters included; what is compared needs an identity, which `#[derive(Identity)]` gives
+///   and most types of the standard library have. Constants can be variables only. A variable that stands twice has to
+///   be the same type wherever the pattern matches, else the use of the pass is an error. A Chunnel whose declaration
+///   bounds its parameters can't have variables there, but for bounds such as `Clone` and `Ord` from `core`.
 /// * **Condition.** `if [..] when C::Fixed then [..]`: a type that is `bertha_core::identity::True` or `False`. It may use
 ///   the variables of the pattern.
 /// * **Replacement.** None, one or several Chunnels, and the same `*`s in the same order. A Chunnel that stands on both
@@ -82,14 +92,12 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///   not in the pattern; it has to be true wherever pattern and condition are.
 #[proc_macro_attribute]
 pub fn subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
-    let (rule, pass) = (parse_macro_input!(rule as Subst), parse_macro_input!(pass as ItemStruct));
-    subst::expand(&rule, &pass, &parse_quote!(::bertha_core)).into()
+    subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha_core)).into()
 }
 
 /// `subst` for whoever depends on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
-    let (rule, pass) = (parse_macro_input!(rule as Subst), parse_macro_input!(pass as ItemStruct));
-    subst::expand(&rule, &pass, &parse_quote!(::bertha::core)).into()
+    subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha::core)).into()
 }

@@ -31,6 +31,7 @@ where
 )]
 pub trait NotDropped<Pass, Guarantee> {}
 
+#[diagnostic::do_not_recommend]
 impl<Pass, Guarantee> NotDropped<Pass, Guarantee> for False {}
 
 /// The guarantees `Self` that `Pass` says it may drop are all among those that the application `Accepts`.
@@ -56,4 +57,5 @@ where
 )]
 pub trait Agreed<Pass, Guarantee> {}
 
+#[diagnostic::do_not_recommend]
 impl<Pass, Guarantee> Agreed<Pass, Guarantee> for False {}

@@ -10,9 +10,13 @@ pub trait Kind {
     type IsAnything: Bool;
 }
 
-/// A Chunnel, or a parameter of one.
+/// A Chunnel.
 #[derive(Debug)]
 pub enum Layer {}
+
+/// No Chunnel but a parameter of one, such as a codec. Stands nowhere by itself.
+#[derive(Debug)]
+pub enum Parameter {}
 
 /// A `select!`.
 #[derive(Debug)]
@@ -31,6 +35,10 @@ pub enum Anything {}
 pub enum Gap {}
 
 impl Kind for Layer {
+    type IsAnything = False;
+}
+
+impl Kind for Parameter {
     type IsAnything = False;
 }
 

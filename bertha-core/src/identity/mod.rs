@@ -6,6 +6,7 @@
 
 mod digit;
 pub mod kind;
+mod standard;
 
 pub use digit::*;
 
@@ -27,7 +28,7 @@ pub trait Identity {
     /// What the Chunnel promises.
     type Guarantees: Guarantees;
 
-    /// What stands at this place of a stack: [`Layer`](kind::Layer) for every Chunnel.
+    /// What can stand at one place of a stack: [`Layer`](kind::Layer) for every Chunnel.
     type Kind: kind::Kind;
 
     /// Crate and type name, as in `bertha-chunnels::Serialize`: unique, since names in the registry are.

@@ -43,6 +43,11 @@ impl<First: Flatten, Second: Flatten> Flatten for Select<First, Second> {
 
 /// An element of this kind put on top of a list, both flattened.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "passes can't be applied to `{Self}`, of which nothing is known here",
+    label = "not known to be a Chunnel, a `select!` or a stack",
+    note = "a function that is generic over a part of its stack asks that the passes apply to all of it: `S: Optimize<(Given<Pass, ()>, ())>`"
+)]
 pub trait FlattenOnto<Tail, Kind> {
     type Flat;
 

@@ -60,6 +60,8 @@ mod split;
 mod sweep;
 mod verdict;
 
+#[doc(hidden)]
+pub use apply::MadeOf;
 pub use apply::{Apply, Guard, Pass, Rewrite, Rule};
 pub use flatten::{Append, Flatten};
 pub use optimized::{Given, Optimize, Optimized, optimize};
@@ -73,7 +75,7 @@ pub use report::Report;
 #[macro_export]
 macro_rules! optimize {
     ($stack:expr, $($passes:tt)+) => {
-        $crate::pass::optimize($crate::make_stack!($stack), $crate::__passes!([] $($passes)+))
+        $crate::pass::optimize($crate::__passes!([] $($passes)+), $crate::make_stack!($stack))
     };
     ($stack:expr $(,)?) => {
         compile_error!("optimize! needs at least one pass behind the stack: optimize!(stack, Pass)")
@@ -94,6 +96,9 @@ macro_rules! __passes {
     };
     ([$($pass:tt)+] accepting $($other:tt)*) => {
         compile_error!("behind `accepting` stand guarantees in parentheses: Pass accepting (Encrypted)")
+    };
+    ([$pass:ident] $word:ident $($rest:tt)*) => {
+        compile_error!("behind a pass stands `accepting (..)`, a comma or the end: optimize!(stack, Pass, OtherPass)")
     };
     ([$($pass:tt)+] $(, $($rest:tt)*)?) => {
         ($crate::pass::Given::<_, ()>::new($($pass)+), $crate::__passes!([] $($($rest)*)?))

@@ -60,7 +60,8 @@ where
 
 /// What [`optimize!`](crate::optimize) does.
 #[doc(hidden)]
-pub fn optimize<S: Optimize<Passes>, Passes>(stack: S, passes: Passes) -> S::Output {
+// The passes come first, since the compiler says nothing useful of a stack that is optimised by it knows not what.
+pub fn optimize<Passes, S: Optimize<Passes>>(passes: Passes, stack: S) -> S::Output {
     stack.optimize(&passes)
 }
 
@@ -125,7 +126,37 @@ impl<S: Append<Below>, ChangedBy, Below> Append<Below> for Optimized<S, ChangedB
     }
 }
 
-impl<S: Chunnel<Inner>, ChangedBy, Inner: Connection> Chunnel<Inner> for Optimized<S, ChangedBy> {
+/// A stack that fits together over `Inner`, after these passes. Says so in the compiler's words: those of
+/// [`Chunnel`] don't know of the passes.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the stack does not fit together after these passes changed it, the last one first: `{ChangedBy}`",
+    label = "the passes left Chunnels that don't fit each other",
+    note = "a further error says which Chunnels; leave out the passes to see whether the stack fits without them"
+)]
+pub trait FitsAfter<ChangedBy, Inner: Connection> {}
+
+impl<S, Inner: Connection> FitsAfter<(), Inner> for S {}
+
+impl<S: Chunnel<Inner>, Last, Earlier, Inner: Connection> FitsAfter<(Last, Earlier), Inner> for S {}
+
+// Applies to nothing. Where there are two candidates, the compiler reports the trait and its words beside the reason
+// that is inside the first, rather than the reason alone.
+impl<S, Last, Earlier, Inner: Connection> FitsAfter<(Last, Earlier), Inner> for S where Unfit<S>: Never {}
+
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Unfit<S>(PhantomData<S>);
+
+/// Implemented for no type.
+#[doc(hidden)]
+pub trait Never {}
+
+impl<S, ChangedBy, Inner> Chunnel<Inner> for Optimized<S, ChangedBy>
+where
+    S: FitsAfter<ChangedBy, Inner> + Chunnel<Inner>,
+    Inner: Connection,
+{
     type Connection = S::Connection;
 
     async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<S::Connection, Error> {

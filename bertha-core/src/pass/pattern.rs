@@ -5,10 +5,11 @@ use crate::{Bottom, Identity, Stack};
 use std::marker::PhantomData;
 
 /// In a pattern, whatever stands there: `Serialize<Anything, Anything>` matches every `Serialize`.
-#[derive(Debug)]
+// The derives are for Chunnels that ask for them in their declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anything {}
 
-/// In a pattern, any number of elements, none included.
+/// In a pattern, any number of elements, none included. What follows is a Chunnel.
 #[derive(Debug)]
 pub enum Gap {}
 
@@ -69,12 +70,39 @@ impl Names for End {
     fn names(_: &mut Vec<&'static str>) {}
 }
 
-impl<First: Identity, Rest: Names> Names for (First, Rest) {
+impl<First, Rest> Names for (First, Rest)
+where
+    First: Identity<Kind: Element<First>, Parameters: Comparable>,
+    Rest: Names,
+{
     fn names(into: &mut Vec<&'static str>) {
         into.push(First::NAME);
         Rest::names(into);
     }
 }
+
+/// That `Item`, which is of this kind, can be an element of a pattern.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Item}` is not a Chunnel",
+    label = "a pattern is made of Chunnels",
+    note = "a parameter of a Chunnel stands within its brackets: `Chunnel<{Item}>`"
+)]
+pub trait Element<Item> {}
+
+#[diagnostic::do_not_recommend]
+impl<Item> Element<Item> for kind::Layer {}
+
+#[diagnostic::do_not_recommend]
+impl<Item> Element<Item> for kind::Gap {}
+
+/// Parameters of an item, all of which have an identity, as have theirs.
+#[doc(hidden)]
+pub trait Comparable {}
+
+impl Comparable for () {}
+
+impl<Type: Identity<Parameters: Comparable>, Types: Comparable> Comparable for (Type, Types) {}
 
 /// Whether this list begins with the elements `Items`.
 #[doc(hidden)]
@@ -138,10 +166,11 @@ impl<List: Matches<Items>, Items> MatchesIf<True, Items> for List {
 }
 
 // A gap: either the items behind it begin here, or it takes one more element.
-impl<List, Items> Begins<Gap, Items, kind::Gap> for List
+impl<List, Next, Items> Begins<Gap, (Next, Items), kind::Gap> for List
 where
-    List: Matches<Items>,
-    List: Skips<Items, <List as Matches<Items>>::Is>,
+    // Asked as a Chunnel, which it has to be: for a type that is no rule the compiler would take gap after gap.
+    List: Begins<Next, Items, kind::Layer>,
+    List: Skips<(Next, Items), <List as Begins<Next, Items, kind::Layer>>::Is>,
 {
     type Is = List::Found;
 }

@@ -35,7 +35,8 @@ where
 
 impl<S, Passes, Log> Settle<Passes, (), Log> for S
 where
-    Passes: ComesToRest<Log>,
+    S: Round<Passes, ()>,
+    Passes: ComesToRest<S::LogAfter>,
 {
     type Settled = S;
     type Changes = Log;
@@ -50,9 +51,9 @@ where
 #[diagnostic::on_unimplemented(
     message = "these passes do not come to rest: after 8 rounds they still change the stack",
     label = "passes that undo each other, or a rule that matches what it makes",
-    note = "these are the passes that changed something, the last one first: `{Log}`"
+    note = "in the next round they would change it again, the last one first: `{Changing}`"
 )]
-pub trait ComesToRest<Log> {}
+pub trait ComesToRest<Changing> {}
 
 /// Another round, if the last one changed something.
 #[doc(hidden)]

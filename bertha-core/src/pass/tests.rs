@@ -23,6 +23,7 @@ chunnels!(A B C D E);
 mod by_hand;
 mod deep;
 mod guarantees;
+mod names;
 mod rules;
 
 /// A Chunnel with parameters.

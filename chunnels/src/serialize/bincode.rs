@@ -5,7 +5,8 @@
 /// Every integer and every length takes a fixed number of bytes, so a field that only has fields of fixed size in
 /// front of it stands at an offset that is known without decoding. `LIMIT` is the longest message in bytes, and the
 /// most that the decoder allocates because a length field says so; by default as long as a datagram can be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bertha_core::Identity)]
+#[chunnel(parameter)]
 pub struct Bincode<const LIMIT: usize = 65_536>;
 
 #[cfg(feature = "bincode")]

@@ -1,7 +1,8 @@
 //! postcard as a codec.
 
 /// postcard 1: integers of variable length, so messages are compact but their fields have no fixed offsets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bertha_core::Identity)]
+#[chunnel(parameter)]
 pub struct Postcard;
 
 #[cfg(feature = "postcard")]

@@ -1,27 +1,37 @@
 //! How the replacement is made of what matched.
 
 use super::parse::Subst;
-use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, Ident, Pat, Type};
+use syn::{Error, Ident, Pat, Path, Type};
+
+/// A name of a value that the user's code does not see.
+pub(super) fn own(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
 
 /// The names of what matched, top first.
 pub(super) fn matched(rule: &Subst) -> Vec<Ident> {
-    (0..rule.pattern.chunnels().count()).map(|number| format_ident!("matched{number}")).collect()
+    (0..rule.pattern.chunnels().count()).map(|number| own(&format!("matched{number}"))).collect()
 }
 
 /// The names of what replaces it, top first.
 pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
-    (0..rule.replacement.chunnels().count()).map(|number| format_ident!("replacing{number}")).collect()
+    let name = |(number, chunnel): (usize, &Type)| {
+        let mut name = own(&format!("replacing{number}"));
+        name.set_span(name.span().located_at(chunnel.span()));
+        name
+    };
+    rule.replacement.chunnels().enumerate().map(name).collect()
 }
 
 /// Statements that bind the names of the replacement, given those of what matched.
-pub(super) fn bind(rule: &Subst) -> syn::Result<TokenStream> {
+pub(super) fn bind(rule: &Subst, core: &Path) -> syn::Result<TokenStream> {
     let (matched, replacing) = (matched(rule), replacing(rule));
     match &rule.build {
         Some(closure) => Ok(by_closure(rule, closure, &matched, &replacing)),
-        None => by_from(rule, &matched, &replacing),
+        None => by_from(rule, core, &matched, &replacing),
     }
 }
 
@@ -51,7 +61,7 @@ fn by_closure(
 }
 
 /// Chunnels that stand on both sides are kept; a new one is made of those that are not.
-fn by_from(rule: &Subst, matched: &[Ident], replacing: &[Ident]) -> syn::Result<TokenStream> {
+fn by_from(rule: &Subst, core: &Path, matched: &[Ident], replacing: &[Ident]) -> syn::Result<TokenStream> {
     let text = |chunnel: &Type| chunnel.to_token_stream().to_string();
     let mut left: Vec<_> = rule.pattern.chunnels().zip(matched).collect();
     let (mut kept, mut new) = (Vec::new(), Vec::new());
@@ -70,7 +80,7 @@ fn by_from(rule: &Subst, matched: &[Ident], replacing: &[Ident]) -> syn::Result<
         [] => Ok(quote!(#(#kept)*)),
         [(chunnel, name)] => {
             let from = quote_spanned! {chunnel.span()=>
-                <#chunnel as ::core::convert::From<(#(#left_types,)*)>>::from
+                <#chunnel as #core::pass::MadeOf<(#(#left_types,)*)>>::made_of
             };
             Ok(quote!(#(#kept)* let #name = #from((#(#left_names,)*));))
         }

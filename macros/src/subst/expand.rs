@@ -3,24 +3,54 @@
 use super::build;
 use super::parse::{Item, Side, Subst};
 use crate::guarantee;
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Error, Fields, Ident, ItemStruct, Path};
 
 /// The struct, and the implementations that make it a pass.
-pub(crate) fn expand(rule: &Subst, pass: &ItemStruct, core: &Path) -> TokenStream {
-    let implementations = implementations(rule, pass, core).unwrap_or_else(Error::into_compile_error);
+pub(crate) fn expand(rule: TokenStream, pass: TokenStream, core: &Path) -> TokenStream {
+    let implementations = match unit_struct(&pass) {
+        Ok(ident) => implementations(rule, &ident, core).unwrap_or_else(|error| {
+            let (error, idle) = (error.into_compile_error(), idle(&ident, core));
+            quote!(#error #idle)
+        }),
+        Err(error) => error.into_compile_error(),
+    };
     quote!(#pass #implementations)
 }
 
-fn implementations(rule: &Subst, pass: &ItemStruct, core: &Path) -> syn::Result<TokenStream> {
-    if !matches!(pass.fields, Fields::Unit) || !pass.generics.params.is_empty() {
-        return Err(Error::new_spanned(
-            &pass.ident,
-            "a rule stands on a unit struct without parameters: `pub struct Name;`",
-        ));
+/// The name of the pass.
+fn unit_struct(pass: &TokenStream) -> syn::Result<Ident> {
+    let refused =
+        |span| Error::new(span, "a rule stands on a unit struct without parameters: `pub struct Name;`");
+    let pass = syn::parse2::<ItemStruct>(pass.clone()).map_err(|error| refused(error.span()))?;
+    match pass.fields {
+        Fields::Unit if pass.generics.params.is_empty() => Ok(pass.ident),
+        _ => Err(refused(pass.ident.span())),
     }
-    let ident = &pass.ident;
+}
+
+/// A pass that does nothing, in the place of one whose rule is wrong: so that its use is not a further error.
+fn idle(ident: &Ident, core: &Path) -> TokenStream {
+    quote! {
+        impl #core::pass::Pass for #ident {
+            const NAME: &'static str = "";
+            type Weakens = ();
+        }
+        impl<__Stack> #core::pass::Apply<__Stack> for #ident {
+            type Output = __Stack;
+            type Changed = #core::identity::False;
+
+            fn apply(&self, stack: __Stack, _: &mut #core::pass::Report) -> __Stack {
+                stack
+            }
+        }
+    }
+}
+
+fn implementations(rule: TokenStream, ident: &Ident, core: &Path) -> syn::Result<TokenStream> {
+    let rule = &syn::parse2::<Subst>(rule)?;
     let name = ident.to_string();
     let weakens = guarantee::set(&rule.weakens, core);
     let pattern = pattern(rule, core);
@@ -51,13 +81,29 @@ fn pattern(rule: &Subst, core: &Path) -> TokenStream {
     });
     let truth = |so: bool| if so { quote!(#core::identity::True) } else { quote!(#core::identity::False) };
     let (at_top, at_bottom) = (truth(!side.open_above), truth(!side.open_below));
-    quote!(#core::pass::Segment<#items, #at_top, #at_bottom>)
+    let span = at(side.span);
+    let core = moved(core, span);
+    quote_spanned!(span=> #core::pass::Segment<#items, #at_top, #at_bottom>)
+}
+
+/// A place for errors in what is generated. Lints of the user's crate still see that it is.
+fn at(span: Span) -> Span {
+    Span::call_site().located_at(span)
+}
+
+/// The same path as if it stood there.
+fn moved(path: &Path, span: Span) -> TokenStream {
+    let moved = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    path.to_token_stream().into_iter().map(moved).collect()
 }
 
 fn guard(rule: &Subst, pass: &Ident, core: &Path) -> TokenStream {
     let Some(holds) = &rule.guard else {
         return quote! {
-            impl<Captured> #core::pass::Guard<Captured> for #pass {
+            impl<__Captured> #core::pass::Guard<__Captured> for #pass {
                 type Holds = #core::identity::True;
             }
         };
@@ -75,7 +121,7 @@ fn guard(rule: &Subst, pass: &Ident, core: &Path) -> TokenStream {
 /// A type parameter for each `*` between Chunnels.
 fn gaps(side: &Side) -> Vec<Ident> {
     let gaps = side.items.iter().filter(|item| matches!(item, Item::Gap)).count();
-    (0..gaps).map(|number| format_ident!("Gap{number}")).collect()
+    (0..gaps).map(|number| format_ident!("__Gap{number}")).collect()
 }
 
 /// The type of what matched.
@@ -94,19 +140,19 @@ fn rewrite(rule: &Subst, pass: &Ident, core: &Path) -> syn::Result<TokenStream> 
     let variables = rule.variables.all();
     let gaps = gaps(&rule.pattern);
     let captured_type = captured(&rule.pattern, &gaps);
-    let names = named(rule);
+    let (names, rest) = (named(rule), build::own("rest"));
     let (output, bounds, value) = output(rule, &gaps, core);
-    let bind = build::bind(rule)?;
-    let given = rule.bounds.as_ref().map(|bounds| &bounds.predicates);
+    let bind = build::bind(rule, core)?;
+    let given = &rule.bounds;
     Ok(quote! {
-        impl<#(#variables,)* #(#gaps,)* Rest> #core::pass::Rewrite<#captured_type, Rest> for #pass
+        impl<#(#variables,)* #(#gaps,)* __Rest> #core::pass::Rewrite<#captured_type, __Rest> for #pass
         where
             #(#bounds,)*
-            #given
+            #(#given,)*
         {
             type Output = #output;
 
-            fn rewrite(&self, #names: #captured_type, rest: Rest) -> Self::Output {
+            fn rewrite(&self, #names: #captured_type, #rest: __Rest) -> Self::Output {
                 #bind
                 #value
             }
@@ -128,7 +174,7 @@ fn named(rule: &Subst) -> TokenStream {
 }
 
 fn gap_names(side: &Side) -> Vec<Ident> {
-    (0..gaps(side).len()).map(|number| format_ident!("gap{number}")).collect()
+    (0..gaps(side).len()).map(|number| build::own(&format!("gap{number}"))).collect()
 }
 
 /// The type that comes out, what it asks of the gaps, and the expression that makes it.
@@ -136,13 +182,15 @@ fn output(rule: &Subst, gaps: &[Ident], core: &Path) -> (TokenStream, Vec<TokenS
     let replacing = build::replacing(rule);
     let names = gap_names(&rule.replacement);
     let (mut chunnels, mut gaps) = (replacing.iter().rev(), gaps.iter().zip(&names).rev());
-    let (mut output, mut bounds, mut value) = (quote!(Rest), Vec::new(), quote!(rest));
+    let (mut output, mut bounds, mut value) =
+        (quote!(__Rest), Vec::new(), build::own("rest").into_token_stream());
     for item in rule.replacement.items.iter().rev() {
         match item {
             Item::Chunnel(chunnel) => {
-                let name = chunnels.next();
+                let (name, span) = (chunnels.next(), at(chunnel.span()));
+                let core = moved(core, span);
                 output = quote!(#core::Stack<#chunnel, #output>);
-                value = quote!(#core::Stack::new(#name, #value));
+                value = quote_spanned!(span=> #core::Stack::new(#name, #value));
             }
             Item::Gap => {
                 let Some((gap, name)) = gaps.next() else { continue };

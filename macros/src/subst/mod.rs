@@ -6,4 +6,3 @@ mod parse;
 mod variables;
 
 pub(crate) use expand::expand;
-pub(crate) use parse::Subst;

@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, ExprClosure, Ident, Token, Type, WhereClause, bracketed};
+use syn::{Error, ExprClosure, Ident, Token, Type, WherePredicate, bracketed};
 
 mod keyword {
     syn::custom_keyword!(when);
@@ -23,7 +23,7 @@ pub(crate) struct Subst {
     pub(super) replacement: Side,
     pub(super) build: Option<ExprClosure>,
     pub(super) weakens: Vec<Ident>,
-    pub(super) bounds: Option<WhereClause>,
+    pub(super) bounds: Vec<WherePredicate>,
 }
 
 /// One of the two lists, without the `*` at its ends.
@@ -33,7 +33,7 @@ pub(super) struct Side {
     pub(super) items: Vec<Item>,
     /// Whether it ends with `*`.
     pub(super) open_below: bool,
-    span: Span,
+    pub(super) span: Span,
 }
 
 pub(super) enum Item {
@@ -91,13 +91,13 @@ impl Parse for Subst {
                 weakens = guarantee::list(input)?;
             }
         }
-        let bounds = input.peek(Token![where]).then(|| input.parse()).transpose()?;
+        let bounds = bounds(input)?;
         expect(
             input.is_empty(),
             input,
             "`with |..| ..`, `, weakens(..)`, `where ..` or the end of the rule",
         )?;
-        variables.check(&pattern, bounds.is_some())?;
+        variables.check(&pattern, !bounds.is_empty())?;
         Ok(Self { variables, pattern, guard, replacement, build, weakens, bounds })
     }
 }
@@ -151,38 +151,52 @@ fn pattern(input: ParseStream<'_>) -> syn::Result<Side> {
 fn replacement(input: ParseStream<'_>, pattern: &Side) -> syn::Result<Side> {
     let (span, items) = side(input, "what the Chunnels are replaced by")?;
     let mut items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
-    let same_ends = "each `*` stands for Chunnels that stay, so this must";
-    let verb = |open: bool| if open { "have" } else { "not have" };
-    let ends_open = |item: Option<&Item>| matches!(item, Some(Item::Gap));
     // Of `[*, *]` the first is the upper end and the second the lower one.
-    if ends_open(items.first()) != pattern.open_above {
-        return Err(Error::new(
-            span,
-            format!("{same_ends} {} a `*` at its beginning, as the pattern does", verb(pattern.open_above)),
-        ));
-    }
     if pattern.open_above {
+        if !matches!(items.first(), Some(Item::Gap)) {
+            let what = "the pattern begins with `*`, for what stands above it and stays; so this must begin with `*`";
+            return Err(Error::new(span, what));
+        }
         items.remove(0);
     }
-    if ends_open(items.last()) != pattern.open_below {
-        return Err(Error::new(
-            span,
-            format!("{same_ends} {} a `*` at its end, as the pattern does", verb(pattern.open_below)),
-        ));
-    }
     if pattern.open_below {
+        if !matches!(items.last(), Some(Item::Gap)) {
+            let what =
+                "the pattern ends with `*`, for what stands below it and stays; so this must end with `*`";
+            return Err(Error::new(span, what));
+        }
         items.pop();
     }
     let side = Side { open_above: pattern.open_above, items, open_below: pattern.open_below, span };
-    if side.gaps() != pattern.gaps() {
+    let ends = usize::from(side.open_above) + usize::from(side.open_below);
+    let (there, here) = (pattern.gaps() + ends, side.gaps() + ends);
+    if here != there {
         let what = format!(
-            "the pattern has {} `*` between its ends, and this has {}; each stands for Chunnels that stay, in this order",
-            pattern.gaps(),
-            side.gaps()
+            "the pattern has {there} `*`, and this has {here}; each stands for Chunnels that stay, in this order"
         );
         return Err(Error::new(side.span, what));
     }
     Ok(side)
+}
+
+/// `where ..`, up to the end of the rule.
+fn bounds(input: ParseStream<'_>) -> syn::Result<Vec<WherePredicate>> {
+    let mut bounds = Vec::new();
+    if !input.peek(Token![where]) {
+        return Ok(bounds);
+    }
+    input.parse::<Token![where]>()?;
+    while !input.is_empty() {
+        // Would be read as a type.
+        if input.peek(keyword::weakens) && !input.peek2(Token![:]) {
+            return Err(input.error("`, weakens(..)` stands before `where`"));
+        }
+        bounds.push(input.parse()?);
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok(bounds)
 }
 
 fn closure(input: ParseStream<'_>, pattern: &Side) -> syn::Result<ExprClosure> {
@@ -190,9 +204,11 @@ fn closure(input: ParseStream<'_>, pattern: &Side) -> syn::Result<ExprClosure> {
     let (taken, matched) = (closure.inputs.len(), pattern.chunnels().count());
     if taken != matched {
         let span = if taken == 0 { closure.or1_token.span() } else { closure.inputs.span() };
-        let what = format!(
-            "the pattern matches {matched} Chunnels, so the closure takes {matched} arguments, not {taken}"
-        );
+        let (chunnels, arguments) = match matched {
+            1 => ("one Chunnel".to_owned(), "one argument".to_owned()),
+            several => (format!("{several} Chunnels"), format!("{several} arguments")),
+        };
+        let what = format!("the pattern matches {chunnels}, so the closure takes {arguments}, not {taken}");
         return Err(Error::new(span, what));
     }
     Ok(closure)

@@ -32,6 +32,12 @@ struct PlainHolders;
 #[subst(for<T, K> if [*, Holder<T, K>, B, *] then [*, B, Holder<T, K>, *])]
 struct Sink;
 
+#[subst(if [A, *, B] then [*, C] with |a, b| C(10 * a.0 + b.0))]
+struct ToTheBottom;
+
+#[subst(for<K> if [*, Holder<Vec<(u8, String)>, K>, *] then [*, A, *] with |held| A(held.0))]
+struct PairLists;
+
 trait Size {
     type Small: Bool;
 }
@@ -71,6 +77,13 @@ fn what_stands_between_stays() {
 }
 
 #[test]
+fn what_stands_between_may_come_to_an_end() {
+    assert_eq!(layers(&optimize!(make_stack!(A(1), D(2), E(3), B(4)), ToTheBottom)), "D / E / C");
+    assert_eq!(layers(&optimize!(make_stack!(A(1), B(4)), ToTheBottom)), "C");
+    assert_eq!(layers(&optimize!(make_stack!(A(1), B(4), D(2)), ToTheBottom)), "A / B / D");
+}
+
+#[test]
 fn patterns_without_a_star_hold_at_the_ends_of_the_whole_stack() {
     let inside = || select!(A(1), B(1));
     assert_eq!(layers(&optimize!(make_stack!(A(1), A(2)), AtTheTop)), "B / A");
@@ -85,6 +98,13 @@ fn parameters_are_compared_unless_they_are_variables() {
     let stack = make_stack!(holder::<u8, Plain>(1), holder::<String, Plain>(2), holder::<u8, Fancy>(3));
     assert_eq!(layers(&optimize!(stack, PlainHolders)), "A / A / Holder");
     assert_eq!(layers(&optimize!(make_stack!(holder::<u8, Fancy>(1), B(2)), Sink)), "B / Holder");
+    let lists = make_stack!(
+        holder::<Vec<(u8, String)>, Plain>(1),
+        holder::<Vec<(u8, u8)>, Plain>(2),
+        holder::<Vec<(u8, String, u8)>, Plain>(3),
+        holder::<String, Plain>(4)
+    );
+    assert_eq!(layers(&optimize!(lists, PairLists)), "A / Holder / Holder / Holder");
 }
 
 #[test]

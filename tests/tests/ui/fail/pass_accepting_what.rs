@@ -1,0 +1,14 @@
+//! `accepting` of what is no guarantee.
+
+use bertha_core::{Identity, make_stack, optimize, subst};
+
+#[derive(Identity)]
+#[chunnel(guarantees(Encrypted))]
+struct Tls;
+
+#[subst(if [*, Tls, *] then [*, *], weakens(Encrypted))]
+struct DropTls;
+
+fn main() {
+    let _ = optimize!(make_stack!(Tls), DropTls accepting (Encryption));
+}

@@ -1,0 +1,14 @@
+//! A pass that drops what the stack promised.
+
+use bertha_core::{Identity, make_stack, optimize, subst};
+
+#[derive(Identity)]
+#[chunnel(guarantees(Encrypted))]
+struct Tls;
+
+#[subst(if [*, Tls, *] then [*, *])]
+struct DropTls;
+
+fn main() {
+    let _ = optimize!(make_stack!(Tls), DropTls);
+}
