@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod agreement;
+mod auth;
 mod driver;
 mod link;
 mod negotiate;
@@ -27,6 +28,7 @@ mod settings;
 pub mod wire;
 
 pub use agreement::Agreement;
+pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use driver::Incoming;
 pub use link::Link;
 pub use negotiate::{BoxedStack, Negotiate};

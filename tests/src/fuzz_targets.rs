@@ -6,11 +6,11 @@
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Describe, Layer, Node, Picks, make_stack, resolve, select};
-use bertha_negotiation::Settings;
-use bertha_negotiation::proto::{Decision, Handshake, Progress, Terms, decide, find};
+use bertha_negotiation::proto::{Accepted, Credit, Decision, Handshake, Progress, Terms, decide, find};
 use bertha_negotiation::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Tag,
 };
+use bertha_negotiation::{Credentials, Fresh, Settings};
 use serde::Serialize as Encode;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -35,12 +35,20 @@ pub fn decision(body: &[u8]) {
 }
 
 fn check_decision(message: &[u8], nodes: &[Node]) {
-    let terms = Terms { idle_timeout: Duration::from_secs(30), confirm: Some(7) };
+    let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
+    let terms = Terms {
+        idle_timeout: Duration::from_secs(30),
+        credentials: &credentials,
+        fresh: Some(&fresh),
+        peer: b"peer",
+        credit: Credit::UNLIMITED,
+    };
     match decide(message, nodes, &terms) {
-        Decision::Ignore => {}
+        Decision::Ignore | Decision::Retry => {}
         Decision::Unknown { reply } => assert!(reply.len() <= message.len()),
         Decision::Refuse { reply, .. } => drop(wire::decode::<Refusal>(&reply).unwrap()),
-        Decision::Accept { id, reply, answer } => {
+        Decision::Accept(accepted) => {
+            let Accepted { id, reply, answer, .. } = *accepted;
             assert_eq!(wire::decode::<Answer>(&reply).unwrap(), answer);
             assert_eq!(answer.id, id);
             assert_eq!(answer.server_picks.len(), nodes.iter().map(Node::selects).sum());
@@ -52,15 +60,15 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
 /// bytes as they are.
 pub fn handshake(bytes: &[u8]) {
     let (start, nodes) = (Instant::now(), choice());
-    let mut handshake = Handshake::new(&nodes, ID, 65_507, start, &Settings::default()).unwrap();
+    let mut handshake = Handshake::new(&nodes, || ID, 65_507, start, &Settings::default()).unwrap();
     let sealed = bytes.split_first().map(|(&kind, body)| seal(kind, Tag::of(ID), body));
     for message in [Some(bytes.to_vec()), sealed].into_iter().flatten() {
         match handshake.handle(&message) {
-            Ok(Progress::Agreed(answer)) => {
+            Ok(Progress::Agreed(answer, _)) => {
                 assert_eq!(answer.id, ID);
                 assert_eq!(answer.client_picks.len(), nodes.iter().map(Node::selects).sum());
             }
-            Ok(Progress::Early | Progress::Ignored) => {}
+            Ok(Progress::Again | Progress::Early | Progress::Ignored) => {}
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }

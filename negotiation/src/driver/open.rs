@@ -20,7 +20,7 @@ impl<D: Datapath> Open<Link<D::Connection>> for Reach<'_, D> {
     {
         Box::pin(async move {
             let base = self.datapath.connect(to).await?;
-            let (link, _) = agree(base, &above, self.settings).await?;
+            let (link, ..) = agree(base, &above, self.settings).await?;
             Ok(link)
         })
     }

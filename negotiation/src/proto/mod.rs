@@ -1,12 +1,22 @@
 //! The protocol without its I/O: bytes, time and randomness come in as arguments.
 
 mod client;
+mod cookie;
+mod credit;
+mod gate;
 mod idle;
+mod limiter;
 mod matching;
+mod pending;
 mod server;
 
 pub use client::{Handshake, Progress};
+pub use cookie::Cookies;
+pub use credit::Credit;
+pub(crate) use gate::name;
+pub use gate::{Admission, Gate};
 pub(crate) use idle::agreed as agreed_idle_timeout;
 pub use idle::{Idle, TICKS, Verdict};
 pub use matching::{Match, Rejected, find};
-pub use server::{Decision, Terms, decide};
+pub use pending::{Pending, Step};
+pub use server::{Accepted, Decision, Terms, decide};
