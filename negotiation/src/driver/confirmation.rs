@@ -3,7 +3,7 @@
 use super::listen::{Server, reply_with};
 use crate::proto::{Accepted, Credit, Pending, Step};
 use crate::{Fresh, Runs};
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -16,15 +16,12 @@ where
     /// Waits for the confirmation of `first`, or of another offer that arrives from the same address meanwhile. With it
     /// come messages that overtook it. Nothing if it doesn't come: the client is gone, or there never was one, since the
     /// offer was replayed or came from another address than it said. That concerns nobody here, and is counted.
-    ///
-    /// # Errors
-    /// Those of the datapath.
     pub(super) async fn confirmation(
         &self,
         base: &D::Connection,
         first: Accepted,
         credit: Credit,
-    ) -> Result<Option<(Accepted, VecDeque<Buf>)>, Error> {
+    ) -> Option<(Accepted, VecDeque<Buf>)> {
         let _unconfirmed = self.admissions.unconfirmed.take();
         let (runtime, settings) = (base.base().runtime(), &self.settings);
         let deadline = runtime.now() + settings.handshake_timeout;
@@ -36,11 +33,12 @@ where
             }
             let timer = pin!(runtime.sleep_until(pending.poll_timeout().min(deadline)));
             let Either::Left((message, _)) = select(pin!(base.recv()), timer).await else { continue };
-            match pending.handle(message?) {
+            let Ok(message) = message else { break };
+            match pending.handle(message) {
                 Step::Drop => self.count_dropped(),
                 Step::Kept => {}
                 Step::Repeat(reply) => reply_with(base, &reply).await,
-                Step::Confirmed(accepted, early) => return Ok(Some((*accepted, early))),
+                Step::Confirmed(accepted, early) => return Some((*accepted, early)),
                 Step::Decide(offer) => {
                     let fresh = Fresh::draw(|| runtime.random());
                     // A refusal went out; it does not end the wait for the others.
@@ -55,6 +53,6 @@ where
         }
         tracing::debug!(peer = %base.base().peer_addr(), "an offer was not confirmed");
         self.count_dropped();
-        Ok(None)
+        None
     }
 }

@@ -180,11 +180,8 @@ where
         reply_with(&*base, &accepted.reply).await;
         if accepted.answer.confirm.is_some() {
             return match self.confirmation(&base, *accepted, credit).await {
-                Ok(Some((accepted, early))) => {
-                    self.accept(base, accepted, early, Credit::UNLIMITED).await.into()
-                }
-                Ok(None) => Outcome::Nothing,
-                Err(error) => Outcome::Failed(error),
+                Some((accepted, early)) => self.accept(base, accepted, early, Credit::UNLIMITED).await.into(),
+                None => Outcome::Nothing,
             };
         }
         self.accept(base, *accepted, VecDeque::new(), credit).await.into()

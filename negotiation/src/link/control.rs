@@ -2,6 +2,7 @@
 
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
+use crate::proto::{name, unknown};
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
@@ -26,15 +27,22 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             }
             // The answer to a repeated offer.
             Kind::Answer if is_ours => self.answered_again(&message).await,
-            // A candidate that takes itself for connected: its confirmation was lost.
-            Kind::Data | Kind::KeepAlive if !is_ours => {
-                self.count_dropped();
-                let candidate = self.replacement.as_ref();
-                if let Some(reply) = candidate.and_then(|it| it.remind(tag, message.len())) {
-                    self.send_bytes(&reply).await;
-                }
-            }
+            Kind::Data | Kind::KeepAlive | Kind::Close if !is_ours => self.anothers(&message, tag).await,
             _ => self.count_dropped(),
+        }
+    }
+
+    /// Deals with what belongs to another connection, if to any. It may be a candidate's that takes itself for connected,
+    /// since its confirmation was lost; or the server has given up who sent it.
+    async fn anothers(&self, message: &[u8], tag: Tag) {
+        self.count_dropped();
+        let Some(replacement) = &self.replacement else { return };
+        let reply = match replacement.remind(tag, message.len()) {
+            Ok(reminder) => reminder,
+            Err(()) => unknown(message, &self.settings.credentials, &name(&self.base.base().peer_addr())),
+        };
+        if let Some(reply) = reply {
+            self.send_bytes(&reply).await;
         }
     }
 

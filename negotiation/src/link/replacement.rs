@@ -82,12 +82,13 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
 
-    /// The candidate's answer once more, if it is the one with this tag that has sent `len` bytes.
-    pub(super) fn remind(&self, tag: Tag, len: usize) -> Option<Vec<u8>> {
+    /// The candidate's answer once more, if it is the one with this tag that has sent `len` bytes and may get so much.
+    /// Fails if it is not the candidate.
+    pub(super) fn remind(&self, tag: Tag, len: usize) -> Result<Option<Vec<u8>>, ()> {
         let mut seat = self.seat.lock();
-        let candidate = seat.as_mut().filter(|it| Tag::of(it.accepted.id) == tag)?;
+        let candidate = seat.as_mut().filter(|it| Tag::of(it.accepted.id) == tag).ok_or(())?;
         candidate.credit.receive(len);
-        candidate.reply()
+        Ok(candidate.reply())
     }
 
     /// Hands the base over to the candidate, if `confirm` is its confirmation.

@@ -42,7 +42,6 @@ pub struct Handshake {
 /// What a client was told that it can't believe.
 #[derive(Debug)]
 struct Doubt {
-    kind: ErrorKind,
     text: String,
     has_grace: bool,
 }
@@ -139,15 +138,18 @@ impl Handshake {
         Ok(Some(self.returned.as_deref().unwrap_or(self.offering.message())))
     }
 
+    /// What was said without a proof decides about the text alone: an application that tries something weaker after a
+    /// refusal is not to be talked into that.
     fn gave_up(&self) -> Error {
         let (kind, what) = match &self.doubt {
             None => (
                 ErrorKind::TimedOut,
                 "the server did not answer the offer; is it running, and is it a Bertha server?".into(),
             ),
-            Some(doubt) => {
-                (doubt.kind, format!("no authentic reply came, but one that says: {}", doubt.text))
-            }
+            Some(doubt) => (
+                ErrorKind::Unauthenticated,
+                format!("no authentic reply came, but one that says: {}", doubt.text),
+            ),
         };
         Error::new(kind, what).at("negotiation")
     }
@@ -186,7 +188,7 @@ impl Handshake {
 
     /// Takes a reply that can't be read, or not be believed.
     fn unread(&mut self, unreadable: Unreadable, message: &[u8]) -> Result<Progress, Error> {
-        let (kind, text) = match unreadable {
+        let text = match unreadable {
             Unreadable::Version(version) => {
                 let text = format!(
                     "the server speaks version {version} of the negotiation protocol, this client version {VERSION}"
@@ -194,19 +196,16 @@ impl Handshake {
                 if !self.offering.is_authenticated() {
                     return Err(Error::new(ErrorKind::Version, text).at("negotiation"));
                 }
-                (ErrorKind::Version, text)
+                text
             }
             Unreadable::Unproven => match wire::decode::<Refusal>(message) {
-                Ok(refusal) => (refusal.kind.error_kind(), refusal.text),
-                Err(_) => (
-                    ErrorKind::Unauthenticated,
-                    "nothing that shows the key that this client asks for".into(),
-                ),
+                Ok(refusal) => refusal.text,
+                Err(_) => "nothing that shows the key that this client asks for".into(),
             },
             _ => return Ok(Progress::Ignored),
         };
         self.forged += 1;
-        self.doubt.get_or_insert(Doubt { kind, text, has_grace: false });
+        self.doubt.get_or_insert(Doubt { text, has_grace: false });
         Ok(Progress::Ignored)
     }
 

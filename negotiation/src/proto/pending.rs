@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// out the one that its owner makes.
 const CANDIDATES: usize = 4;
 
+/// The longest pause between two answers that nobody asked for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
 /// The candidates for a connection with one address.
 ///
 /// `handle` takes what arrives, `add` what was decided of an offer; `poll_transmit` gives an answer that is to be
@@ -21,7 +24,9 @@ pub struct Pending {
     early: VecDeque<(Tag, Buf)>,
     most_early: usize,
     credit: Credit,
+    shortest_pause: Duration,
     pause: Duration,
+    last: Instant,
     next: Instant,
 }
 
@@ -49,7 +54,9 @@ impl Pending {
             early: VecDeque::new(),
             most_early,
             credit,
+            shortest_pause: pause,
             pause,
+            last: now,
             next: now + pause,
         }
     }
@@ -69,8 +76,8 @@ impl Pending {
         if now < self.next {
             return None;
         }
-        self.pause *= 2;
-        self.next = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        (self.last, self.next) = (now, now + self.pause);
         self.candidates.rotate_left(1);
         let reply = self.candidates.back()?.reply.clone();
         self.credit.spend(reply.len()).then_some(reply)
@@ -98,9 +105,15 @@ impl Pending {
                 let early = self.early.drain(..).filter(|(of, _)| *of == tag).map(|(_, message)| message);
                 Step::Confirmed(Box::new(confirmed), early.collect())
             }
-            Kind::Data if self.early.len() < self.most_early && message.advance(HEADER).is_ok() => {
-                self.early.push_back((tag, message));
-                Step::Kept
+            Kind::Data | Kind::KeepAlive => {
+                // It takes itself for connected, so its confirmation was lost.
+                self.next = self.next.min(self.last + self.shortest_pause);
+                let is_kept = kind == Kind::Data && self.early.len() < self.most_early;
+                if is_kept && message.advance(HEADER).is_ok() {
+                    self.early.push_back((tag, message));
+                    return Step::Kept;
+                }
+                Step::Drop
             }
             _ => Step::Drop,
         }

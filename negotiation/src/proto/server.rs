@@ -72,16 +72,24 @@ pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     if let Some((offer, _)) = wire::offer_in(message) {
         return decide_offer(offer, nodes, terms);
     }
-    let reply = match wire::header(message) {
-        Some((Kind::Data | Kind::KeepAlive | Kind::Close, tag)) if terms.credentials.is_some() => {
-            reset(tag, &terms.credentials.reset_token(tag, terms.peer))
+    match unknown(message, terms.credentials, terms.peer) {
+        Some(reply) => Decision::Unknown { reply },
+        None => Decision::Ignore,
+    }
+}
+
+/// What is said to who takes itself for connected and is not; never more than was received, since the address may be
+/// somebody else's.
+pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) -> Option<Vec<u8>> {
+    let reply: Vec<u8> = match wire::header(message)? {
+        (Kind::Data | Kind::KeepAlive | Kind::Close, tag) if credentials.is_some() => {
+            reset(tag, &credentials.reset_token(tag, peer))
         }
-        Some((Kind::Data | Kind::KeepAlive, tag)) => tag.header(Kind::Reset).into(),
-        Some((Kind::Close, tag)) => tag.header(Kind::CloseSeen).into(),
-        _ => return Decision::Ignore,
+        (Kind::Data | Kind::KeepAlive, tag) => tag.header(Kind::Reset).into(),
+        (Kind::Close, tag) => tag.header(Kind::CloseSeen).into(),
+        _ => return None,
     };
-    // A spoofed address is never answered with more than was sent.
-    if reply.len() <= message.len() { Decision::Unknown { reply } } else { Decision::Ignore }
+    (reply.len() <= message.len()).then_some(reply)
 }
 
 fn decide_offer(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {

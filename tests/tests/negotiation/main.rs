@@ -2,6 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod agreement;
+mod attack;
+mod attacker;
+mod authentication;
 mod ending;
 mod handshake_faults;
 mod impostors;
