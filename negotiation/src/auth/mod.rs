@@ -36,3 +36,6 @@ pub(crate) use offering::Offering;
 pub(crate) use proof::offer_hash;
 pub(crate) use schedule::{MAC, MacKey, hash};
 pub(crate) use session::reset;
+
+#[cfg(test)]
+mod tests;

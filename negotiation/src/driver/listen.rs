@@ -293,7 +293,7 @@ where
             session: session.clone(),
             agreed: Agreed::Server { offer, answer: reply },
             listener,
-            unproven: (credit != Credit::UNLIMITED).then(|| self.admissions.unproven.take()),
+            unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
             settings,
         });
         let (dropped, setup) = (link.dropped(), link.setup());

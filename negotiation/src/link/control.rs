@@ -114,7 +114,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(super) async fn send_close(&self, failure: String) {
-        let close = Close { id: self.id, failure: wire::cut(failure) };
+        let close = Close { id: self.id, failure: wire::cut_to(failure, self.longest_reason) };
         if let Some(message) = self.session.say(Kind::Close, Tag::of(self.id), &close) {
             self.send_bytes(&message).await;
         }

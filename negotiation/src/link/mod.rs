@@ -12,7 +12,8 @@ mod replacement;
 mod setup;
 mod watchdog;
 
-use crate::wire::{HEADER, Kind, Tag};
+use crate::proto::{Credit, FAREWELL};
+use crate::wire::{HEADER, Kind, TEXT_LIMIT, Tag};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role};
 use filter::Filter;
@@ -56,11 +57,16 @@ pub(crate) struct Shared<C> {
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
     _unproven: Option<Place>,
+    /// The longest reason that its end may be given, in bytes.
+    longest_reason: usize,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
     dropped: Arc<AtomicU64>,
     settings: Settings,
 }
+
+/// What is said of a failure at least, in bytes.
+const SHORTEST_REASON: usize = 16;
 
 /// What is repeated if the peer repeats itself.
 pub(crate) enum Agreed {
@@ -89,7 +95,8 @@ pub(crate) struct Start<C> {
     pub(crate) session: Arc<Session>,
     pub(crate) agreed: Agreed,
     pub(crate) listener: Option<Sender<FromLink<C>>>,
-    pub(crate) unproven: Option<Place>,
+    /// There for a client that has not shown that its address is its own, with what may still be sent to it.
+    pub(crate) unproven: Option<(Place, Credit)>,
     pub(crate) settings: Settings,
 }
 
@@ -100,7 +107,12 @@ impl<C: Connection<Data = Buf>> Link<C> {
         if base.base().reserved() < HEADER {
             base.base().reserve(HEADER);
         }
+        let (unproven, credit) = unproven.unzip();
+        let longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
+            TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
+        });
         let shared = Arc::new(Shared {
+            longest_reason,
             id,
             role,
             data: u32::from_le_bytes(Tag::of(id).header(Kind::Data)),

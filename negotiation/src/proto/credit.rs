@@ -27,6 +27,11 @@ impl Credit {
         self.0 = self.0.saturating_add(len.saturating_mul(AMPLIFICATION));
     }
 
+    /// Adds what is left of another.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+
     /// Whether `len` bytes may be sent, which then count as sent.
     pub fn spend(&mut self, len: usize) -> bool {
         if self.0 == usize::MAX {

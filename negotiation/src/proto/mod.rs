@@ -19,5 +19,5 @@ pub(crate) use idle::agreed as agreed_idle_timeout;
 pub use idle::{Idle, TICKS, Verdict};
 pub use matching::{Match, Rejected, find};
 pub use pending::{Pending, Step};
-pub(crate) use server::unknown;
 pub use server::{Accepted, Decision, Terms, decide};
+pub(crate) use server::{FAREWELL, unknown};

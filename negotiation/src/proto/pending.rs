@@ -37,7 +37,7 @@ pub enum Step {
     Drop,
     /// It was kept, or is of no consequence.
     Kept,
-    /// A new offer: decide it, and [`add`](Pending::add) it if it is accepted.
+    /// A new offer, which brings its own credit: decide it, and [`add`](Pending::add) it if it is accepted.
     Decide(Buf),
     /// An offer that was answered before: send this.
     Repeat(Vec<u8>),
@@ -61,11 +61,6 @@ impl Pending {
         }
     }
 
-    /// How long a reply to what arrived may be.
-    pub fn credit(&self) -> Credit {
-        self.credit
-    }
-
     /// When to call [`poll_transmit`](Self::poll_transmit) next.
     pub fn poll_timeout(&self) -> Instant {
         self.next
@@ -85,18 +80,19 @@ impl Pending {
 
     /// Takes a message that arrived.
     pub fn handle(&mut self, mut message: Buf) -> Step {
-        self.credit.receive(message.len());
         if let Some((offer, _)) = offer_in(&message) {
             let hash = crate::auth::offer_hash(offer);
             let Some(known) = self.candidates.iter().find(|it| it.offer == hash) else {
                 return Step::Decide(message);
             };
+            self.credit.receive(message.len());
             return if self.credit.spend(known.reply.len()) {
                 Step::Repeat(known.reply.clone())
             } else {
                 Step::Drop
             };
         }
+        self.credit.receive(message.len());
         let Some((kind, tag)) = wire::header(&message) else { return Step::Drop };
         let Some(at) = self.candidates.iter().position(|it| Tag::of(it.id) == tag) else { return Step::Drop };
         match kind {
@@ -119,8 +115,9 @@ impl Pending {
         }
     }
 
-    /// Adds a candidate, whose reply is then to be sent; unless the address may not get so much.
-    pub fn add(&mut self, accepted: Accepted) -> Option<Vec<u8>> {
+    /// Adds a candidate, whose reply is then to be sent, with what its offer allows; unless that is too little.
+    pub fn add(&mut self, accepted: Accepted, credit: Credit) -> Option<Vec<u8>> {
+        self.credit.add(credit);
         if !self.credit.spend(accepted.reply.len()) {
             return None;
         }

@@ -27,6 +27,9 @@ pub struct Terms<'t> {
     pub credit: Credit,
 }
 
+/// How many bytes of its credit an answer leaves for signs of life, and for the end of a connection that nobody takes.
+pub(crate) const FAREWELL: usize = 64;
+
 /// What to do with the first message of an unknown client.
 #[derive(Debug)]
 pub enum Decision {
@@ -159,7 +162,8 @@ fn accept(
         return Decision::Ignore;
     };
     // What people read is cut before the client is asked for another round trip.
-    let over = reply.len().saturating_sub(terms.credit.left());
+    let most = terms.credit.left().saturating_sub(FAREWELL);
+    let over = reply.len().saturating_sub(most);
     if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
         let left = (answer.stack.len() + answer.reasons.len()) - over;
         answer.stack.clear();
@@ -167,7 +171,7 @@ fn accept(
         let Some(shorter) = answering.answer(&answer, terms.fresh, token) else { return Decision::Ignore };
         (reply, session) = shorter;
     }
-    if reply.len() > terms.credit.left() {
+    if reply.len() > most {
         return Decision::Retry;
     }
     Decision::Accept(Box::new(Accepted { id, offer: answering.hash(), reply, answer, session }))

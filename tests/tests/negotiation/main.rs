@@ -8,5 +8,6 @@ mod authentication;
 mod ending;
 mod handshake_faults;
 mod impostors;
+mod load;
 mod restarts;
 mod scene;
