@@ -35,3 +35,6 @@ pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
+
+#[cfg(test)]
+mod wire_vectors;

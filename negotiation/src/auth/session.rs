@@ -119,6 +119,12 @@ impl Session {
         is_genuine
     }
 
+    /// The keys for what the client says and for what the server says, on the client.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
+        self.keys.as_ref().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
+    }
+
     pub(crate) fn count_forged(&self) {
         self.forged.fetch_add(1, Ordering::Relaxed);
     }

@@ -57,7 +57,6 @@ fn agree((at_client, at_server): &(Credentials, Credentials)) -> (Offering, Vec<
     let (read, client) = offering.answer(&reply).unwrap();
     assert_eq!(read, answer());
     assert_eq!(client.transcript(), server.transcript());
-    drop(answering);
     (offering, reply, client, server)
 }
 
