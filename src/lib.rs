@@ -71,10 +71,10 @@ pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Mismatch, More, Role, Runtime, make_stack, select,
+    ErrorKind, Mismatch, More, Optimized, Pass, Role, Runtime, guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
-pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity};
+pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{Agreement, BoxedStack, Incoming, Negotiate, Negotiated, Runs, Settings};
 
 mod datapath;
@@ -85,7 +85,7 @@ pub use datapath::datapath;
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
     pub use crate::{Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Runs};
-    pub use bertha_core::{Wrap, make_stack, select};
+    pub use bertha_core::{Wrap, make_stack, optimize, select};
 
     #[cfg(feature = "bincode")]
     pub use bertha_chunnels::Bincode;

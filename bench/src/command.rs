@@ -4,3 +4,4 @@ pub(crate) mod echo;
 pub(crate) mod kv;
 pub(crate) mod kv_overload;
 pub(crate) mod overhead;
+pub(crate) mod shard_raw;

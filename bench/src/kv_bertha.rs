@@ -4,7 +4,7 @@
 //! shards with `Serialize`. The client negotiates the same and gets `ClientShard`. Load, window and messages are those
 //! of [`kv_raw`](crate::baseline::kv_raw).
 
-mod client;
+pub(crate) mod client;
 
 use crate::baseline::kv_raw::{Sample, Setup};
 use crate::cores;

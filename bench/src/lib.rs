@@ -13,6 +13,7 @@
 //! | [`closed_loop`] | a client that always has as much on the way |
 //! | [`kv_bertha`] | the key-value store over Bertha, to be held against [`baseline::kv_raw`] |
 //! | [`kv_overload`] | the same store under more load than it can take |
+//! | [`shard_raw`] | a server that routes to remote shards, with and without decoding |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
@@ -39,6 +40,7 @@ pub mod latency;
 pub mod overhead;
 pub mod probe;
 pub mod report;
+pub mod shard_raw;
 pub mod statistics;
 pub mod workload;
 

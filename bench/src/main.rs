@@ -33,6 +33,8 @@ enum Measurement {
     KvOverload(command::kv_overload::Options),
     /// Stacks of Chunnels that do nothing: allocations, instructions, throughput and compile time
     Overhead(command::overhead::Options),
+    /// Routing at the server, with and without decoding messages
+    ShardRaw(command::shard_raw::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Measurement::Kv(options) => command::kv::run(&options),
         Measurement::KvOverload(options) => command::kv_overload::run(&options),
         Measurement::Overhead(options) => command::overhead::run(&options),
+        Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {
         Ok(within_budget) if arguments.strict && !within_budget => ExitCode::FAILURE,

@@ -129,12 +129,15 @@ impl<'a, Inner> More<'a, Inner> {
         self.open.open(to, Vec::new())
     }
 
-    /// As [`open`](Self::open), for a Chunnel above the layers that `above` describes.
-    pub(crate) fn open_below(&self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    /// As [`open`](Self::open), through `layers` as well, top first, which stand above those below this Chunnel: the peer
+    /// is asked to agree to them too.
+    ///
+    /// For a Chunnel that does the work of these layers itself. It must then speak as they do over that connection.
+    pub fn open_through(&self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a,
     {
-        self.open.open(to, above)
+        self.open.open(to, layers)
     }
 }
 

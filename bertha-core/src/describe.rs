@@ -1,7 +1,7 @@
 //! What a stack says of itself: to the other end, and to a person.
 
 use crate::capability::{Declared, Plain};
-use crate::{Capability, picks};
+use crate::{Capability, guarantee, picks};
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +25,10 @@ pub trait Describe {
     #[doc(hidden)]
     fn prefer_alternative(&mut self, _number: usize) {}
 
+    /// Appends what else a person should know, a line each. Only stacks that passes rewrote have any.
+    #[doc(hidden)]
+    fn notes(&self, _into: &mut Vec<String>) {}
+
     /// The layers and alternatives, top first.
     fn nodes(&self) -> Vec<Node> {
         let mut nodes = Vec::new();
@@ -41,7 +45,9 @@ pub trait Describe {
     /// assert_eq!(stack.explain().to_string(), "Tag / (Zip | Lz)");
     /// ```
     fn explain(&self) -> Explanation {
-        Explanation(self.nodes())
+        let mut notes = Vec::new();
+        self.notes(&mut notes);
+        Explanation { nodes: self.nodes(), notes }
     }
 }
 
@@ -81,7 +87,9 @@ impl fmt::Display for Node {
                     // A choice of three is a choice whose second branch is a choice of two; it reads as three.
                     [nested @ Self::Select { .. }] => {
                         let text = nested.to_string();
-                        f.write_str(text.trim_start_matches('(').trim_end_matches(')'))?;
+                        f.write_str(
+                            text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(&text),
+                        )?;
                     }
                     branch => write_stack(f, branch)?,
                 }
@@ -98,13 +106,34 @@ fn write_stack(f: &mut fmt::Formatter<'_>, nodes: &[Node]) -> fmt::Result {
     if nodes.is_empty() {
         return f.write_str("nothing");
     }
-    for (position, node) in nodes.iter().enumerate() {
-        if position > 0 {
-            f.write_str(" / ")?;
+    let mut separator = "";
+    // Layers that one Chunnel does the work of stand behind its name.
+    for group in nodes.chunk_by(|above, below| done_by(above).is_some() && done_by(above) == done_by(below)) {
+        f.write_str(separator)?;
+        separator = " / ";
+        if let Some(chunnel) = group.first().and_then(done_by) {
+            write!(f, "{}(", short(chunnel))?;
         }
-        write!(f, "{node}")?;
+        for (position, node) in group.iter().enumerate() {
+            f.write_str(if position > 0 { " / " } else { "" })?;
+            write!(f, "{node}")?;
+        }
+        if group.first().and_then(done_by).is_some() {
+            f.write_str(")")?;
+        }
     }
     Ok(())
+}
+
+fn done_by(node: &Node) -> Option<&'static str> {
+    match node {
+        Node::Layer(layer) => layer.done_by,
+        Node::Select { .. } => None,
+    }
+}
+
+fn short(name: &'static str) -> &'static str {
+    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// One Chunnel as the other end sees it: its name, and a capability that says what it is compatible with.
@@ -112,24 +141,42 @@ fn write_stack(f: &mut fmt::Formatter<'_>, nodes: &[Node]) -> fmt::Result {
 pub struct Layer {
     name: &'static str,
     one_sided: bool,
+    done_by: Option<&'static str>,
+    guarantees: guarantee::Set,
     capability: Arc<dyn Declared>,
 }
 
 impl Layer {
     /// A Chunnel that is compatible with Chunnels of the same name and version.
     pub fn plain(name: &'static str, version: u16) -> Self {
-        Self { name, one_sided: false, capability: Arc::new(Plain { id: name, version }) }
+        Self::declaring(name, Arc::new(Plain { id: name, version }))
     }
 
     /// A Chunnel that is compatible with those whose capability is of the same type and compares as compatible.
     pub fn with(name: &'static str, capability: impl Capability) -> Self {
-        Self { name, one_sided: false, capability: Arc::new(capability) }
+        Self::declaring(name, Arc::new(capability))
+    }
+
+    fn declaring(name: &'static str, capability: Arc<dyn Declared>) -> Self {
+        Self { name, one_sided: false, done_by: None, guarantees: guarantee::Set::NONE, capability }
     }
 
     /// Says that the Chunnel needs no counterpart, since it changes nothing that the peer could see.
     #[must_use]
     pub fn one_sided(self) -> Self {
         Self { one_sided: true, ..self }
+    }
+
+    /// Says that another Chunnel, of this full name, does the work of this layer.
+    #[must_use]
+    pub fn done_by(self, chunnel: &'static str) -> Self {
+        Self { done_by: Some(chunnel), ..self }
+    }
+
+    /// Says what the Chunnel promises.
+    #[must_use]
+    pub fn guaranteeing(self, guarantees: guarantee::Set) -> Self {
+        Self { guarantees, ..self }
     }
 
     /// The Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
@@ -139,12 +186,17 @@ impl Layer {
 
     /// The Chunnel's name without its crate.
     pub fn name(&self) -> &'static str {
-        self.name.rsplit("::").next().unwrap_or(self.name)
+        short(self.name)
     }
 
     /// Whether it needs no counterpart.
     pub fn is_one_sided(&self) -> bool {
         self.one_sided
+    }
+
+    /// What it promises.
+    pub fn guarantees(&self) -> guarantee::Set {
+        self.guarantees
     }
 
     /// What the other end compares.
@@ -165,10 +217,22 @@ impl fmt::Display for Layer {
 
 /// A stack for a person to read; see [`Describe::explain`].
 #[derive(Debug, Clone)]
-pub struct Explanation(pub(crate) Vec<Node>);
+pub struct Explanation {
+    nodes: Vec<Node>,
+    notes: Vec<String>,
+}
 
+impl Explanation {
+    /// Of layers and alternatives, top first.
+    pub fn of(nodes: &[Node]) -> Self {
+        Self { nodes: nodes.to_vec(), notes: Vec::new() }
+    }
+}
+
+/// The stack in one line, then what each pass did, indented, a line each.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_stack(f, &self.0)
+        write_stack(f, &self.nodes)?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
     }
 }

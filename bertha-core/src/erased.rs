@@ -5,8 +5,9 @@
 //! either side of it are compiled separately.
 
 use crate::chunnel::wrap_preferred;
+use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Layer, More, Node};
+use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node};
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,14 +116,9 @@ impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
 }
 
 /// A Chunnel that changes nothing and forgets the type of what is below it, so that the types above stay small.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
+#[chunnel(one_sided)]
 pub struct Erase;
-
-impl Describe for Erase {
-    fn describe(&self, into: &mut Vec<Node>) {
-        into.push(Node::Layer(Layer::plain("bertha-core::Erase", 1).one_sided()));
-    }
-}
 
 impl<Inner: Connection> Chunnel<Inner> for Erase {
     type Connection = BoxConnection<Inner::Data, Inner::Base>;
@@ -207,6 +203,19 @@ impl<Inner: Connection, T> Describe for BoxStack<Inner, T> {
     fn selects(&self) -> usize {
         self.stack.selects()
     }
+
+    fn notes(&self, into: &mut Vec<String>) {
+        self.stack.notes(into);
+    }
+}
+
+/// Passes can't look inside, so they see one Chunnel that promises nothing.
+impl<Inner: Connection, T> Identity for BoxStack<Inner, T> {
+    type Id = Reserved;
+    type Parameters = ();
+    type Guarantees = ();
+    type Kind = kind::Layer;
+    const NAME: &'static str = "bertha-core::BoxStack";
 }
 
 impl<Inner: Connection, T: Send + 'static> Chunnel<Inner> for BoxStack<Inner, T> {

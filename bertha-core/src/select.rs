@@ -1,8 +1,10 @@
 //! A choice between Chunnels that negotiation makes.
 
 use crate::chunnel::wrap_preferred;
+use crate::guarantee::Common;
+use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, More, Node};
+use crate::{BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Node};
 use std::fmt;
 
 /// Two alternatives of which the two ends pick one when they connect. Made by [`select!`](crate::select).
@@ -27,6 +29,27 @@ impl<First: Describe, Second: Describe> Select<First, Second> {
     }
 }
 
+impl<First, Second> Select<First, Second> {
+    /// The alternatives, and which of them is preferred.
+    pub(crate) fn into_parts(self) -> (First, Second, u8) {
+        (self.first, self.second, self.prefer)
+    }
+
+    /// The reverse of [`into_parts`](Self::into_parts).
+    pub(crate) const fn from_parts(first: First, second: Second, prefer: u8) -> Self {
+        Self { first, second, prefer }
+    }
+}
+
+/// A choice promises what all alternatives do.
+impl<First: Identity, Second: Identity> Identity for Select<First, Second> {
+    type Id = Reserved;
+    type Parameters = ();
+    type Guarantees = Common<First::Guarantees, Second::Guarantees>;
+    type Kind = kind::Choice;
+    const NAME: &'static str = "bertha-core::Select";
+}
+
 impl<First: Describe, Second: Describe> Describe for Select<First, Second> {
     fn describe(&self, into: &mut Vec<Node>) {
         into.push(Node::Select { branches: [self.first.nodes(), self.second.nodes()], prefer: self.prefer });
@@ -34,6 +57,11 @@ impl<First: Describe, Second: Describe> Describe for Select<First, Second> {
 
     fn selects(&self) -> usize {
         1 + self.first.selects() + self.second.selects()
+    }
+
+    fn notes(&self, into: &mut Vec<String>) {
+        self.first.notes(into);
+        self.second.notes(into);
     }
 
     fn prefer_alternative(&mut self, number: usize) {

@@ -1,8 +1,9 @@
 //! The Chunnel stack: a list of Chunnels, top first, known to the compiler.
 
 use crate::chunnel::wrap_preferred;
+use crate::identity::{Reserved, kind};
 use crate::picks::{Picks, resolve};
-use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, More, Node, Open};
+use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node, Open};
 use std::fmt;
 
 /// A stack with `Head` on top of the rest. Made by [`make_stack!`](crate::make_stack); a stack is itself a Chunnel.
@@ -34,6 +35,33 @@ impl<Head, Tail> Stack<Head, Tail> {
     pub const fn tail(&self) -> &Tail {
         &self.tail
     }
+
+    /// The topmost Chunnel and what is below it.
+    pub fn into_parts(self) -> (Head, Tail) {
+        (self.head, self.tail)
+    }
+
+    /// As [`new`](Self::new), for code that is generic over what it puts together.
+    pub(crate) const fn from_parts(head: Head, tail: Tail) -> Self {
+        Self { head, tail }
+    }
+}
+
+impl Identity for Bottom {
+    type Id = Reserved;
+    type Parameters = ();
+    type Guarantees = ();
+    type Kind = kind::List;
+    const NAME: &'static str = "bertha-core::Bottom";
+}
+
+/// Guarantees add up.
+impl<Head: Identity, Tail: Identity> Identity for Stack<Head, Tail> {
+    type Id = Reserved;
+    type Parameters = ();
+    type Guarantees = (Head::Guarantees, Tail::Guarantees);
+    type Kind = kind::List;
+    const NAME: &'static str = "bertha-core::Stack";
 }
 
 impl Describe for Bottom {
@@ -48,6 +76,11 @@ impl<Head: Describe, Tail: Describe> Describe for Stack<Head, Tail> {
 
     fn selects(&self) -> usize {
         self.head.selects() + self.tail.selects()
+    }
+
+    fn notes(&self, into: &mut Vec<String>) {
+        self.head.notes(into);
+        self.tail.notes(into);
     }
 }
 
@@ -119,7 +152,7 @@ where
     {
         Box::pin(async move {
             above.extend(resolve(&self.tail.nodes(), self.picks));
-            let inner = self.more.open_below(to, above).await?;
+            let inner = self.more.open_through(to, above).await?;
             self.tail.instantiate(inner, self.picks, self.more.as_client()).await
         })
     }

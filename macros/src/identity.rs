@@ -1,48 +1,114 @@
 //! `#[derive(Identity)]`.
 
 use crate::attributes::{arguments, full_name, version};
+use crate::guarantee;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{DeriveInput, ExprPath, Path};
+use syn::{DeriveInput, ExprPath, Generics, Ident, Path};
 
 pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
     expand(input, core).unwrap_or_else(syn::Error::into_compile_error)
 }
 
 fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
-    let (mut wire_version, mut capability, mut one_sided) = (1, None, false);
-    arguments(&input.attrs, "chunnel", |meta| {
-        if meta.path.is_ident("version") {
-            wire_version = version(&meta)?;
-        } else if meta.path.is_ident("capability") {
-            capability = Some(meta.value()?.parse::<ExprPath>()?);
-        } else if meta.path.is_ident("one_sided") {
-            one_sided = true;
-        } else {
-            return Err(meta.error("expected `version = N`, `capability = path` or `one_sided`"));
-        }
-        Ok(())
-    })?;
-
+    let chunnel = Attributes::read(input)?;
     let (ident, name) = (&input.ident, full_name(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let id = id(&name, core);
-    let layer = match capability {
+    let parameters = parameters(&input.generics);
+    let guarantees = guarantee::set(&chunnel.guarantees, core);
+    let identity = quote! {
+        impl #impl_generics #core::identity::Identity for #ident #type_generics #where_clause {
+            type Id = #id;
+            type Parameters = #parameters;
+            type Guarantees = #guarantees;
+            type Kind = #core::identity::kind::Layer;
+            const NAME: &'static str = #name;
+        }
+    };
+    if chunnel.parameter {
+        return Ok(identity);
+    }
+
+    let wire_version = chunnel.version;
+    let layer = match chunnel.capability {
         Some(path) => quote!(#core::Layer::with(<Self as #core::identity::Identity>::NAME, #path(self))),
         None => quote!(#core::Layer::plain(<Self as #core::identity::Identity>::NAME, #wire_version)),
     };
-    let layer = if one_sided { quote!(#layer.one_sided()) } else { layer };
+    if let Some(path) = chunnel.layers {
+        return Ok(quote! {
+            #identity
+            impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
+                fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
+                    into.extend(::std::iter::Iterator::map(
+                        ::std::iter::IntoIterator::into_iter(#path(self)),
+                        |layer| #core::Node::Layer(layer.done_by(#name)),
+                    ));
+                }
+            }
+        });
+    }
+    let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
+    let guaranteeing = (!chunnel.guarantees.is_empty())
+        .then(|| quote!(.guaranteeing(#core::guarantee::Set::of::<#guarantees>())));
     Ok(quote! {
-        impl #impl_generics #core::identity::Identity for #ident #type_generics #where_clause {
-            type Id = #id;
-            const NAME: &'static str = #name;
-        }
+        #identity
         impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
             fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
-                into.push(#core::Node::Layer(#layer));
+                into.push(#core::Node::Layer(#layer #one_sided #guaranteeing));
             }
         }
     })
+}
+
+/// What `#[chunnel(..)]` says.
+struct Attributes {
+    version: u16,
+    capability: Option<ExprPath>,
+    layers: Option<ExprPath>,
+    one_sided: bool,
+    parameter: bool,
+    guarantees: Vec<Ident>,
+}
+
+impl Attributes {
+    fn read(input: &DeriveInput) -> syn::Result<Self> {
+        let mut read = Self {
+            version: 1,
+            capability: None,
+            layers: None,
+            one_sided: false,
+            parameter: false,
+            guarantees: Vec::new(),
+        };
+        arguments(&input.attrs, "chunnel", |meta| {
+            if meta.path.is_ident("version") {
+                read.version = version(&meta)?;
+            } else if meta.path.is_ident("capability") {
+                read.capability = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("layers") {
+                read.layers = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("one_sided") {
+                read.one_sided = true;
+            } else if meta.path.is_ident("parameter") {
+                read.parameter = true;
+            } else if meta.path.is_ident("guarantees") {
+                read.guarantees = guarantee::list(meta.input)?;
+            } else {
+                return Err(meta.error(
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `one_sided` or `parameter`",
+                ));
+            }
+            Ok(())
+        })?;
+        Ok(read)
+    }
+}
+
+/// The type parameters as nested pairs.
+fn parameters(generics: &Generics) -> TokenStream {
+    let names: Vec<_> = generics.type_params().map(|parameter| &parameter.ident).collect();
+    names.iter().rev().fold(quote!(()), |rest, name| quote!((#name, #rest)))
 }
 
 /// The name's hash as nested pairs of digits, most significant first.

@@ -7,10 +7,13 @@
 
 mod attributes;
 mod capability;
+mod guarantee;
 mod identity;
+mod subst;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, parse_macro_input, parse_quote};
+use subst::Subst;
+use syn::{DeriveInput, ItemStruct, parse_macro_input, parse_quote};
 
 /// Gives a Chunnel its identity (crate and type name), and describes it to the other end.
 ///
@@ -18,7 +21,11 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///
 /// * `#[chunnel(version = 2)]`: the version of its wire format; 1 otherwise.
 /// * `#[chunnel(capability = path)]`: a function from `&Self` to a `Capability` that is compared instead.
+/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `Layer`s, top first, that the other end sees instead of one:
+///   for a Chunnel that does the work of several and speaks with ends that have those.
+/// * `#[chunnel(guarantees(Reliable, Ordered))]`: what it promises; see `bertha_core::guarantee`. Nothing otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there.
+/// * `#[chunnel(parameter)]`: it is no Chunnel but a parameter of one, such as a codec, and gets its identity alone.
 #[proc_macro_derive(Identity, attributes(chunnel))]
 pub fn identity(input: TokenStream) -> TokenStream {
     identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha_core)).into()
@@ -50,4 +57,39 @@ pub fn capability(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FacadeCapability, attributes(capability))]
 pub fn facade_capability(input: TokenStream) -> TokenStream {
     capability::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha::core)).into()
+}
+
+/// Makes a unit struct an optimisation pass that replaces some Chunnels by others.
+///
+/// ```text
+/// #[subst(if [*, Pad, Checksum, *] then [*, PaddedChecksum, *])]
+/// pub struct ChecksumWhilePadding;
+/// ```
+///
+/// * **Pattern.** Types of Chunnels, top first. `*` stands for any number of Chunnels, which stay as they are. Without a
+///   `*` at the beginning or the end, the pattern matches only at the top or the bottom of the whole stack.
+/// * **Variables.** `for<T, C: Codec<T>> if [*, Serialize<T, C>, *] ..` matches every `Serialize`. A type that is no variable
+///   is compared, parameters included; what is compared needs an identity (`#[derive(Identity)]`). Constants can be
+///   variables only. A Chunnel whose declaration bounds its parameters can't have variables there.
+/// * **Condition.** `if [..] when C::Fixed then [..]`: a type that is `bertha_core::identity::True` or `False`. It may use
+///   the variables of the pattern.
+/// * **Replacement.** None, one or several Chunnels, and the same `*`s in the same order. A Chunnel that stands on both
+///   sides is kept. One that is new is made by `From` of a tuple of the matched Chunnels that are not kept.
+/// * **Closure.** `then [*, C, D, *] with |a, b| (C::new(a), D::new(b))` builds the replacement instead: it takes what
+///   matched, and returns the Chunnel, or a tuple of all.
+/// * **Guarantees.** `, weakens(Encrypted)` says what the pass may drop. Applications have to accept it.
+/// * **Bounds.** `where C: Codec<T, Key = KeyAt<N>>`, at the end, holds for the replacement. It may determine variables that are
+///   not in the pattern; it has to be true wherever pattern and condition are.
+#[proc_macro_attribute]
+pub fn subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
+    let (rule, pass) = (parse_macro_input!(rule as Subst), parse_macro_input!(pass as ItemStruct));
+    subst::expand(&rule, &pass, &parse_quote!(::bertha_core)).into()
+}
+
+/// `subst` for whoever depends on `bertha` instead of `bertha-core`.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
+    let (rule, pass) = (parse_macro_input!(rule as Subst), parse_macro_input!(pass as ItemStruct));
+    subst::expand(&rule, &pass, &parse_quote!(::bertha::core)).into()
 }

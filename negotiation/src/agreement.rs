@@ -2,7 +2,7 @@
 
 use crate::wire::Answer;
 use crate::{PublicKey, Session};
-use bertha_core::{Node, Picks, Role, resolve};
+use bertha_core::{Explanation, Node, Picks, Role, resolve};
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,12 +77,9 @@ impl Agreement {
 
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.layers.split_first() {
-            None => f.write_str("no Chunnels")?,
-            Some((top, rest)) => {
-                write!(f, "{top}")?;
-                rest.iter().try_for_each(|layer| write!(f, " / {layer}"))?;
-            }
+        match &self.layers[..] {
+            [] => f.write_str("no Chunnels")?,
+            layers => write!(f, "{}", Explanation::of(layers))?,
         }
         f.write_str(match self.role {
             Role::Server => ", agreed as server",

@@ -15,7 +15,7 @@ const BURST: usize = 256;
 
 /// A client of the store.
 #[derive(Debug)]
-pub(super) struct Client<C> {
+pub(crate) struct Client<C> {
     connection: C,
     window: ClosedLoop,
     /// The replies of a burst, each of which the next request then takes the place of.
@@ -24,17 +24,17 @@ pub(super) struct Client<C> {
 
 impl<C: Connection<Data = Message>> Client<C> {
     /// A client that keeps `outstanding` requests on the way, at least one.
-    pub(super) fn new(connection: C, outstanding: usize) -> Self {
+    pub(crate) fn new(connection: C, outstanding: usize) -> Self {
         Self { connection, window: ClosedLoop::new(outstanding), messages: Vec::new() }
     }
 
     /// How many requests were sent again.
-    pub(super) fn resent(&self) -> u64 {
+    pub(crate) fn resent(&self) -> u64 {
         self.window.resent()
     }
 
     /// Makes this many requests of the script and records how long each took, from its first sending.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &mut self,
         script: &mut Script,
         phase: Phase,
@@ -78,7 +78,7 @@ impl<C: Connection<Data = Message>> Client<C> {
         Ok(())
     }
 
-    pub(super) async fn close(&self) -> Result<(), Error> {
+    pub(crate) async fn close(&self) -> Result<(), Error> {
         self.connection.close().await.map_err(failed)
     }
 }

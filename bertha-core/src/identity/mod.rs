@@ -5,17 +5,39 @@
 //! can be compared digit by digit. `#[derive(Identity)]` makes it.
 
 mod digit;
+pub mod kind;
 
 pub use digit::*;
 
-/// A Chunnel type with a name and a type-level number.
+use crate::guarantee::Guarantees;
+
+/// A Chunnel type with a name and a type-level number, and what else a pass may know of it while compiling.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no identity",
+    label = "not a type that passes can tell from others",
+    note = "a Chunnel gets one by `#[derive(Identity)]`; so does a type that a pass names as a parameter of a Chunnel, with `#[chunnel(parameter)]` beside it"
+)]
 pub trait Identity {
     /// The number: sixteen hexadecimal digits as a nested pair, most significant first, ended by `()`.
     type Id;
 
+    /// The type's own type parameters, in order, as a nested pair ended by `()`.
+    type Parameters;
+
+    /// What the Chunnel promises.
+    type Guarantees: Guarantees;
+
+    /// What stands at this place of a stack: [`Layer`](kind::Layer) for every Chunnel.
+    type Kind: kind::Kind;
+
     /// Crate and type name, as in `bertha-chunnels::Serialize`: unique, since names in the registry are.
     const NAME: &'static str;
 }
+
+/// The identity of what is no Chunnel and never compared, such as a whole stack. No derive makes it but by accident.
+#[rustfmt::skip]
+pub type Reserved =
+    (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, ()))))))))))))))));
 
 /// Type-level true.
 #[derive(Debug)]
@@ -31,16 +53,32 @@ pub trait Bool {
     const VALUE: bool;
     /// Whether both are true.
     type And<Other: Bool>: Bool;
+    /// Whether one is true.
+    type Or<Other: Bool>: Bool;
+    /// Whether this is true and the other is not.
+    type Without<Other: Bool>: Bool;
+    /// Whether this is false.
+    type Not: Bool;
+    /// One type or another.
+    type If<Then, Else>;
 }
 
 impl Bool for True {
     const VALUE: bool = true;
     type And<Other: Bool> = Other;
+    type Or<Other: Bool> = True;
+    type Without<Other: Bool> = Other::Not;
+    type Not = False;
+    type If<Then, Else> = Then;
 }
 
 impl Bool for False {
     const VALUE: bool = false;
     type And<Other: Bool> = False;
+    type Or<Other: Bool> = Other;
+    type Without<Other: Bool> = False;
+    type Not = True;
+    type If<Then, Else> = Else;
 }
 
 /// Whether two identities are equal, as [`True`] or [`False`].

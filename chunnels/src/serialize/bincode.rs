@@ -11,7 +11,7 @@ pub struct Bincode<const LIMIT: usize = 65_536>;
 #[cfg(feature = "bincode")]
 mod codec {
     use super::Bincode;
-    use crate::serialize::Codec;
+    use crate::serialize::{Anywhere, Codec};
     use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
     use bincode::error::{DecodeError, EncodeError};
     use serde::{Serialize, de::DeserializeOwned};
@@ -26,6 +26,7 @@ mod codec {
     {
         type EncodeError = EncodeError;
         type DecodeError = DecodeError;
+        type Key = Anywhere;
 
         const NAME: &'static str = "bincode";
         const VERSION: u16 = 2;

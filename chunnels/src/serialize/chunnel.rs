@@ -1,6 +1,6 @@
 //! The Chunnel itself.
 
-use super::{Bincode, Codec, Encoding, SerializeConnection, schema};
+use super::{Bincode, Codec, Encoding, KeyPlace, SerializeConnection, schema};
 use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
 use std::fmt;
 use std::marker::PhantomData;
@@ -29,6 +29,7 @@ impl<T, C: Codec<T>> Serialize<T, C> {
             codec: C::NAME.into(),
             version: C::VERSION,
             options: codec.options(),
+            key: C::Key::OFFSET.map(|offset| offset as u64),
             schema: schema::of::<T>(),
         };
         Self { codec, encoding, message: PhantomData }

@@ -1,5 +1,6 @@
 //! What turns one message into bytes and back.
 
+use super::KeyPlace;
 use std::error::Error;
 
 /// A format for messages of type `T`.
@@ -17,6 +18,10 @@ pub trait Codec<T>: Clone + Send + Sync + 'static {
     type EncodeError: Error + Send + Sync + 'static;
     /// Why bytes are not a message.
     type DecodeError: Error + Send + Sync + 'static;
+
+    /// Where a message's key stands in its encoding: [`Anywhere`](super::Anywhere), unless the codec knows that it is
+    /// [`At`](super::At) an offset. Compared between the two ends.
+    type Key: KeyPlace;
 
     /// What the format is called. Compared between the two ends.
     const NAME: &'static str;

@@ -14,6 +14,8 @@ pub struct Encoding {
     pub version: u16,
     /// [`Codec::options`](super::Codec::options).
     pub options: String,
+    /// The offset of a message's key, if the codec has one: [`Codec::Key`](super::Codec::Key).
+    pub key: Option<u64>,
     /// The name of the message type.
     pub schema: String,
 }
@@ -23,10 +25,15 @@ impl Encoding {
         exact_part("codec", &self.codec, &other.codec)?;
         exact_part("version of the codec", &self.version, &other.version)?;
         exact_part("options of the codec", &self.options, &other.options)?;
+        exact_part("offset of the key", &offset(self.key), &offset(other.key))?;
         exact_part("schema", &self.schema, &other.schema)
     }
 
     fn codec_name(&self) -> &str {
         &self.codec
     }
+}
+
+fn offset(key: Option<u64>) -> String {
+    key.map_or_else(|| "none".into(), |offset| offset.to_string())
 }

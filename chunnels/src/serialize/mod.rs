@@ -14,7 +14,7 @@
 //!
 //! # What the two ends agree on
 //!
-//! Codec, its version and options, and the name of the message type: an [`Encoding`], which has to be the same at
+//! Codec, its version and options, where keys stand, and the name of the message type: an [`Encoding`], which has to be the same at
 //! both ends. Neither codec describes its own data, so a message of another type may well decode into nonsense; that
 //! is why the name counts. It is that of the Rust type unless [`Serialize::schema`] gives another, which it should
 //! once the type changes its fields, or has different names at the two ends.
@@ -30,6 +30,7 @@ mod chunnel;
 mod codec;
 mod connection;
 mod encoding;
+mod key;
 mod postcard;
 mod schema;
 mod size;
@@ -41,4 +42,5 @@ pub use chunnel::Serialize;
 pub use codec::Codec;
 pub use connection::SerializeConnection;
 pub use encoding::Encoding;
+pub use key::{Anywhere, At, KeyPlace};
 pub use postcard::Postcard;

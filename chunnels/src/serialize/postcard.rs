@@ -7,13 +7,14 @@ pub struct Postcard;
 #[cfg(feature = "postcard")]
 mod codec {
     use super::Postcard;
-    use crate::serialize::Codec;
+    use crate::serialize::{Anywhere, Codec};
     use postcard::Error;
     use serde::{Serialize, de::DeserializeOwned};
 
     impl<T: Serialize + DeserializeOwned + Send + 'static> Codec<T> for Postcard {
         type EncodeError = Error;
         type DecodeError = Error;
+        type Key = Anywhere;
 
         const NAME: &'static str = "postcard";
 

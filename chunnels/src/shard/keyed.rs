@@ -12,3 +12,20 @@ pub trait Keyed {
     /// Of a reply nothing is asked; its key is never looked at.
     fn key(&self) -> &[u8];
 }
+
+/// How the key of a message is found.
+pub(super) trait FindKey<T>: Send + 'static {
+    /// The key; `None` if the message has none, and then it belongs to no shard.
+    fn key(message: &T) -> Option<&[u8]>;
+}
+
+/// The message knows it.
+#[derive(Debug)]
+pub(super) enum Own {}
+
+impl<T: Keyed> FindKey<T> for Own {
+    #[inline]
+    fn key(message: &T) -> Option<&[u8]> {
+        Some(message.key())
+    }
+}

@@ -41,6 +41,8 @@ mod hash;
 mod keyed;
 mod map;
 mod parts;
+#[cfg(feature = "serialize")]
+mod raw;
 mod server;
 #[cfg(test)]
 mod service;
@@ -52,6 +54,8 @@ pub use client::{ClientShard, ClientShardConnection};
 pub use hash::shard_of;
 pub use keyed::Keyed;
 pub use map::{MAX_SHARDS, ShardMap};
+#[cfg(feature = "serialize")]
+pub use raw::{KeyAt, Misplaced, RouteUndecoded, ShardRaw};
 pub use server::{
     Backends, LocalShards, RemoteShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue,
 };

@@ -1,21 +1,32 @@
 //! A burst, sorted by shard.
 
-use super::{Keyed, ShardMap};
+use super::ShardMap;
+use super::keyed::{FindKey, Own};
+use std::marker::PhantomData;
 use std::vec::Drain;
 
 /// Messages in one queue per shard. Queues keep their storage, so that a burst allocates nothing once they have grown
 /// to what bursts need.
 #[derive(Debug)]
-pub(super) struct Parts<T> {
+pub(super) struct Parts<T, K = Own> {
     queues: Vec<Vec<T>>,
     /// The shards whose queue is not empty, so that a small burst need not look at a thousand queues.
     filled: Vec<usize>,
+    /// How many messages had no key since it was last asked.
+    keyless: u64,
     map: ShardMap,
+    find: PhantomData<fn() -> K>,
 }
 
-impl<T> Parts<T> {
+impl<T, K> Parts<T, K> {
     pub(super) fn new(map: ShardMap) -> Self {
-        Self { queues: map.shards().iter().map(|_| Vec::new()).collect(), filled: Vec::new(), map }
+        Self {
+            queues: map.shards().iter().map(|_| Vec::new()).collect(),
+            filled: Vec::new(),
+            keyless: 0,
+            map,
+            find: PhantomData,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -32,12 +43,21 @@ impl<T> Parts<T> {
     pub(super) fn clear(&mut self) {
         while self.next_part().is_some() {}
     }
+
+    /// How many messages were dropped, since they had no key, after this was called last.
+    pub(super) fn take_keyless(&mut self) -> u64 {
+        std::mem::take(&mut self.keyless)
+    }
 }
 
-impl<T: Keyed> Extend<T> for Parts<T> {
+impl<T, K: FindKey<T>> Extend<T> for Parts<T, K> {
     fn extend<Messages: IntoIterator<Item = T>>(&mut self, messages: Messages) {
         for message in messages {
-            let shard = self.map.shard_of(message.key());
+            let Some(key) = K::key(&message) else {
+                self.keyless += 1;
+                continue;
+            };
+            let shard = self.map.shard_of(key);
             let queue = &mut self.queues[shard];
             if queue.is_empty() {
                 self.filled.push(shard);

@@ -53,6 +53,11 @@ impl ServerShard {
 }
 
 impl<Shards> ServerShard<Shards> {
+    /// What it routes by.
+    pub fn map(&self) -> &ShardMap {
+        &self.map
+    }
+
     /// What the other end must have as well.
     pub fn sharding(&self) -> Sharding {
         self.map.routed_by(RoutedBy::Server)

@@ -31,7 +31,7 @@ enum Routing {
 }
 
 impl<Inner: Connection> ServerShardConnection<Inner> {
-    pub(super) fn new(client: Arc<Inner>, link: Link<Inner>, dropped: Arc<AtomicU64>) -> Self {
+    pub(in crate::shard) fn new(client: Arc<Inner>, link: Link<Inner>, dropped: Arc<AtomicU64>) -> Self {
         let Link { shards, routing } = link;
         let orphans = shards.clone();
         let running = Box::pin(async move {

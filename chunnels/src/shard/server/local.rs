@@ -4,9 +4,10 @@ use super::backends::Link;
 use super::forward::forward;
 use super::queue::Request;
 use super::{Backends, ReplyTo, ShardQueue};
+use crate::shard::keyed::Own;
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{Connection, Error, ErrorKind, More};
+use bertha_core::{Connection, Error, ErrorKind, Identity, More};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -36,6 +37,8 @@ const MAX_QUEUED: usize = 65_536;
 /// ```
 ///
 /// A full queue of requests holds back the client whose request is next; a full queue of replies loses replies.
+#[derive(Identity)]
+#[chunnel(parameter)]
 pub struct LocalShards<T> {
     queues: Arc<[mpsc::Sender<Request<T>>]>,
     capacity: usize,
@@ -85,7 +88,7 @@ async fn requests<C>(
 where
     C: Connection<Data: Keyed>,
 {
-    let mut parts = Parts::new(map.clone());
+    let mut parts = Parts::<_, Own>::new(map.clone());
     loop {
         if let Err(error) = client.recv_batch(&mut parts, BURST).await {
             return error;

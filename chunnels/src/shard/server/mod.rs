@@ -16,3 +16,5 @@ pub use connection::ServerShardConnection;
 pub use local::LocalShards;
 pub use queue::{ReplyTo, ShardQueue};
 pub use remote::RemoteShards;
+#[cfg(feature = "serialize")]
+pub(super) use remote::link;

@@ -3,19 +3,21 @@
 use super::Backends;
 use super::backends::Link;
 use super::forward::forward;
+use crate::shard::keyed::{FindKey, Own};
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{BoxFuture, Connection, Error, More};
+use bertha_core::{Addr, BoxFuture, Connection, Error, Identity, More};
 use futures_util::future::try_join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The shards are servers at the addresses of the shard map.
 ///
 /// Each client has a connection of its own to each shard, so replies need no mark that says whose they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
+#[chunnel(parameter)]
 pub struct RemoteShards;
 
 impl<Inner: Connection<Data: Keyed>> Backends<Inner> for RemoteShards {
@@ -26,20 +28,42 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for RemoteShards {
         more: More<'_, Inner>,
         dropped: &Arc<AtomicU64>,
     ) -> Result<Link<Inner>, Error> {
-        let opening = map.shards().iter().enumerate().map(|(number, addr)| async move {
-            more.open(addr.clone()).await.map_err(|error| of_shard(map, number, error))
-        });
-        let shards: Arc<[Inner]> = try_join_all(opening).await?.into();
-
-        // Each is boxed once per connection, and then waits in one place; those that wait cost nothing.
-        let ways: FuturesUnordered<BoxFuture<'static, Error>> = FuturesUnordered::new();
-        ways.push(Box::pin(requests(client.clone(), shards.clone(), map.clone(), dropped.clone())));
-        for number in 0..shards.len() {
-            let (client, shards) = (client.clone(), shards.clone());
-            ways.push(Box::pin(replies(number, client, shards, map.clone(), dropped.clone())));
-        }
-        Ok(Link { shards, routing: Box::pin(first_end(ways)) })
+        link::<Inner, Own>("ServerShard", client, map, |shard| more.open(shard), dropped).await
     }
+}
+
+/// Opens a connection to every shard, and routes by the key that `K` finds. Errors name `chunnel`.
+pub(in crate::shard) async fn link<'a, Inner, K>(
+    chunnel: &'static str,
+    client: &Arc<Inner>,
+    map: &ShardMap,
+    open: impl Fn(Addr) -> BoxFuture<'a, Result<Inner, Error>>,
+    dropped: &Arc<AtomicU64>,
+) -> Result<Link<Inner>, Error>
+where
+    Inner: Connection + 'a,
+    K: FindKey<Inner::Data>,
+{
+    let opening = map.shards().iter().enumerate().map(|(number, addr)| {
+        let opening = open(addr.clone());
+        async move { opening.await.map_err(|error| failure::of_shard(chunnel, number, addr, error)) }
+    });
+    let shards: Arc<[Inner]> = try_join_all(opening).await?.into();
+
+    let way = || Way {
+        chunnel,
+        client: client.clone(),
+        shards: shards.clone(),
+        map: map.clone(),
+        dropped: dropped.clone(),
+    };
+    // Each is boxed once per connection, and then waits in one place; those that wait cost nothing.
+    let ways: FuturesUnordered<BoxFuture<'static, Error>> = FuturesUnordered::new();
+    ways.push(Box::pin(way().requests::<K>()));
+    for number in 0..shards.len() {
+        ways.push(Box::pin(way().replies(number)));
+    }
+    Ok(Link { shards, routing: Box::pin(first_end(ways)) })
 }
 
 async fn first_end(mut ways: FuturesUnordered<BoxFuture<'static, Error>>) -> Error {
@@ -50,44 +74,44 @@ async fn first_end(mut ways: FuturesUnordered<BoxFuture<'static, Error>>) -> Err
     }
 }
 
-async fn requests<C>(client: Arc<C>, shards: Arc<[C]>, map: ShardMap, dropped: Arc<AtomicU64>) -> Error
-where
-    C: Connection<Data: Keyed>,
-{
-    let mut parts = Parts::new(map.clone());
-    loop {
-        if let Err(error) = client.recv_batch(&mut parts, BURST).await {
-            return error;
-        }
-        while let Some((number, messages)) = parts.next_part() {
-            if let Err(error) = forward(&shards[number], messages, &dropped).await {
-                return of_shard(&map, number, error);
-            }
-        }
-    }
-}
-
-async fn replies<C>(
-    number: usize,
+/// What passing messages on takes.
+struct Way<C> {
+    chunnel: &'static str,
     client: Arc<C>,
     shards: Arc<[C]>,
     map: ShardMap,
     dropped: Arc<AtomicU64>,
-) -> Error
-where
-    C: Connection,
-{
-    let mut burst = Vec::new();
-    loop {
-        if let Err(error) = shards[number].recv_batch(&mut burst, BURST).await {
-            return of_shard(&map, number, error);
-        }
-        if let Err(error) = forward(&*client, burst.drain(..), &dropped).await {
-            return error;
-        }
-    }
 }
 
-fn of_shard(map: &ShardMap, number: usize, error: Error) -> Error {
-    failure::of_shard("ServerShard", number, &map.shards()[number], error)
+impl<C: Connection> Way<C> {
+    async fn requests<K: FindKey<C::Data>>(self) -> Error {
+        let mut parts = Parts::<C::Data, K>::new(self.map.clone());
+        loop {
+            if let Err(error) = self.client.recv_batch(&mut parts, BURST).await {
+                return error;
+            }
+            self.dropped.fetch_add(parts.take_keyless(), Relaxed);
+            while let Some((number, messages)) = parts.next_part() {
+                if let Err(error) = forward(&self.shards[number], messages, &self.dropped).await {
+                    return self.of_shard(number, error);
+                }
+            }
+        }
+    }
+
+    async fn replies(self, number: usize) -> Error {
+        let mut burst = Vec::new();
+        loop {
+            if let Err(error) = self.shards[number].recv_batch(&mut burst, BURST).await {
+                return self.of_shard(number, error);
+            }
+            if let Err(error) = forward(&*self.client, burst.drain(..), &self.dropped).await {
+                return error;
+            }
+        }
+    }
+
+    fn of_shard(&self, number: usize, error: Error) -> Error {
+        failure::of_shard(self.chunnel, number, &self.map.shards()[number], error)
+    }
 }

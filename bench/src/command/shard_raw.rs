@@ -1,0 +1,108 @@
+//! `bertha-bench shard-raw`: routing at the server, with and without decoding.
+
+use bertha_bench::alternate::{self, alternate};
+use bertha_bench::report::{Budget, Report, directory};
+use bertha_bench::shard_raw::{self, Line, Routing, Sample, Setup};
+use bertha_bench::statistics::{median, ratio_of_medians};
+use bertha_bench::workload::Workload;
+use bertha_bench::{Error, ErrorKind};
+use clap::Args;
+
+/// How to load the router.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Requests on the way at any time
+    #[arg(long, default_value_t = 512)]
+    outstanding: usize,
+    /// Requests per sample
+    #[arg(long, default_value_t = 200_000)]
+    requests: u64,
+    /// Bytes of each value
+    #[arg(long, default_value_t = 100)]
+    value_bytes: usize,
+    /// Pairs of samples
+    #[arg(long, default_value_t = alternate::FEWEST_PAIRS)]
+    pairs: usize,
+    /// Offered loads of the figure in operations per second; none leaves it out
+    #[arg(long, value_delimiter = ',', default_values_t = [50e3, 100e3, 150e3, 200e3, 250e3, 300e3, 400e3, 500e3])]
+    rates: Vec<f64>,
+    /// Seconds at each of these loads
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Report, Error> {
+    let mut report = Report::new("shard-raw");
+    let workload = Workload { value_bytes: options.value_bytes, ..Workload::default() };
+    let setup = Setup { outstanding: options.outstanding, requests: options.requests, workload };
+    let paired = alternate(
+        options.pairs,
+        || shard_raw::across_cores(&setup, Routing::Decoding),
+        || shard_raw::across_cores(&setup, Routing::Raw),
+    );
+    match paired {
+        Ok(paired) => {
+            let (decoding, raw): (Vec<_>, Vec<_>) = paired.ab.iter().copied().unzip();
+            figures("decoding", &decoding, &mut report);
+            figures("raw", &raw, &mut report);
+            let per_cpu = |sample: &Sample| sample.requests_per_cpu_second;
+            for (name, pairs, budget) in [
+                (
+                    "requests per CPU second, raw to decoding",
+                    paired.ab_by(per_cpu),
+                    Some(Budget::AtLeast(2.0)),
+                ),
+                ("requests per CPU second, decoding to itself", paired.aa_by(per_cpu), None),
+            ] {
+                let turned: Vec<_> = pairs.into_iter().map(|(decoding, other)| (other, decoding)).collect();
+                if let Some(ratio) = ratio_of_medians(&turned, 0) {
+                    report.ratio(name, &ratio, budget);
+                }
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::Core => {
+            report.skipped("requests per CPU second", &error.to_string(), "x");
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    }
+    if !options.rates.is_empty() {
+        figure(options, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn figures(name: &str, samples: &[Sample], report: &mut Report) {
+    let middle = |number: fn(&Sample) -> f64| {
+        median(&samples.iter().map(number).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+    };
+    report.figure(
+        format!("{name}, per CPU second"),
+        middle(|sample| sample.requests_per_cpu_second),
+        "requests",
+    );
+    report.figure(format!("{name}, throughput"), middle(|sample| sample.requests_per_second), "ops/s");
+    report.figure(format!("{name}, p50"), middle(|sample| sample.latency.p50_us), "us");
+    report.figure(format!("{name}, p99"), middle(|sample| sample.latency.p99_us), "us");
+}
+
+/// Latency against offered load, load by load in turn.
+fn figure(options: &Options, report: &mut Report) -> Result<(), Error> {
+    let mut lines: Vec<Line> = Vec::new();
+    for rate in &options.rates {
+        for routing in [Routing::Decoding, Routing::Raw] {
+            let line = shard_raw::line(routing, &[*rate], options.seconds)?;
+            for run in &line.runs {
+                let load = format!("{}, {:.0} thousand/s offered", line.label, rate / 1e3);
+                report.figure(format!("{load}, answered"), run.throughput, "ops/s");
+                report.figure(format!("{load}, p50"), run.total.p50, "us");
+                report.figure(format!("{load}, p95"), run.total.p95, "us");
+            }
+            lines.push(line);
+        }
+    }
+    let directory = directory();
+    std::fs::create_dir_all(&directory)
+        .map_err(Error::while_doing(ErrorKind::Report, "making the directory of reports"))?;
+    shard_raw::draw(&Line::joined(lines), &directory.join("shard-raw.svg"))
+}

@@ -1,0 +1,59 @@
+//! That a pass keeps what it must, in the compiler's words.
+
+use super::{AtMostOnce, Authenticated, Encrypted, Guarantees, IntegrityChecked, Ordered, Reliable};
+use crate::identity::{Bool, False};
+
+/// A stack's guarantees `Self` that the pass `Pass`, which may drop `Allowed`, leaves in `After`.
+#[doc(hidden)]
+pub trait Keeps<Pass, After, Allowed> {}
+
+type Lost<Before, After, Allowed> = <<Before as Bool>::Without<After> as Bool>::Without<Allowed>;
+
+impl<Pass, Before: Guarantees, After: Guarantees, Allowed: Guarantees> Keeps<Pass, After, Allowed> for Before
+where
+    Lost<Before::Encrypted, After::Encrypted, Allowed::Encrypted>: NotDropped<Pass, Encrypted>,
+    Lost<Before::Authenticated, After::Authenticated, Allowed::Authenticated>:
+        NotDropped<Pass, Authenticated>,
+    Lost<Before::Reliable, After::Reliable, Allowed::Reliable>: NotDropped<Pass, Reliable>,
+    Lost<Before::Ordered, After::Ordered, Allowed::Ordered>: NotDropped<Pass, Ordered>,
+    Lost<Before::AtMostOnce, After::AtMostOnce, Allowed::AtMostOnce>: NotDropped<Pass, AtMostOnce>,
+    Lost<Before::IntegrityChecked, After::IntegrityChecked, Allowed::IntegrityChecked>:
+        NotDropped<Pass, IntegrityChecked>,
+{
+}
+
+/// That `Guarantee` is not among those that `Pass` drops without having said so.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the pass `{Pass}` drops the guarantee `{Guarantee}`, which the stack had",
+    label = "here a guarantee of the stack would be lost",
+    note = "a pass that is meant to drop it says `weakens({Guarantee})`, and who applies it writes `accepting ({Guarantee})`"
+)]
+pub trait NotDropped<Pass, Guarantee> {}
+
+impl<Pass, Guarantee> NotDropped<Pass, Guarantee> for False {}
+
+/// The guarantees `Self` that `Pass` says it may drop are all among those that the application `Accepts`.
+#[doc(hidden)]
+pub trait Accepted<Pass, Accepts> {}
+
+impl<Pass, Weakens: Guarantees, Accepts: Guarantees> Accepted<Pass, Accepts> for Weakens
+where
+    <Weakens::Encrypted as Bool>::Without<Accepts::Encrypted>: Agreed<Pass, Encrypted>,
+    <Weakens::Authenticated as Bool>::Without<Accepts::Authenticated>: Agreed<Pass, Authenticated>,
+    <Weakens::Reliable as Bool>::Without<Accepts::Reliable>: Agreed<Pass, Reliable>,
+    <Weakens::Ordered as Bool>::Without<Accepts::Ordered>: Agreed<Pass, Ordered>,
+    <Weakens::AtMostOnce as Bool>::Without<Accepts::AtMostOnce>: Agreed<Pass, AtMostOnce>,
+    <Weakens::IntegrityChecked as Bool>::Without<Accepts::IntegrityChecked>: Agreed<Pass, IntegrityChecked>,
+{
+}
+
+/// That the application agreed to `Pass` dropping `Guarantee`, or the pass does not.
+#[diagnostic::on_unimplemented(
+    message = "the pass `{Pass}` may drop the guarantee `{Guarantee}`, and that is not accepted here",
+    label = "this pass may weaken the stack",
+    note = "write `accepting ({Guarantee})` behind the pass if the application can do without it"
+)]
+pub trait Agreed<Pass, Guarantee> {}
+
+impl<Pass, Guarantee> Agreed<Pass, Guarantee> for False {}

@@ -1,0 +1,99 @@
+//! What a Chunnel promises about the messages that pass it.
+//!
+//! The list is fixed, so that optimisation passes and negotiation can reason about Chunnels that they have never seen:
+//!
+//! | guarantee | a receiver knows that |
+//! |---|---|
+//! | [`Encrypted`] | nobody on the way could read the message |
+//! | [`Authenticated`] | the message is from the peer that was asked for |
+//! | [`Reliable`] | every message that was sent arrives, or the connection fails |
+//! | [`Ordered`] | messages arrive in the order in which they were sent |
+//! | [`AtMostOnce`] | no message arrives twice |
+//! | [`IntegrityChecked`] | the message is the one that was sent, unless somebody forged it on purpose |
+//!
+//! A Chunnel states them in its derive, and a Chunnel that states none promises none:
+//!
+//! ```
+//! # use bertha_core::Identity;
+//! #[derive(Identity)]
+//! #[chunnel(guarantees(Reliable, Ordered))]
+//! struct Retransmit;
+//! ```
+//!
+//! Guarantees add up down a stack, and a `select!` guarantees what all its alternatives do. They are types, so that a
+//! pass that would drop one is a compile error; [`Set`] is the same at run time.
+
+mod kept;
+mod set;
+
+pub use kept::{Accepted, Keeps, NotDropped};
+pub use set::Set;
+
+use crate::identity::{Bool, False, True};
+
+/// A set of guarantees, as a type: `()` is empty, each guarantee is a set of one, and a pair is the union of two.
+///
+/// ```
+/// use bertha_core::guarantee::{Encrypted, Ordered, Set};
+/// assert_eq!(Set::of::<(Encrypted, (Ordered, ()))>().to_string(), "encrypted, ordered");
+/// ```
+pub trait Guarantees {
+    /// Whether [`Encrypted`](struct@Encrypted) is in it.
+    type Encrypted: Bool;
+    /// Whether [`Authenticated`](struct@Authenticated) is in it.
+    type Authenticated: Bool;
+    /// Whether [`Reliable`](struct@Reliable) is in it.
+    type Reliable: Bool;
+    /// Whether [`Ordered`](struct@Ordered) is in it.
+    type Ordered: Bool;
+    /// Whether [`AtMostOnce`](struct@AtMostOnce) is in it.
+    type AtMostOnce: Bool;
+    /// Whether [`IntegrityChecked`](struct@IntegrityChecked) is in it.
+    type IntegrityChecked: Bool;
+}
+
+/// What both sets have: the guarantees of a choice.
+#[derive(Debug)]
+pub struct Common<First, Second>(std::marker::PhantomData<(First, Second)>);
+
+/// A type for each guarantee, and the three ways to make a set, flag by flag.
+macro_rules! guarantees {
+    ($($(#[$doc:meta])* $name:ident = [$($flag:ident: $value:ident),*];)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub struct $name;
+
+            impl Guarantees for $name {
+                $(type $flag = $value;)*
+            }
+        )*
+
+        impl Guarantees for () {
+            $(type $name = False;)*
+        }
+
+        impl<A: Guarantees, B: Guarantees> Guarantees for (A, B) {
+            $(type $name = <A::$name as Bool>::Or<B::$name>;)*
+        }
+
+        impl<A: Guarantees, B: Guarantees> Guarantees for Common<A, B> {
+            $(type $name = <A::$name as Bool>::And<B::$name>;)*
+        }
+    };
+}
+
+guarantees! {
+    /// Nobody on the way can read messages.
+    Encrypted = [Encrypted: True, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False];
+    /// Messages are from the peer that was asked for.
+    Authenticated = [Encrypted: False, Authenticated: True, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False];
+    /// Every message arrives, or the connection fails.
+    Reliable = [Encrypted: False, Authenticated: False, Reliable: True, Ordered: False, AtMostOnce: False, IntegrityChecked: False];
+    /// Messages arrive in the order in which they were sent.
+    Ordered = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: True, AtMostOnce: False, IntegrityChecked: False];
+    /// No message arrives twice.
+    AtMostOnce = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: True, IntegrityChecked: False];
+    /// A message that was damaged on its way does not arrive.
+    IntegrityChecked = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: True];
+}

@@ -1,0 +1,112 @@
+//! Guarantees at run time.
+
+use super::Guarantees;
+use crate::identity::Bool;
+use std::fmt;
+use std::ops::BitOr;
+
+/// A set of guarantees at run time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Set(u8);
+
+const NAMES: [&str; 6] =
+    ["encrypted", "authenticated", "reliable", "ordered", "at-most-once", "integrity-checked"];
+
+impl Set {
+    /// The empty set.
+    pub const NONE: Self = Self(0);
+
+    /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`.
+    pub const fn of<G: Guarantees>() -> Self {
+        let flags = [
+            G::Encrypted::VALUE,
+            G::Authenticated::VALUE,
+            G::Reliable::VALUE,
+            G::Ordered::VALUE,
+            G::AtMostOnce::VALUE,
+            G::IntegrityChecked::VALUE,
+        ];
+        let (mut bits, mut flag) = (0, 0);
+        while flag < flags.len() {
+            bits |= (flags[flag] as u8) << flag;
+            flag += 1;
+        }
+        Self(bits)
+    }
+
+    /// Whether all of `other` is in it.
+    pub const fn includes(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// What is in it and not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub const fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether nothing is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl BitOr for Set {
+    type Output = Self;
+
+    /// What is in either.
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The names in a fixed order, `encrypted, ordered`; `nothing` for the empty set.
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("nothing");
+        }
+        let mut separator = "";
+        for (flag, name) in NAMES.iter().enumerate() {
+            if self.0 & 1 << flag != 0 {
+                write!(f, "{separator}{name}")?;
+                separator = ", ";
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{AtMostOnce, Common, Encrypted, IntegrityChecked, Ordered, Reliable};
+    use super::*;
+
+    #[test]
+    fn a_pair_is_a_union_and_a_choice_has_what_is_common() {
+        type Tls = (Encrypted, (IntegrityChecked, ()));
+        type Transport = (Reliable, (Ordered, (IntegrityChecked, ())));
+        assert_eq!(
+            Set::of::<(Tls, Transport)>().to_string(),
+            "encrypted, reliable, ordered, integrity-checked"
+        );
+        assert_eq!(Set::of::<Common<Tls, Transport>>(), Set::of::<IntegrityChecked>());
+        assert_eq!(Set::of::<()>(), Set::NONE);
+    }
+
+    #[test]
+    fn sets_are_compared_flag_by_flag() {
+        let (some, more) = (Set::of::<AtMostOnce>(), Set::of::<(AtMostOnce, Encrypted)>());
+        assert!(more.includes(some) && !some.includes(more));
+        assert_eq!(more.without(some), Set::of::<Encrypted>());
+        assert_eq!(more.common(some), some);
+        assert_eq!(some | more, more);
+        assert_eq!(some.without(more).to_string(), "nothing");
+    }
+}

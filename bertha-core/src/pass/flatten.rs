@@ -1,0 +1,104 @@
+//! Stacks within stacks, made one list, so that a pattern matches wherever an application put its brackets.
+
+use crate::identity::kind;
+use crate::{Bottom, Identity, Select, Stack};
+
+/// A stack as one list: elements that are stacks themselves are part of it. Alternatives of a `select!` stay lists of
+/// their own.
+#[doc(hidden)]
+pub trait Flatten {
+    type Flat;
+
+    fn flatten(self) -> Self::Flat;
+}
+
+impl Flatten for Bottom {
+    type Flat = Bottom;
+
+    fn flatten(self) -> Bottom {
+        self
+    }
+}
+
+impl<Head, Tail> Flatten for Stack<Head, Tail>
+where
+    Head: Identity + FlattenOnto<Tail, Head::Kind>,
+{
+    type Flat = Head::Flat;
+
+    fn flatten(self) -> Self::Flat {
+        let (head, tail) = self.into_parts();
+        head.flatten_onto(tail)
+    }
+}
+
+impl<First: Flatten, Second: Flatten> Flatten for Select<First, Second> {
+    type Flat = Select<First::Flat, Second::Flat>;
+
+    fn flatten(self) -> Self::Flat {
+        let (first, second, prefer) = self.into_parts();
+        Select::from_parts(first.flatten(), second.flatten(), prefer)
+    }
+}
+
+/// An element of this kind put on top of a list, both flattened.
+#[doc(hidden)]
+pub trait FlattenOnto<Tail, Kind> {
+    type Flat;
+
+    fn flatten_onto(self, tail: Tail) -> Self::Flat;
+}
+
+impl<Head, Tail: Flatten> FlattenOnto<Tail, kind::Layer> for Head {
+    type Flat = Stack<Head, Tail::Flat>;
+
+    fn flatten_onto(self, tail: Tail) -> Self::Flat {
+        Stack::from_parts(self, tail.flatten())
+    }
+}
+
+impl<Head: Flatten, Tail: Flatten> FlattenOnto<Tail, kind::Choice> for Head {
+    type Flat = Stack<Head::Flat, Tail::Flat>;
+
+    fn flatten_onto(self, tail: Tail) -> Self::Flat {
+        Stack::from_parts(self.flatten(), tail.flatten())
+    }
+}
+
+impl<Head, Tail> FlattenOnto<Tail, kind::List> for Head
+where
+    Head: Flatten<Flat: Append<Tail::Flat>>,
+    Tail: Flatten,
+{
+    type Flat = <Head::Flat as Append<Tail::Flat>>::Output;
+
+    fn flatten_onto(self, tail: Tail) -> Self::Flat {
+        self.flatten().append(tail.flatten())
+    }
+}
+
+/// A stack put on top of another.
+pub trait Append<Below> {
+    /// Both as one list.
+    type Output;
+
+    /// Puts this stack on top of `below`.
+    fn append(self, below: Below) -> Self::Output;
+}
+
+impl<Below> Append<Below> for Bottom {
+    type Output = Below;
+
+    fn append(self, below: Below) -> Below {
+        below
+    }
+}
+
+impl<Head, Tail: Append<Below>, Below> Append<Below> for Stack<Head, Tail> {
+    type Output = Stack<Head, Tail::Output>;
+
+    fn append(self, below: Below) -> Self::Output {
+        let (head, tail) = self.into_parts();
+        Stack::from_parts(head, tail.append(below))
+    }
+}

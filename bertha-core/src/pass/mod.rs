@@ -1,0 +1,113 @@
+//! Optimisation passes: rewriting a stack while compiling.
+//!
+//! Two stacks may do the same at different cost: one Chunnel may do the work of two, or make another unnecessary. A
+//! pass is a rule that replaces some Chunnels by others. Whoever knows the rule publishes it, and an application
+//! applies it in one line, [`optimize!`](crate::optimize). What comes out is the stack that one would have written by
+//! hand, with the same connection type.
+//!
+//! # Writing a rule
+//!
+//! ```
+//! use bertha_core::{Describe, Identity, make_stack, optimize, subst};
+//!
+//! #[derive(Identity)]
+//! pub struct Pad;
+//! #[derive(Identity)]
+//! pub struct Checksum { bits: u8 }
+//! #[derive(Identity)]
+//! pub struct PaddedChecksum { bits: u8 }
+//!
+//! /// One walk over the message instead of two.
+//! #[subst(if [*, Pad, Checksum, *] then [*, PaddedChecksum, *])]
+//! pub struct ChecksumWhilePadding;
+//!
+//! impl From<(Pad, Checksum)> for PaddedChecksum {
+//!     fn from((_, checksum): (Pad, Checksum)) -> Self {
+//!         Self { bits: checksum.bits }
+//!     }
+//! }
+//!
+//! let stack = optimize!(make_stack!(Pad, Checksum { bits: 32 }), ChecksumWhilePadding);
+//! assert_eq!(
+//!     stack.explain().to_string(),
+//!     "PaddedChecksum\n  ChecksumWhilePadding: Pad / Checksum became PaddedChecksum",
+//! );
+//! ```
+//!
+//! [`subst`](crate::subst) describes the rules' language. By hand, a rule is an implementation of [`Pass`], [`Rule`],
+//! [`Guard`] and [`Rewrite`], which is what `subst` makes; a pass that is no rule implements [`Pass`] and [`Apply`].
+//!
+//! # Where rules apply
+//!
+//! At every position, and in every alternative of a [`select!`](crate::select), as often as they match; a match never
+//! reaches across the edge of a `select!`. After a replacement the rule goes on below it. All passes run in the order
+//! in which they are written, and then again while one of them still changes something. Passes that don't come to rest
+//! after a few rounds are a compile error. A pass that matches nowhere changes nothing.
+//!
+//! # What a pass may not do
+//!
+//! Drop a [guarantee](crate::guarantee) that the stack had: that is a compile error, unless the pass declares that it
+//! `weakens(..)` it, and the application writes `accepting (..)` behind its name. And where a rewritten stack no longer
+//! fits together, the compiler names the passes beside the Chunnels, as part of [`Optimized`].
+
+mod apply;
+mod flatten;
+mod optimized;
+mod pattern;
+mod report;
+mod settle;
+mod split;
+mod sweep;
+mod verdict;
+
+pub use apply::{Apply, Guard, Pass, Rewrite, Rule};
+pub use flatten::{Append, Flatten};
+pub use optimized::{Given, Optimize, Optimized, optimize};
+pub use pattern::{Anything, End, Gap, Pattern, Segment};
+pub use report::Report;
+
+/// Rewrites a stack by optimisation passes: `optimize!(stack, FirstPass, SecondPass)`.
+///
+/// The passes are applied in order, and again while they change something; see [`pass`](crate::pass). A pass that may
+/// drop a guarantee has to be accepted: `optimize!(stack, SkipTlsWhenLocal accepting (Encrypted))`.
+#[macro_export]
+macro_rules! optimize {
+    ($stack:expr, $($passes:tt)+) => {
+        $crate::pass::optimize($crate::make_stack!($stack), $crate::__passes!([] $($passes)+))
+    };
+    ($stack:expr $(,)?) => {
+        compile_error!("optimize! needs at least one pass behind the stack: optimize!(stack, Pass)")
+    };
+    () => { compile_error!("optimize! needs a stack and at least one pass: optimize!(stack, Pass)") };
+}
+
+/// The passes of `optimize!` as nested pairs. Gathers the words of a pass until a comma, `accepting` or the end.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __passes {
+    ([]) => { () };
+    ([$($pass:tt)+] accepting ($($guarantee:ident),* $(,)?) $(, $($rest:tt)*)?) => {
+        (
+            $crate::pass::Given::<_, $crate::__accepted!($($guarantee)*)>::new($($pass)+),
+            $crate::__passes!([] $($($rest)*)?),
+        )
+    };
+    ([$($pass:tt)+] accepting $($other:tt)*) => {
+        compile_error!("behind `accepting` stand guarantees in parentheses: Pass accepting (Encrypted)")
+    };
+    ([$($pass:tt)+] $(, $($rest:tt)*)?) => {
+        ($crate::pass::Given::<_, ()>::new($($pass)+), $crate::__passes!([] $($($rest)*)?))
+    };
+    ([$($pass:tt)*] $next:tt $($rest:tt)*) => { $crate::__passes!([$($pass)* $next] $($rest)*) };
+}
+
+/// The guarantees behind `accepting` as nested pairs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __accepted {
+    () => { () };
+    ($first:ident $($rest:ident)*) => { ($crate::guarantee::$first, $crate::__accepted!($($rest)*)) };
+}
+
+#[cfg(test)]
+mod tests;

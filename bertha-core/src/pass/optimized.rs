@@ -1,0 +1,158 @@
+//! The stack that passes leave, with what they did.
+
+use super::flatten::{Append, Flatten};
+use super::report::Report;
+use super::settle::{Reports, Rounds, Settle};
+use crate::identity::{Reserved, kind};
+use crate::picks::Picks;
+use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A pass as it stands in [`optimize!`](crate::optimize), with the guarantees that the application can do without.
+#[derive(Debug)]
+pub struct Given<P, Accepts> {
+    pass: P,
+    accepts: PhantomData<Accepts>,
+}
+
+impl<P, Accepts> Given<P, Accepts> {
+    /// The pass, with nothing more accepted than the type says.
+    pub const fn new(pass: P) -> Self {
+        Self { pass, accepts: PhantomData }
+    }
+
+    pub(super) fn pass(&self) -> &P {
+        &self.pass
+    }
+}
+
+/// A stack that these passes can be applied to: what a function asks that is generic over the stack.
+///
+/// `Passes` are nested pairs of [`Given`].
+pub trait Optimize<Passes> {
+    /// The stack that comes out.
+    type Output;
+
+    /// Applies them.
+    fn optimize(self, passes: &Passes) -> Self::Output;
+}
+
+impl<S, Passes> Optimize<Passes> for S
+where
+    S: Flatten,
+    S::Flat: Settle<Passes, Rounds, ()>,
+    Passes: Reports,
+{
+    type Output = Optimized<
+        <S::Flat as Settle<Passes, Rounds, ()>>::Settled,
+        <S::Flat as Settle<Passes, Rounds, ()>>::Changes,
+    >;
+
+    fn optimize(self, passes: &Passes) -> Self::Output {
+        let mut reports = Vec::new();
+        Passes::reports(&mut reports);
+        let stack = self.flatten().settle(passes, &mut reports);
+        Optimized { stack, reports: reports.into(), changed: PhantomData }
+    }
+}
+
+/// What [`optimize!`](crate::optimize) does.
+#[doc(hidden)]
+pub fn optimize<S: Optimize<Passes>, Passes>(stack: S, passes: Passes) -> S::Output {
+    stack.optimize(&passes)
+}
+
+/// A stack that passes were applied to. It makes the same connections as the stack inside, and is used like it.
+///
+/// `ChangedBy` names the passes that changed something, the last one first, for messages of the compiler.
+pub struct Optimized<S, ChangedBy = ()> {
+    stack: S,
+    reports: Arc<[Report]>,
+    changed: PhantomData<fn() -> ChangedBy>,
+}
+
+impl<S, ChangedBy> Optimized<S, ChangedBy> {
+    /// What each pass did, in the order in which they were given.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// The stack inside, which is the one that would have been written by hand.
+    pub fn into_inner(self) -> S {
+        self.stack
+    }
+}
+
+impl<S: Describe, ChangedBy> Describe for Optimized<S, ChangedBy> {
+    fn describe(&self, into: &mut Vec<Node>) {
+        self.stack.describe(into);
+    }
+
+    fn selects(&self) -> usize {
+        self.stack.selects()
+    }
+
+    fn notes(&self, into: &mut Vec<String>) {
+        self.stack.notes(into);
+        into.extend(self.reports.iter().map(Report::to_string));
+    }
+}
+
+impl<S: Identity, ChangedBy> Identity for Optimized<S, ChangedBy> {
+    type Id = Reserved;
+    type Parameters = ();
+    type Guarantees = S::Guarantees;
+    type Kind = kind::List;
+    const NAME: &'static str = "bertha-core::Optimized";
+}
+
+/// Further passes see the stack inside. What the earlier ones did is in the application's own hands.
+impl<S: Flatten, ChangedBy> Flatten for Optimized<S, ChangedBy> {
+    type Flat = S::Flat;
+
+    fn flatten(self) -> S::Flat {
+        self.stack.flatten()
+    }
+}
+
+impl<S: Append<Below>, ChangedBy, Below> Append<Below> for Optimized<S, ChangedBy> {
+    type Output = S::Output;
+
+    fn append(self, below: Below) -> S::Output {
+        self.stack.append(below)
+    }
+}
+
+impl<S: Chunnel<Inner>, ChangedBy, Inner: Connection> Chunnel<Inner> for Optimized<S, ChangedBy> {
+    type Connection = S::Connection;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<S::Connection, Error> {
+        self.stack.connect_wrap(inner, more).await
+    }
+
+    fn instantiate<'a>(
+        &'a self,
+        inner: Inner,
+        picks: Picks<'a>,
+        more: More<'a, Inner>,
+    ) -> BoxFuture<'a, Result<S::Connection, Error>>
+    where
+        Inner: 'a,
+    {
+        self.stack.instantiate(inner, picks, more)
+    }
+}
+
+impl<S: Clone, ChangedBy> Clone for Optimized<S, ChangedBy> {
+    fn clone(&self) -> Self {
+        Self { stack: self.stack.clone(), reports: self.reports.clone(), changed: PhantomData }
+    }
+}
+
+impl<S: Describe, ChangedBy> fmt::Debug for Optimized<S, ChangedBy> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.explain())
+    }
+}

@@ -1,0 +1,226 @@
+//! What a rule looks for, and whether it stands at the top of a stack.
+
+use crate::identity::{Bool, False, Reserved, Same, True, kind};
+use crate::{Bottom, Identity, Stack};
+use std::marker::PhantomData;
+
+/// In a pattern, whatever stands there: `Serialize<Anything, Anything>` matches every `Serialize`.
+#[derive(Debug)]
+pub enum Anything {}
+
+/// In a pattern, any number of elements, none included.
+#[derive(Debug)]
+pub enum Gap {}
+
+/// At the end of a pattern: nothing may follow.
+#[derive(Debug)]
+pub enum End {}
+
+macro_rules! reserved {
+    ($($type:ident)*) => {
+        $(impl Identity for $type {
+            type Id = Reserved;
+            type Parameters = ();
+            type Guarantees = ();
+            type Kind = kind::$type;
+            const NAME: &'static str = "*";
+        })*
+    };
+}
+
+reserved!(Anything Gap);
+
+/// A sequence of Chunnels, as types.
+///
+/// Written as a [`Segment`] of nested pairs: `Segment<(Pad, (Checksum, ()))>` is a `Pad` directly above a `Checksum`.
+pub trait Pattern {
+    /// The elements, top first, ended by `()`, or by [`End`] if they must stand at the bottom.
+    type Items: Names;
+
+    /// Whether they must stand at the top of the whole stack.
+    type AtTop: Bool;
+
+    /// Whether they must stand at the bottom of the whole stack.
+    type AtBottom: Bool;
+}
+
+/// The [`Pattern`] of these elements. Matches anywhere, unless one of the others is [`True`].
+#[derive(Debug)]
+pub struct Segment<Items, AtTop = False, AtBottom = False>(PhantomData<(Items, AtTop, AtBottom)>);
+
+impl<Items: Names, AtTop: Bool, AtBottom: Bool> Pattern for Segment<Items, AtTop, AtBottom> {
+    type Items = Items;
+    type AtTop = AtTop;
+    type AtBottom = AtBottom;
+}
+
+/// The names of a pattern's elements.
+#[doc(hidden)]
+pub trait Names {
+    /// Appends them.
+    fn names(into: &mut Vec<&'static str>);
+}
+
+impl Names for () {
+    fn names(_: &mut Vec<&'static str>) {}
+}
+
+impl Names for End {
+    fn names(_: &mut Vec<&'static str>) {}
+}
+
+impl<First: Identity, Rest: Names> Names for (First, Rest) {
+    fn names(into: &mut Vec<&'static str>) {
+        into.push(First::NAME);
+        Rest::names(into);
+    }
+}
+
+/// Whether this list begins with the elements `Items`.
+#[doc(hidden)]
+pub trait Matches<Items> {
+    /// The answer.
+    type Is: Bool;
+}
+
+impl<List> Matches<()> for List {
+    type Is = True;
+}
+
+impl Matches<End> for Bottom {
+    type Is = True;
+}
+
+impl<Head, Tail> Matches<End> for Stack<Head, Tail> {
+    type Is = False;
+}
+
+impl<List, Item, Items> Matches<(Item, Items)> for List
+where
+    Item: Identity,
+    List: Begins<Item, Items, Item::Kind>,
+{
+    type Is = List::Is;
+}
+
+/// As [`Matches`], by the kind of the first item.
+#[doc(hidden)]
+pub trait Begins<Item, Items, Kind> {
+    /// The answer.
+    type Is: Bool;
+}
+
+impl<Item, Items> Begins<Item, Items, kind::Layer> for Bottom {
+    type Is = False;
+}
+
+impl<Head, Tail, Item, Items> Begins<Item, Items, kind::Layer> for Stack<Head, Tail>
+where
+    Head: Fulfils<Item>,
+    Tail: MatchesIf<Head::Is, Items>,
+{
+    type Is = Tail::Is;
+}
+
+/// `Matches<Items>`, asked only if the first answer is true.
+#[doc(hidden)]
+pub trait MatchesIf<So, Items> {
+    /// The answer.
+    type Is: Bool;
+}
+
+impl<List, Items> MatchesIf<False, Items> for List {
+    type Is = False;
+}
+
+impl<List: Matches<Items>, Items> MatchesIf<True, Items> for List {
+    type Is = List::Is;
+}
+
+// A gap: either the items behind it begin here, or it takes one more element.
+impl<List, Items> Begins<Gap, Items, kind::Gap> for List
+where
+    List: Matches<Items>,
+    List: Skips<Items, <List as Matches<Items>>::Is>,
+{
+    type Is = List::Found;
+}
+
+/// Whether `Items` begin somewhere in this list, given whether they begin at its top.
+#[doc(hidden)]
+pub trait Skips<Items, Here> {
+    /// The answer.
+    type Found: Bool;
+}
+
+impl<List, Items> Skips<Items, True> for List {
+    type Found = True;
+}
+
+impl<Items> Skips<Items, False> for Bottom {
+    type Found = False;
+}
+
+impl<Head, Tail, Items> Skips<Items, False> for Stack<Head, Tail>
+where
+    Tail: Matches<Items>,
+    Tail: Skips<Items, <Tail as Matches<Items>>::Is>,
+{
+    type Found = Tail::Found;
+}
+
+/// Whether this type is `Item`: the same type, with parameters that fulfil the item's.
+#[doc(hidden)]
+pub trait Fulfils<Item> {
+    /// The answer.
+    type Is: Bool;
+}
+
+impl<Type, Item> Fulfils<Item> for Type
+where
+    Type: Identity,
+    Item: Identity,
+    Type::Id: Same<Item::Id>,
+    Type::Parameters: AllIf<<Type::Id as Same<Item::Id>>::Is, Item::Parameters>,
+{
+    type Is = <Type::Parameters as AllIf<<Type::Id as Same<Item::Id>>::Is, Item::Parameters>>::Is;
+}
+
+/// Whether these parameters fulfil `Items`, asked only if they are parameters of the same type.
+#[doc(hidden)]
+pub trait AllIf<So, Items> {
+    /// The answer.
+    type Is: Bool;
+}
+
+impl<Parameters, Items> AllIf<False, Items> for Parameters {
+    type Is = False;
+}
+
+impl AllIf<True, ()> for () {
+    type Is = True;
+}
+
+impl<Type, Types, Item, Items> AllIf<True, (Item, Items)> for (Type, Types)
+where
+    Item: Identity,
+    Type: FulfilsUnless<<Item::Kind as kind::Kind>::IsAnything, Item>,
+    Types: AllIf<Type::Is, Items>,
+{
+    type Is = Types::Is;
+}
+
+/// As [`Fulfils`], unless the item is [`Anything`]: then the type needs no identity.
+#[doc(hidden)]
+pub trait FulfilsUnless<Anything, Item> {
+    /// The answer.
+    type Is: Bool;
+}
+
+impl<Type, Item> FulfilsUnless<True, Item> for Type {
+    type Is = True;
+}
+
+impl<Type: Fulfils<Item>, Item> FulfilsUnless<False, Item> for Type {
+    type Is = Type::Is;
+}

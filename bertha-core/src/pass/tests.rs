@@ -1,0 +1,52 @@
+//! Rules over stacks, and what they leave.
+
+use super::*;
+use crate::guarantee::{Encrypted, Ordered, Reliable, Set};
+use crate::identity::{Bool, False, True};
+use crate::{Describe, Identity, Stack, make_stack, select, subst};
+use std::marker::PhantomData;
+
+/// A Chunnel with a number, to see which value went where.
+macro_rules! chunnels {
+    ($($(#[$attribute:meta])* $name:ident)*) => {
+        $(
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+            $(#[$attribute])*
+            struct $name(u32);
+        )*
+    };
+}
+
+chunnels!(A B C D E);
+
+// Behind the macro that they use.
+mod by_hand;
+mod deep;
+mod guarantees;
+mod rules;
+
+/// A Chunnel with parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+struct Holder<T, K = Plain>(u32, PhantomData<fn() -> (T, K)>);
+
+#[derive(Debug, Identity)]
+#[chunnel(parameter)]
+struct Plain;
+
+#[derive(Debug, Identity)]
+#[chunnel(parameter)]
+struct Fancy;
+
+fn holder<T, K>(number: u32) -> Holder<T, K> {
+    Holder(number, PhantomData)
+}
+
+/// The stack's first line, without what passes say.
+fn layers(stack: &impl Describe) -> String {
+    stack.explain().to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// What the passes said, a line each.
+fn notes<S, P>(stack: &Optimized<S, P>) -> Vec<String> {
+    stack.reports().iter().map(Report::to_string).collect()
+}

@@ -1,0 +1,88 @@
+//! The Chunnel itself.
+
+use crate::serialize::{At, Codec, Serialize, SerializeConnection};
+use crate::shard::keyed::FindKey;
+use crate::shard::server::link;
+use crate::shard::{ServerShard, ServerShardConnection};
+use bertha_core::{
+    Buf, Carries, Chunnel, Connection, Describe, Either, Error, Identity, Layer, More, Node, Role,
+};
+use std::sync::Arc;
+
+/// [`ServerShard`] and [`Serialize`] in one: the server reads each message's key at `OFFSET` bytes into its encoding, and
+/// passes it on to the shard at a remote address as it came.
+///
+/// Made by the pass [`RouteUndecoded`](super::RouteUndecoded), or by hand for a codec that puts keys there. The two ends, and
+/// the shards, see the two layers that it stands for. A message that ends before its key does belongs to no shard; it is
+/// dropped and counted ([`ServerShardConnection::dropped`]).
+#[derive(Debug, Clone, Identity)]
+#[chunnel(layers = Self::layers)]
+pub struct ShardRaw<const OFFSET: usize, T, C> {
+    shard: ServerShard,
+    serialize: Serialize<T, C>,
+}
+
+impl<const OFFSET: usize, T, C: Codec<T, Key = At<OFFSET>>> ShardRaw<OFFSET, T, C> {
+    /// Does what `shard` above `serialize` would.
+    pub fn new(shard: ServerShard, serialize: Serialize<T, C>) -> Self {
+        Self { shard, serialize }
+    }
+}
+
+impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
+    fn layers(&self) -> Vec<Layer> {
+        [self.shard.nodes(), self.serialize.nodes()]
+            .into_iter()
+            .flatten()
+            .filter_map(|node| match node {
+                Node::Layer(layer) => Some(layer),
+                Node::Select { .. } => None,
+            })
+            .collect()
+    }
+}
+
+/// The key is read where the codec puts it.
+enum AtOffset<const OFFSET: usize> {}
+
+impl<const OFFSET: usize> FindKey<Buf> for AtOffset<OFFSET> {
+    #[inline]
+    fn key(message: &Buf) -> Option<&[u8]> {
+        At::<OFFSET>::key(message)
+    }
+}
+
+impl<const OFFSET: usize, T, C, Inner> Chunnel<Inner> for ShardRaw<OFFSET, T, C>
+where
+    T: Send + 'static,
+    C: Codec<T, Key = At<OFFSET>>,
+    Inner: Carries<Buf, Self>,
+{
+    type Connection = SerializeConnection<Either<ServerShardConnection<Inner>, Inner>, T, C>;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        let routed = match more.role() {
+            Role::Server => Either::First(self.route(inner, more).await?),
+            _ => Either::Second(inner),
+        };
+        self.serialize.connect_wrap(routed, More::none()).await
+    }
+}
+
+impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
+    /// Passes messages between a client and the shards, which take them to come through [`Serialize`].
+    async fn route<Inner>(
+        &self,
+        client: Inner,
+        more: More<'_, Inner>,
+    ) -> Result<ServerShardConnection<Inner>, Error>
+    where
+        Inner: Connection<Data = Buf>,
+    {
+        let (client, dropped) = (Arc::new(client), Arc::default());
+        let map = self.shard.map();
+        let open = |shard| more.open_through(shard, self.serialize.nodes());
+        let link = link::<Inner, AtOffset<OFFSET>>("ShardRaw", &client, map, open, &dropped).await?;
+        Ok(ServerShardConnection::new(client, link, dropped))
+    }
+}

@@ -1,0 +1,82 @@
+//! A codec that promises where the key is.
+
+use crate::serialize::{At, Bincode, Codec};
+use crate::shard::Keyed;
+use bertha_core::Identity;
+use std::error::Error;
+use std::fmt;
+
+/// The codec `C` for messages whose key it puts at offset `OFFSET`, as [`At`] describes.
+///
+/// With [`Bincode`] that is 8 for a string or a vector of bytes that is the first field of its struct. Each message that
+/// is encoded is held against the promise: one that breaks it is not sent.
+///
+/// On the wire it is the same as `C`; but two ends agree only if both make the promise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
+#[chunnel(parameter)]
+pub struct KeyAt<const OFFSET: usize, C = Bincode>(pub C);
+
+impl<T: Keyed, C: Codec<T>, const OFFSET: usize> Codec<T> for KeyAt<OFFSET, C> {
+    type EncodeError = Misplaced<C::EncodeError>;
+    type DecodeError = C::DecodeError;
+    type Key = At<OFFSET>;
+
+    const NAME: &'static str = C::NAME;
+    const VERSION: u16 = C::VERSION;
+
+    fn options(&self) -> String {
+        self.0.options()
+    }
+
+    fn limit(&self) -> usize {
+        self.0.limit()
+    }
+
+    #[inline]
+    fn encode(&self, message: &T, into: &mut [u8]) -> Result<Option<usize>, Self::EncodeError> {
+        let Some(written) = self.0.encode(message, into).map_err(Misplaced::Codec)? else {
+            return Ok(None);
+        };
+        match into.get(..written).and_then(At::<OFFSET>::key) {
+            Some(key) if key == message.key() => Ok(Some(written)),
+            _ => Err(Misplaced::Key { offset: OFFSET }),
+        }
+    }
+
+    #[inline]
+    fn decode(&self, bytes: &[u8]) -> Result<(T, usize), C::DecodeError> {
+        self.0.decode(bytes)
+    }
+}
+
+/// Why [`KeyAt`] has no encoding for a message.
+#[derive(Debug)]
+pub enum Misplaced<E> {
+    /// The codec has none.
+    Codec(E),
+    /// The codec does not put the message's key where it was promised to be.
+    Key {
+        /// The place that was promised.
+        offset: usize,
+    },
+}
+
+impl<E: fmt::Display> fmt::Display for Misplaced<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Codec(error) => error.fmt(f),
+            Self::Key { offset } => {
+                write!(f, "the key of this message does not begin {offset} bytes into its encoding")
+            }
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for Misplaced<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Codec(error) => error.source(),
+            Self::Key { .. } => None,
+        }
+    }
+}

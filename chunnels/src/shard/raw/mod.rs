@@ -1,0 +1,11 @@
+//! The server routes messages that it does not decode.
+
+mod chunnel;
+mod codec;
+mod pass;
+#[cfg(test)]
+mod tests;
+
+pub use chunnel::ShardRaw;
+pub use codec::{KeyAt, Misplaced};
+pub use pass::RouteUndecoded;
