@@ -49,6 +49,7 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
         idle_timeout: Duration::from_secs(30),
         credentials: &credentials,
         fresh: Some(&fresh),
+        floor: bertha_core::guarantee::Set::NONE,
         peer: b"peer",
         credit: Credit::UNLIMITED,
     };
@@ -147,6 +148,7 @@ fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool
         idle_timeout: Duration::from_secs(30),
         credentials,
         fresh: Some(&fresh),
+        floor: bertha_core::guarantee::Set::NONE,
         peer: b"peer",
         credit: Credit::UNLIMITED,
     };

@@ -120,6 +120,7 @@ fn proven() -> Vec<(String, Vec<u8>)> {
                 idle_timeout: Duration::from_secs(30),
                 credentials: &at_server,
                 fresh: Some(&fresh),
+                floor: bertha_core::guarantee::Set::NONE,
                 peer: b"peer",
                 credit: Credit::UNLIMITED,
             };

@@ -2,7 +2,7 @@
 
 use super::open::Reach;
 use crate::link::{Agreed, Start};
-use crate::proto::{Handshake, Progress, agreed_idle_timeout};
+use crate::proto::{Handshake, Progress, agreed_idle_timeout, check_floor, check_possible, of_transport};
 use crate::wire::{Answer, HEADER};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
 use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
@@ -47,8 +47,11 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
     settings: &Settings,
 ) -> Result<(Link<C>, Answer, Arc<Session>), Error> {
     let runtime = base.base().runtime();
-    let mut handshake =
-        Handshake::new(nodes, || runtime.random(), base.base().mtu(), runtime.now(), settings)?;
+    let mut settings = settings.clone();
+    settings.floor = settings.floor.without(of_transport(base.base().properties()));
+    check_possible(nodes, settings.floor)?;
+    let (mtu, now) = (base.base().mtu(), runtime.now());
+    let mut handshake = Handshake::new(nodes, || runtime.random(), mtu, now, &settings)?;
     let mut early = VecDeque::new();
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
@@ -69,7 +72,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
             }
         }
     };
-    let mut settings = settings.clone();
+    let floor = settings.floor;
     settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
     let session: Arc<Session> = session;
     let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
@@ -84,6 +87,10 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         unproven: None,
         settings,
     });
+    if let Err(error) = check_floor(nodes, &answer.client_picks, floor) {
+        link.setup().failed(&error).await;
+        return Err(error);
+    }
     link.confirm().await;
     Ok((link, answer, session))
 }

@@ -4,7 +4,9 @@ use super::admission::Admissions;
 use super::deadline::within;
 use super::open::Reach;
 use crate::link::{Agreed, FromLink, Seat, Start};
-use crate::proto::{Accepted, Admission, Credit, Decision, Terms, agreed_idle_timeout, decide, name};
+use crate::proto::{
+    Accepted, Admission, Credit, Decision, Terms, agreed_idle_timeout, decide, name, of_transport,
+};
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Role, Runtime,
@@ -236,6 +238,7 @@ where
             idle_timeout: self.settings.idle_timeout,
             credentials: &self.settings.credentials,
             fresh: fresh.as_ref(),
+            floor: self.settings.floor.without(of_transport(base.base().properties())),
             peer: &peer,
             credit,
         };

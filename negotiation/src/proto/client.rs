@@ -1,5 +1,6 @@
 //! The client's side of the handshake.
 
+use super::floor::Trimmed;
 use super::idle;
 use crate::auth::Offering;
 use crate::wire::{
@@ -31,7 +32,7 @@ pub struct Handshake {
     prompt_returns: u32,
     repeat_after: Duration,
     id: u64,
-    choices: usize,
+    trimmed: Trimmed,
     pause: Duration,
     next: Option<Instant>,
     deadline: Instant,
@@ -55,12 +56,13 @@ pub enum Progress {
     Again,
     /// Data of this connection that overtook the answer; keep it.
     Early,
-    /// The server picked a stack.
+    /// The server picked a stack. The client's picks are those of the whole stack.
     Agreed(Answer, Box<Session>),
 }
 
 impl Handshake {
-    /// A handshake for a stack that describes itself as `nodes`. `random` gives unpredictable bits: the first 64 are
+    /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't reach the floor of
+    /// the settings are not offered. `random` gives unpredictable bits: the first 64 are
     /// the connection id, and more are drawn only with credentials.
     ///
     /// # Errors
@@ -76,7 +78,8 @@ impl Handshake {
         settings.credentials.check(Role::Client)?;
         let unoffered = |reason: String| Error::new(ErrorKind::Invalid, reason).at("negotiation");
         let id = random();
-        let mut offer = Offer::new(id, nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        let trimmed = Trimmed::new(nodes, settings.floor);
+        let mut offer = Offer::new(id, &trimmed.nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
         offer.idle_ms = idle::to_millis(settings.idle_timeout);
         let offering = Offering::new(&offer, &settings.credentials, random)
             .map_err(|error| unoffered(format!("the offer can't be encoded: {error}")))?;
@@ -93,7 +96,7 @@ impl Handshake {
             prompt_returns: 0,
             repeat_after: settings.repeat_after,
             id,
-            choices: nodes.iter().map(Node::selects).sum(),
+            trimmed,
             pause: settings.repeat_after,
             next: None,
             deadline: now + settings.handshake_timeout,
@@ -166,9 +169,10 @@ impl Handshake {
         match kind {
             Kind::Data => Ok(Progress::Early),
             Kind::Answer => match self.offering.answer(message) {
-                Ok((answer, session))
-                    if answer.id == self.id && answer.client_picks.len() == self.choices =>
+                Ok((mut answer, session))
+                    if answer.id == self.id && answer.client_picks.len() == self.trimmed.choices() =>
                 {
+                    answer.client_picks = self.trimmed.expand(&answer.client_picks);
                     Ok(Progress::Agreed(answer, Box::new(session)))
                 }
                 Err(unreadable) => self.unread(unreadable, message),

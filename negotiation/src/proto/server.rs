@@ -9,6 +9,7 @@ use crate::wire::{
     self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
+use bertha_core::guarantee::Set;
 use bertha_core::{Error, Node, Picks, resolve};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Terms<'t> {
     pub credentials: &'t Credentials,
     /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
     pub fresh: Option<&'t Fresh>,
+    /// What the stack must guarantee.
+    pub floor: Set,
     /// The client's address, as bytes.
     pub peer: &'t [u8],
     /// How long a reply may be.
@@ -123,7 +126,7 @@ fn decide_offer(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
             terms,
         );
     };
-    match matching::find(&offered, nodes) {
+    match matching::find_above(&offered, nodes, terms.floor) {
         Ok(found) => accept(&answering, (offer.id, offer.idle_ms), nodes, found, terms),
         Err(rejected) => {
             let text = format!(

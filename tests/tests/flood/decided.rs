@@ -56,6 +56,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
             idle_timeout: Duration::from_secs(30),
             credentials: &credentials,
             fresh: Some(&fresh).filter(|_| number % 2 == 0),
+            floor: bertha_core::guarantee::Set::NONE,
             peer: b"peer",
             credit: Credit::UNLIMITED,
         };

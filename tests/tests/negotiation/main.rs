@@ -6,6 +6,7 @@ mod attack;
 mod attacker;
 mod authentication;
 mod ending;
+mod floors;
 mod handshake_faults;
 mod impostors;
 mod load;
