@@ -217,7 +217,6 @@ fn the_document_says_what_the_code_does() {
 /// What to put into the document after a change of the format.
 #[test]
 #[ignore = "prints the vectors"]
-#[expect(clippy::print_stdout, reason = "this is what it is for")]
 fn print() {
     for (name, (hex, meaning)) in vectors().0 {
         println!("```vector {name}");

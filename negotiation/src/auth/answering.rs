@@ -67,12 +67,9 @@ impl<'o> Answering<'o> {
                 "this server has an identity and no shared key, and the client asks for no identity",
             );
         }
-        let mut peer = None;
-        if !credentials.trusted.is_empty() {
-            peer = claimed.signer(&[]).filter(|peer| credentials.trusts(peer));
-            if peer.is_none() {
-                return unauthenticated("the client has no identity that this server trusts");
-            }
+        let peer = claimed.signer_among(&credentials.trusted, &[]);
+        if peer.is_none() && !credentials.trusted.is_empty() {
+            return unauthenticated("the client has no identity that this server trusts");
         }
         Ok((claimed.message, Self { credentials, message, hash, share, peer }))
     }

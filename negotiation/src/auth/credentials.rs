@@ -25,6 +25,8 @@ use bertha_core::{Error, ErrorKind, Role};
 /// let client = client.identity(key);
 /// # let _ = (either, server, client);
 /// ```
+///
+/// A Chunnel that opens further connections does so with these credentials as well, as a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     pub(super) shared: Option<SharedKey>,
@@ -76,9 +78,5 @@ impl Credentials {
     /// Whether a client has to exchange shares: it wants to see an identity, or to show one.
     pub(super) fn uses_identities(&self) -> bool {
         self.identity.is_some() || !self.trusted.is_empty()
-    }
-
-    pub(super) fn trusts(&self, key: &PublicKey) -> bool {
-        self.trusted.contains(key)
     }
 }

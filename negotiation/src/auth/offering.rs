@@ -88,13 +88,14 @@ impl Offering {
         let secret =
             (shared.is_some() || agreed.is_some()).then(|| MacKey::extract(shared, agreed.as_deref()));
         let key = secret.as_ref().map(|secret| secret.derive("reply", &self.hash));
-        let peer = claimed.signer(&self.hash);
-        let is_trusted =
-            self.credentials.trusted.is_empty() || peer.is_some_and(|peer| self.credentials.trusts(&peer));
-        if !is_trusted || !claimed.is_sealed_with(&self.hash, key.as_ref()) {
+        if !claimed.is_sealed_with(&self.hash, key.as_ref()) {
             return Err(Unreadable::Unproven);
         }
-        let peer = peer.filter(|peer| self.credentials.trusts(peer));
+        let trusted = &self.credentials.trusted;
+        let peer = claimed.signer_among(trusted, &self.hash);
+        if peer.is_none() && !trusted.is_empty() {
+            return Err(Unreadable::Unproven);
+        }
         Ok((claimed.message, claimed.head, secret, peer))
     }
 }

@@ -95,11 +95,10 @@ impl<M> Claimed<'_, M> {
         }
     }
 
-    /// Who has signed it.
-    pub(super) fn signer(&self, context: &[u8]) -> Option<PublicKey> {
+    /// Who of those that are trusted has signed it. The signature of anybody else is not even looked at.
+    pub(super) fn signer_among(&self, trusted: &[PublicKey], context: &[u8]) -> Option<PublicKey> {
         let signer = PublicKey::from_bytes(self.head.signer?);
-        signer
-            .has_signed(&hash("bertha 2 signature", &[context, self.signed]), self.signature?)
-            .then_some(signer)
+        let signed = hash("bertha 2 signature", &[context, self.signed]);
+        (trusted.contains(&signer) && signer.has_signed(&signed, self.signature?)).then_some(signer)
     }
 }

@@ -75,6 +75,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
     let floor = settings.floor;
     settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
     let session: Arc<Session> = session;
+    session.add_forged(handshake.forged());
     let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
     let link = Link::new(Start {
         base: Arc::new(base),
