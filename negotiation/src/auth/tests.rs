@@ -170,3 +170,18 @@ fn fresh_bits_are_the_same_for_one_context_only() {
     assert_eq!((one.number, one.nonce), (same.number, same.nonce));
     assert!(one.number != other.number && one.nonce != other.nonce && one.secret != other.secret);
 }
+
+#[test]
+fn an_offer_of_sixteen_alternatives_fits_into_a_packet_with_all_its_proofs() {
+    let layer = |number| {
+        let name: &'static str = format!("bertha-chunnels::Alternative{number:02}").leak();
+        vec![Node::Layer(Layer::plain(name, 1))]
+    };
+    let choice = |number| Node::Select { branches: [layer(number), layer(number + 16)], prefer: 0 };
+    let nodes: Vec<Node> = (0..16).map(choice).collect();
+    let offer = Offer::new(u64::MAX, &nodes).unwrap();
+    let (at_client, _) = pairs().remove(3);
+    let offering = Offering::new(&offer, &at_client, || 1).unwrap();
+    let len = offering.message().len() + wire::ENVELOPE;
+    assert!(len <= 1200, "{len} bytes");
+}
