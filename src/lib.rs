@@ -75,7 +75,10 @@ pub use bertha_core::{
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
-pub use bertha_negotiation::{Agreement, BoxedStack, Incoming, Negotiate, Negotiated, Runs, Settings};
+pub use bertha_negotiation::{
+    Agreement, BoxedStack, Credentials, IdentityKey, Incoming, Negotiate, Negotiated, PublicKey, Runs,
+    Settings, SharedKey,
+};
 
 mod datapath;
 

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Refused,
     /// The two ends speak different versions of the negotiation protocol.
     Version,
+    /// The other end could not show that it has the key that it should have, or asks for one that this end lacks.
+    Unauthenticated,
     /// Bytes that do not follow the format that was agreed.
     Malformed,
     /// A message is larger than what is below can carry.
@@ -49,6 +51,7 @@ impl fmt::Display for ErrorKind {
             Self::Unreachable => "unreachable",
             Self::Refused => "refused",
             Self::Version => "version mismatch",
+            Self::Unauthenticated => "unauthenticated",
             Self::Malformed => "malformed",
             Self::TooLarge => "too large",
             Self::Exhausted => "exhausted",

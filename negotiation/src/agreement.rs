@@ -1,8 +1,10 @@
 //! What two ends agreed on, and why.
 
 use crate::wire::Answer;
+use crate::{PublicKey, Session};
 use bertha_core::{Explanation, Node, Picks, Role, resolve};
 use std::fmt;
+use std::sync::Arc;
 
 /// The stack of one connection, and why it is this one.
 ///
@@ -13,15 +15,16 @@ pub struct Agreement {
     layers: Vec<Node>,
     picks: Vec<u8>,
     reasons: String,
+    session: Arc<Session>,
 }
 
 impl Agreement {
-    pub(crate) fn new(role: Role, nodes: &[Node], answer: Answer) -> Self {
+    pub(crate) fn new(role: Role, nodes: &[Node], answer: Answer, session: Arc<Session>) -> Self {
         let picks = match role {
             Role::Server => answer.server_picks,
             _ => answer.client_picks,
         };
-        Self { role, layers: resolve(nodes, Picks::new(&picks)), picks, reasons: answer.reasons }
+        Self { role, layers: resolve(nodes, Picks::new(&picks)), picks, reasons: answer.reasons, session }
     }
 
     /// Which end this is.
@@ -42,7 +45,31 @@ impl Agreement {
         &self.picks
     }
 
-    /// Why alternatives were passed over; empty if the first choice was possible.
+    /// SHA-256 over the exact bytes of offer and answer, the same on both ends.
+    ///
+    /// A Chunnel that authenticates the connection by its own means (TLS) binds itself to it, so that an agreement
+    /// which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
+    /// without the keys can alter one in the first place.
+    pub fn transcript(&self) -> [u8; 32] {
+        self.session.transcript()
+    }
+
+    /// The identity that the peer has proved: one of those that this end
+    /// [trusts](crate::Credentials::trusting), if it named any.
+    pub fn peer(&self) -> Option<PublicKey> {
+        self.session.peer()
+    }
+
+    /// Whether the agreement was protected by [`Credentials`](crate::Credentials) on both ends.
+    pub fn is_authenticated(&self) -> bool {
+        self.session.is_authenticated()
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.
     pub fn reasons(&self) -> &str {
         &self.reasons
     }

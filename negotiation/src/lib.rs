@@ -4,19 +4,25 @@
 //! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
 //! [`listen`](Negotiate::listen) on every stack.
 //!
-//! * [`wire`]: the messages. [`proto`]: the protocol, without I/O. The driver and the link around them are the only
+//! * [`wire`]: the messages, specified in `WIRE.md`. [`proto`]: the protocol, without I/O. The driver and the link around them are the only
 //!   asynchronous code.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
 //! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the reason.
 //! * **Strangers.** A server keeps no state for an address that has not sent an offer which it accepted, apart from a
-//!   bounded number of handshakes under way. Garbage is dropped and counted.
+//!   bounded number of handshakes under way. Garbage is dropped and counted. A busy server believes nobody's address
+//!   before it was shown; it sends nobody three times what it got in his name, and takes offers at a bounded rate from
+//!   each network ([`Settings`]).
+//! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change nothing, and no
+//!   edited one is believed. [`Settings::floor`] says what a stack must guarantee, whatever the other end says.
+//!   [`Agreement::transcript`] is what a Chunnel such as TLS binds itself to.
 //! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
 //!   [`idle_timeout`](Settings::idle_timeout). A peer that restarts is told apart by the connection id.
 
 #![forbid(unsafe_code)]
 
 mod agreement;
+mod auth;
 mod driver;
 mod link;
 mod negotiate;
@@ -28,9 +34,13 @@ mod settings;
 pub mod wire;
 
 pub use agreement::Agreement;
+pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use driver::Incoming;
 pub use link::Link;
 pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
+
+#[cfg(test)]
+mod wire_vectors;

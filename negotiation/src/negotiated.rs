@@ -28,9 +28,15 @@ impl<C> Negotiated<C> {
         &self.agreement
     }
 
-    /// How many messages arrived that were damaged, late, or of no connection, and were dropped.
+    /// How many messages arrived that were damaged, late, forged, or of no connection, and were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How many of them claimed to be of this connection and had not the proof that they needed: they were forged,
+    /// replayed, or, rarely, damaged. Zero without [`Credentials`](crate::Credentials).
+    pub fn forged(&self) -> u64 {
+        self.agreement.session().forged()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The times and bounds of negotiation.
 
+use crate::Credentials;
+use bertha_core::guarantee;
 use std::time::Duration;
 
 /// The times and bounds of negotiation and of the connections that it makes. Both ends may differ.
@@ -19,6 +21,21 @@ pub struct Settings {
     pub concurrent_handshakes: usize,
     /// How long `close` waits for the peer to see it, per attempt; three attempts are made.
     pub close_timeout: Duration,
+    /// What this end proves itself with and what it asks of the other; nothing at first.
+    pub credentials: Credentials,
+    /// What the stack must guarantee on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives that
+    /// can't reach it are neither offered nor picked, and nothing is built of what lies below it. What the datapath
+    /// guarantees counts. Nothing at first.
+    pub floor: guarantee::Set,
+    /// How many clients a server has that have not shown that their address is their own. From half of it on clients
+    /// have to confirm before anything is built for them, which takes no further round trip; once there are so many
+    /// that have yet to do so, each further one has to return a cookie first, which takes one. 0: always;
+    /// `usize::MAX`: never. Addresses that nobody can pretend to have, those of streams and Unix sockets, don't count.
+    pub unproven_clients: usize,
+    /// How many offers a server takes per second from one network: the first 24 bits of an IPv4 address, the first 56
+    /// of an IPv6 address. It holds twice, for clients that showed that their address is their own, and for the
+    /// others, which are asked to do so when there are more; after that, offers are dropped and counted.
+    pub offers_per_second: u32,
 }
 
 impl Default for Settings {
@@ -30,6 +47,10 @@ impl Default for Settings {
             early_messages: 64,
             concurrent_handshakes: 256,
             close_timeout: Duration::from_millis(100),
+            credentials: Credentials::default(),
+            floor: guarantee::Set::NONE,
+            unproven_clients: 256,
+            offers_per_second: 10_000,
         }
     }
 }

@@ -7,12 +7,15 @@ pub mod rendezvous;
 
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
-use bertha_core::{Describe, Layer, Node, Picks, make_stack, resolve, select};
-use bertha_negotiation::Settings;
-use bertha_negotiation::proto::{Decision, Handshake, Progress, Terms, decide, find};
-use bertha_negotiation::wire::{
-    self, Answer, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Tag,
+use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
+use bertha_negotiation::proto::{
+    Accepted, Admission, Credit, Decision, Gate, Handshake, Progress, Terms, decide, find,
 };
+use bertha_negotiation::wire::{
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, envelop,
+    offer_in,
+};
+use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -25,10 +28,12 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 7] = [
     ("decide", decision),
+    ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
+    ("proofs", proofs),
     ("rendezvous", rendezvous::snapshots),
     ("wire", wire_format),
 ];
@@ -42,12 +47,21 @@ pub fn decision(body: &[u8]) {
 }
 
 fn check_decision(message: &[u8], nodes: &[Node]) {
-    let terms = Terms { idle_timeout: Duration::from_secs(30), confirm: Some(7) };
+    let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
+    let terms = Terms {
+        idle_timeout: Duration::from_secs(30),
+        credentials: &credentials,
+        fresh: Some(&fresh),
+        floor: bertha_core::guarantee::Set::NONE,
+        peer: b"peer",
+        credit: Credit::UNLIMITED,
+    };
     match decide(message, nodes, &terms) {
-        Decision::Ignore => {}
+        Decision::Ignore | Decision::Retry => {}
         Decision::Unknown { reply } => assert!(reply.len() <= message.len()),
         Decision::Refuse { reply, .. } => drop(wire::decode::<Refusal>(&reply).unwrap()),
-        Decision::Accept { id, reply, answer } => {
+        Decision::Accept(accepted) => {
+            let Accepted { id, reply, answer, .. } = *accepted;
             assert_eq!(wire::decode::<Answer>(&reply).unwrap(), answer);
             assert_eq!(answer.id, id);
             assert_eq!(answer.server_picks.len(), nodes.iter().map(Node::selects).sum());
@@ -59,17 +73,97 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
 /// bytes as they are.
 pub fn handshake(bytes: &[u8]) {
     let (start, nodes) = (Instant::now(), choice());
-    let mut handshake = Handshake::new(&nodes, ID, 65_507, start, &Settings::default()).unwrap();
+    let mut handshake = Handshake::new(&nodes, || ID, 65_507, start, &Settings::default()).unwrap();
     let sealed = bytes.split_first().map(|(&kind, body)| seal(kind, Tag::of(ID), body));
     for message in [Some(bytes.to_vec()), sealed].into_iter().flatten() {
         match handshake.handle(&message) {
-            Ok(Progress::Agreed(answer)) => {
+            Ok(Progress::Agreed(answer, _)) => {
                 assert_eq!(answer.id, ID);
                 assert_eq!(answer.client_picks.len(), nodes.iter().map(Node::selects).sum());
             }
-            Ok(Progress::Early | Progress::Ignored) => {}
+            Ok(Progress::Again | Progress::Early | Progress::Ignored) => {}
             Err(error) => assert!(!error.to_string().is_empty()),
         }
+    }
+}
+
+/// What a server that looks at addresses says of these bytes, of an offer with this body, and of that offer with the
+/// first of these bytes as a cookie.
+pub fn gate(bytes: &[u8]) {
+    let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 5000)));
+    let mut settings = Settings::default();
+    settings.unproven_clients = 1;
+    let mut gate = Gate::new(&settings, || 7, start);
+    let mut messages = vec![bytes.to_vec(), offer(bytes)];
+    if let Some((cookie, body)) = bytes.split_first_chunk::<COOKIE>() {
+        messages.extend(envelop(cookie, &offer(body)));
+    }
+    for message in messages {
+        match gate.admit(start, &peer, &message, false, 1) {
+            Admission::Drop => {}
+            // Whoever can't be asked for a cookie is told why.
+            Admission::Admit(credit) => assert_eq!(credit.left(), 3 * message.len()),
+            Admission::Retry(reply) => {
+                assert!(reply.len() <= 3 * message.len());
+                let cookie = wire::decode::<Retry>(&reply).unwrap().cookie;
+                let (offer, _) = offer_in(&message).unwrap();
+                let returned = envelop(&cookie, offer).unwrap();
+                let again = gate.admit(start, &peer, &returned, false, 1);
+                assert_eq!(again, Admission::Admit(Credit::UNLIMITED));
+                let elsewhere = Addr::from(([10, 0, 0, 2], 5000));
+                assert!(matches!(gate.admit(start, &elsewhere, &returned, false, 1), Admission::Retry(_)));
+            }
+        }
+    }
+}
+
+/// Ends with keys, and messages of the kind in the first byte with the rest as body and proof: nobody is taken for
+/// somebody else.
+pub fn proofs(bytes: &[u8]) {
+    let Some((&kind, body)) = bytes.split_first() else { return };
+    let (shared, identity) = (SharedKey::new([1; 32]), IdentityKey::from_seed([2; 32]));
+    let clients = [Credentials::shared(shared.clone()), Credentials::default().trusting([identity.public()])];
+    let servers = [Credentials::shared(shared), Credentials::default().identity(identity)];
+    let mut tags = vec![Tag::of(ID)];
+    tags.extend(postcard::take_from_bytes(body).ok().map(|(id, _)| Tag::of(id)));
+    for tag in tags {
+        let message = seal_as(wire::VERSION | 0x80, kind, tag, body);
+        for credentials in &servers {
+            check_unproven(&message, credentials, credentials != &servers[0]);
+        }
+        for credentials in &clients {
+            let mut settings = Settings::default();
+            settings.credentials = credentials.clone();
+            let mut handshake = Handshake::new(&choice(), || ID, 65_507, Instant::now(), &settings).unwrap();
+            match handshake.handle(&message) {
+                Ok(Progress::Ignored) => {}
+                Ok(Progress::Early) => assert_eq!(kind, Kind::Data as u8),
+                other => panic!("a client believed it: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Only a server that doesn't ask clients who they are accepts somebody without a key, and nobody confirms by chance.
+fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool) {
+    let fresh = Fresh::draw(|| 7);
+    let terms = Terms {
+        idle_timeout: Duration::from_secs(30),
+        credentials,
+        fresh: Some(&fresh),
+        floor: bertha_core::guarantee::Set::NONE,
+        peer: b"peer",
+        credit: Credit::UNLIMITED,
+    };
+    match decide(message, &choice(), &terms) {
+        Decision::Accept(accepted) => {
+            assert!(takes_anybody && accepted.session.is_authenticated());
+            assert!(!accepted.is_confirmed_by(message));
+            let with_another_kind = [&[Kind::Confirm as u8], &message[1..]].concat();
+            assert!(!accepted.is_confirmed_by(&with_another_kind));
+        }
+        Decision::Unknown { reply } => assert!(reply.len() <= message.len()),
+        Decision::Ignore | Decision::Retry | Decision::Refuse { .. } => {}
     }
 }
 
@@ -122,6 +216,7 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Refusal>(Kind::Refusal, body);
     read_twice::<Close>(Kind::Close, body);
     read_twice::<Confirm>(Kind::Confirm, body);
+    read_twice::<Retry>(Kind::Retry, body);
     if let Ok(offer) = wire::decode::<Offer>(&offer(body)) {
         let nodes = offer.nodes().unwrap_or_default();
         assert!(size_of_offered(&nodes) <= wire::NODES);
@@ -145,9 +240,13 @@ fn offer(body: &[u8]) -> Vec<u8> {
 }
 
 fn seal(kind: u8, tag: Tag, body: &[u8]) -> Vec<u8> {
+    seal_as(wire::VERSION, kind, tag, body)
+}
+
+fn seal_as(version: u8, kind: u8, tag: Tag, body: &[u8]) -> Vec<u8> {
     let mut message = tag.header(Kind::Data).to_vec();
     message[0] = kind;
-    message.push(wire::VERSION);
+    message.push(version);
     message.extend(body);
     let check = crc32fast::hash(&message);
     message.extend(check.to_le_bytes());

@@ -1,12 +1,15 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+use bertha_negotiation::proto::{Credit, Decision, Handshake, Terms, decide};
 use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
-use bertha_negotiation::wire::{self, Answer, Kind, Offer, Refusal, RefusalKind, Tag};
+use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
+use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, hopeless, servers};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target)
@@ -64,6 +67,13 @@ fn sow() {
     ];
     for (name, _) in TARGETS {
         fs::create_dir_all(corpus(name)).unwrap();
+        if name == "proofs" {
+            for (what, message) in proven() {
+                let input = [&message[..1], body_of(&message)].concat();
+                fs::write(corpus(name).join(format!("sown-{what}")), input).unwrap();
+            }
+            continue;
+        }
         if name == "handshake" {
             for (reply, kind, message) in &replies {
                 let input = [&[*kind as u8], body_of(message)].concat();
@@ -79,6 +89,10 @@ fn sow() {
         }
         for (number, body) in bodies.iter().enumerate() {
             fs::write(corpus(name).join(format!("sown-offer-{number}")), body).unwrap();
+        }
+        if name == "gate" {
+            let cookie_and_body = [&[7; COOKIE], &bodies[1][..]].concat();
+            fs::write(corpus(name).join("sown-returned"), cookie_and_body).unwrap();
         }
         for (reply, _, message) in replies.iter().filter(|_| name == "wire") {
             fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();
@@ -105,4 +119,48 @@ fn records() -> Vec<(&'static str, Vec<u8>)> {
     let presence = Presence { in_force: 1, accepted: 2, check: 3 };
     records.push(("presence", postcard::to_allocvec(&presence).unwrap()));
     records
+}
+
+/// Messages with proofs of other keys than those of the target, and so in all other respects right.
+fn proven() -> Vec<(String, Vec<u8>)> {
+    let keys = [11, 12].map(|seed| IdentityKey::from_seed([seed; 32]));
+    let trusting = || Credentials::default().trusting([keys[1].public()]);
+    let ways = [
+        (
+            "shared",
+            Credentials::shared(SharedKey::new([9; 32])),
+            Credentials::shared(SharedKey::new([9; 32])),
+        ),
+        ("pinned", trusting(), Credentials::default().identity(keys[1].clone())),
+        (
+            "mutual",
+            trusting().identity(keys[0].clone()),
+            Credentials::default().identity(keys[1].clone()).trusting([keys[0].public()]),
+        ),
+    ];
+    let mut messages = Vec::new();
+    for (way, at_client, at_server) in ways {
+        let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
+        settings.credentials = at_client;
+        for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
+            let mut handshake = Handshake::new(nodes, || ID, 65_507, now, &settings).unwrap();
+            let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
+            let terms = Terms {
+                idle_timeout: Duration::from_secs(30),
+                credentials: &at_server,
+                fresh: Some(&fresh),
+                floor: bertha_core::guarantee::Set::NONE,
+                peer: b"peer",
+                credit: Credit::UNLIMITED,
+            };
+            let reply = match decide(&offer, &servers()[2], &terms) {
+                Decision::Accept(accepted) => accepted.reply,
+                Decision::Refuse { reply, .. } => reply,
+                other => panic!("{other:?}"),
+            };
+            messages.push((format!("{way}-offer-for-{reply_is}"), offer));
+            messages.push((format!("{way}-{reply_is}"), reply));
+        }
+    }
+    messages
 }

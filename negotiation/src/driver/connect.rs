@@ -1,10 +1,10 @@
 //! The client.
 
 use super::open::Reach;
-use crate::link::Start;
-use crate::proto::{Handshake, Progress, agreed_idle_timeout};
+use crate::link::{Agreed, Start};
+use crate::proto::{Handshake, Progress, agreed_idle_timeout, check_floor, check_possible, of_transport};
 use crate::wire::{Answer, HEADER};
-use crate::{Agreement, Link, Negotiated, Runs, Settings};
+use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
 use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ where
     D: Runs<S>,
 {
     let nodes = stack.nodes();
-    let (link, answer) = agree(datapath.connect(to).await?, &nodes, settings).await?;
+    let (link, answer, session) = agree(datapath.connect(to).await?, &nodes, settings).await?;
     let (picks, dropped, setup) = (answer.client_picks.clone(), link.dropped(), link.setup());
     let reach = Reach { datapath, settings };
     let more = More::new(&reach, Role::Client);
@@ -35,7 +35,7 @@ where
         }
     };
     setup.done();
-    let agreement = Agreement::new(Role::Client, &nodes, answer);
+    let agreement = Agreement::new(Role::Client, &nodes, answer, session);
     tracing::debug!(%agreement, "connected");
     Ok(Negotiated::new(connection, agreement, dropped))
 }
@@ -45,11 +45,15 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
     base: C,
     nodes: &[Node],
     settings: &Settings,
-) -> Result<(Link<C>, Answer), Error> {
+) -> Result<(Link<C>, Answer, Arc<Session>), Error> {
     let runtime = base.base().runtime();
-    let mut handshake = Handshake::new(nodes, runtime.random(), base.base().mtu(), runtime.now(), settings)?;
+    let mut settings = settings.clone();
+    settings.floor = settings.floor.without(of_transport(base.base().properties()));
+    check_possible(nodes, settings.floor)?;
+    let (mtu, now) = (base.base().mtu(), runtime.now());
+    let mut handshake = Handshake::new(nodes, || runtime.random(), mtu, now, &settings)?;
     let mut early = VecDeque::new();
-    let answer = loop {
+    let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
             base.send(Buf::copy_of(offer, 0)?).await?;
         }
@@ -57,7 +61,8 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         let Either::Left((message, _)) = select(pin!(base.recv()), deadline).await else { continue };
         let mut message = message?;
         match handshake.handle(&message)? {
-            Progress::Agreed(answer) => break answer,
+            Progress::Agreed(answer, session) => break (answer, Arc::from(session), message),
+            Progress::Again => {}
             Progress::Early if early.len() < settings.early_messages => {
                 message.advance(HEADER)?;
                 early.push_back(message);
@@ -67,19 +72,26 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
             }
         }
     };
-    let mut settings = settings.clone();
+    let floor = settings.floor;
     settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
+    let session: Arc<Session> = session;
+    session.add_forged(handshake.forged());
+    let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
     let link = Link::new(Start {
         base: Arc::new(base),
         id: handshake.id(),
         role: Role::Client,
         early,
-        answer: Vec::new(),
+        session: session.clone(),
+        agreed: Agreed::Client { answer: encoded, confirm: answer.confirm },
         listener: None,
+        unproven: None,
         settings,
     });
-    if let Some(number) = answer.confirm {
-        link.confirm(number).await;
+    if let Err(error) = check_floor(nodes, &answer.client_picks, floor) {
+        link.setup().failed(&error).await;
+        return Err(error);
     }
-    Ok((link, answer))
+    link.confirm().await;
+    Ok((link, answer, session))
 }

@@ -1,13 +1,15 @@
 //! The server.
 
+use super::admission::Admissions;
 use super::deadline::within;
 use super::open::Reach;
-use crate::link::{FromLink, Start};
-use crate::proto::{Decision, Terms, agreed_idle_timeout, decide};
-use crate::wire::Answer;
-use crate::{Agreement, Link, Negotiated, Runs, Settings};
+use crate::link::{Agreed, FromLink, Seat, Start};
+use crate::proto::{
+    Accepted, Admission, Credit, Decision, Terms, agreed_idle_timeout, decide, name, of_transport,
+};
+use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings};
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Role,
+    Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Role, Runtime,
 };
 use futures_util::future::{FutureExt, pending};
 use futures_util::stream::FuturesUnordered;
@@ -33,6 +35,7 @@ where
     S: Describe,
     D: Runs<S>,
 {
+    settings.credentials.check(Role::Server)?;
     let listener = datapath.listen(on).await?;
     let (to_listener, from_links) = mpsc::channel(settings.concurrent_handshakes.max(1));
     let nodes = stack.nodes();
@@ -42,6 +45,7 @@ where
         nodes,
         datapath,
         listener,
+        admissions: Admissions::new(&settings),
         settings,
         to_listener,
         dropped: AtomicU64::new(0),
@@ -60,12 +64,13 @@ pub struct Incoming<S, D: Runs<S>> {
     refused: VecDeque<u64>,
 }
 
-struct Server<S, D: Runs<S>> {
+pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
     nodes: Vec<Node>,
     datapath: D,
     listener: D::Listener,
-    settings: Settings,
+    pub(super) admissions: Admissions,
+    pub(super) settings: Settings,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
     dropped: AtomicU64,
 }
@@ -102,10 +107,12 @@ where
                     None => continue,
                 },
                 from_link = self.from_links.recv().fuse() => match from_link {
-                    Some(FromLink::Offered { base, offer, number }) => {
-                        Box::pin(self.server.clone().reoffered(base, offer, number))
+                    Some(FromLink::Offered { base, offer, fresh, seat }) => {
+                        Box::pin(self.server.clone().reoffered(base, offer, fresh, seat))
                     }
-                    Some(FromLink::Confirmed { base, offer }) => Box::pin(self.server.clone().greet(base, offer)),
+                    Some(FromLink::Confirmed { base, accepted }) => {
+                        Box::pin(self.server.clone().welcome(base, *accepted))
+                    }
                     None => continue,
                 },
                 accepted = accept => match accepted {
@@ -143,7 +150,7 @@ impl<S, D: Runs<S>> Incoming<S, D> {
         self.server.listener.local_addr()
     }
 
-    /// How many messages from unknown addresses were dropped because they were no offers.
+    /// How many messages from unknown addresses were dropped because they were no offers, or too many.
     pub fn dropped(&self) -> u64 {
         self.server.dropped.load(Ordering::Relaxed)
     }
@@ -154,10 +161,6 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    fn terms(&self, confirm: Option<u64>) -> Terms {
-        Terms { idle_timeout: self.settings.idle_timeout, confirm }
-    }
-
     /// Deals with a new base connection.
     async fn meet(self: Arc<Self>, base: D::Connection) -> Outcome<D::Out> {
         let limit = self.settings.handshake_timeout;
@@ -168,31 +171,27 @@ where
         }
     }
 
-    /// Deals with the first message on a base connection, or with an offer that was confirmed and replaces another
-    /// connection; that client has its answer already, and gets it once more.
+    /// Deals with the first message on a base connection.
     async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
-        match decide(&message, &self.nodes, &self.terms(None)) {
-            Decision::Ignore => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-                Outcome::Nothing
-            }
-            Decision::Unknown { reply } => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-                reply_with(&*base, &reply).await;
-                Outcome::Nothing
-            }
-            Decision::Refuse { id, reply, error } => {
-                reply_with(&*base, &reply).await;
-                Outcome::Refused { id, error }
-            }
-            Decision::Accept { id, reply, answer } => {
-                reply_with(&*base, &reply).await;
-                match self.accept(base, id, reply, answer).await {
-                    Ok(connection) => Outcome::Accepted(connection),
-                    Err(error) => Outcome::Failed(error),
-                }
-            }
+        let (accepted, mut credit) = match self.decide(&base, &message, None).await {
+            Ok(Some(accepted)) => accepted,
+            Ok(None) => return Outcome::Nothing,
+            Err((id, error)) => return Outcome::Refused { id, error },
+        };
+        credit.spend(accepted.reply.len());
+        reply_with(&*base, &accepted.reply).await;
+        if accepted.answer.confirm.is_some() {
+            return match self.confirmation(&base, *accepted, credit).await {
+                Some((accepted, early)) => self.accept(base, accepted, early, Credit::UNLIMITED).await.into(),
+                None => Outcome::Nothing,
+            };
         }
+        self.accept(base, *accepted, VecDeque::new(), credit).await.into()
+    }
+
+    /// Builds a stack for a client that has confirmed, and replaces another connection.
+    async fn welcome(self: Arc<Self>, base: Arc<D::Connection>, accepted: Accepted) -> Outcome<D::Out> {
+        self.accept(base, accepted, VecDeque::new(), Credit::UNLIMITED).await.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.
@@ -200,28 +199,92 @@ where
         self: Arc<Self>,
         base: Arc<D::Connection>,
         offer: Buf,
-        number: u64,
+        fresh: Fresh,
+        seat: Arc<Seat>,
     ) -> Outcome<D::Out> {
-        match decide(&offer, &self.nodes, &self.terms(Some(number))) {
-            Decision::Accept { reply, .. } | Decision::Unknown { reply } => reply_with(&*base, &reply).await,
-            Decision::Refuse { id, reply, error } => {
+        match self.decide(&base, &offer, Some(fresh)).await {
+            Ok(Some((accepted, mut credit))) => {
+                let reply = accepted.reply.clone();
+                credit.spend(reply.len());
+                seat.take(accepted, credit);
                 reply_with(&*base, &reply).await;
-                return Outcome::Refused { id, error };
+                Outcome::Nothing
             }
-            Decision::Ignore => {}
+            Ok(None) => Outcome::Nothing,
+            Err((id, error)) => Outcome::Refused { id, error },
         }
-        Outcome::Nothing
+    }
+
+    /// Decides about a message, and replies to it unless it is accepted. With what is accepted comes how much may be
+    /// sent to the client; what is refused has an id. With `fresh` it has to confirm, without it only if need be.
+    pub(super) async fn decide(
+        &self,
+        base: &D::Connection,
+        message: &[u8],
+        fresh: Option<Fresh>,
+    ) -> Result<Option<(Box<Accepted>, Credit)>, (u64, Error)> {
+        let is_offer = crate::wire::offer_in(message).is_some();
+        let credit = match is_offer.then(|| self.admissions.admit(base, message)) {
+            None => Credit::of(message.len()),
+            Some(Admission::Admit(credit)) => credit,
+            Some(other) => return self.turn_away(base, other).await,
+        };
+        let may_be_anybody = credit != Credit::UNLIMITED && self.admissions.asks_for_confirmation();
+        let has_to_confirm = is_offer && (self.settings.credentials.is_some() || may_be_anybody);
+        let draw = || Fresh::draw(|| base.base().runtime().random());
+        let fresh = fresh.or_else(|| has_to_confirm.then(draw));
+        let peer = name(&base.base().peer_addr());
+        let terms = Terms {
+            idle_timeout: self.settings.idle_timeout,
+            credentials: &self.settings.credentials,
+            fresh: fresh.as_ref(),
+            floor: self.settings.floor.without(of_transport(base.base().properties())),
+            peer: &peer,
+            credit,
+        };
+        match decide(message, &self.nodes, &terms) {
+            Decision::Ignore => self.turn_away(base, Admission::Drop).await,
+            Decision::Retry => self.turn_away(base, self.admissions.retry(base, message)).await,
+            Decision::Unknown { reply } => {
+                self.count_dropped();
+                reply_with(base, &reply).await;
+                Ok(None)
+            }
+            Decision::Refuse { id, reply, error } => {
+                reply_with(base, &reply).await;
+                Err((id, error))
+            }
+            Decision::Accept(accepted) => Ok(Some((accepted, credit))),
+        }
+    }
+
+    async fn turn_away<T>(
+        &self,
+        base: &D::Connection,
+        admission: Admission,
+    ) -> Result<Option<T>, (u64, Error)> {
+        match admission {
+            Admission::Retry(reply) => reply_with(base, &reply).await,
+            _ => self.count_dropped(),
+        }
+        Ok(None)
+    }
+
+    pub(super) fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start.
     async fn accept(
         &self,
         base: Arc<D::Connection>,
-        id: u64,
-        reply: Vec<u8>,
-        answer: Answer,
+        accepted: Accepted,
+        early: VecDeque<Buf>,
+        credit: Credit,
     ) -> Result<Negotiated<D::Out>, Error> {
+        let Accepted { id, offer, reply, answer, session } = accepted;
         let runtime = base.base().runtime().clone();
+        let session = Arc::new(session);
         let listener = Some(self.to_listener.clone());
         let mut settings = self.settings.clone();
         settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
@@ -229,9 +292,11 @@ where
             base,
             id,
             role: Role::Server,
-            early: VecDeque::new(),
-            answer: reply,
+            early,
+            session: session.clone(),
+            agreed: Agreed::Server { offer, answer: reply },
             listener,
+            unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
             settings,
         });
         let (dropped, setup) = (link.dropped(), link.setup());
@@ -243,7 +308,7 @@ where
         match within(&runtime, self.settings.handshake_timeout, what, built).await {
             Ok(connection) => {
                 setup.done();
-                let agreement = Agreement::new(Role::Server, &self.nodes, answer);
+                let agreement = Agreement::new(Role::Server, &self.nodes, answer, session);
                 tracing::debug!(%agreement, peer = %connection.base().peer_addr(), "accepted");
                 Ok(Negotiated::new(connection, agreement, dropped))
             }
@@ -255,8 +320,14 @@ where
     }
 }
 
+impl<C> From<Result<Negotiated<C>, Error>> for Outcome<C> {
+    fn from(built: Result<Negotiated<C>, Error>) -> Self {
+        built.map_or_else(Self::Failed, Self::Accepted)
+    }
+}
+
 /// Sends a handshake message. A failure is not reported: the client repeats its offer.
-async fn reply_with<C: Connection<Data = Buf>>(base: &C, reply: &[u8]) {
+pub(super) async fn reply_with<C: Connection<Data = Buf>>(base: &C, reply: &[u8]) {
     if let Ok(message) = Buf::copy_of(reply, 0) {
         let _ = base.send(message).await;
     }

@@ -1,5 +1,7 @@
 //! The thin asynchronous shell around the protocol: it moves bytes between `proto` and a base connection.
 
+mod admission;
+mod confirmation;
 mod connect;
 mod deadline;
 mod listen;

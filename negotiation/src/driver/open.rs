@@ -2,6 +2,7 @@
 
 use super::connect::agree;
 use crate::{Link, Settings};
+use bertha_core::guarantee::Set;
 use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
 
 /// Opens links over `datapath`.
@@ -20,7 +21,10 @@ impl<D: Datapath> Open<Link<D::Connection>> for Reach<'_, D> {
     {
         Box::pin(async move {
             let base = self.datapath.connect(to).await?;
-            let (link, _) = agree(base, &above, self.settings).await?;
+            // Of the whole stack, whose alternatives are picked, and of which this is a part.
+            let mut settings = self.settings.clone();
+            settings.floor = Set::NONE;
+            let (link, ..) = agree(base, &above, &settings).await?;
             Ok(link)
         })
     }

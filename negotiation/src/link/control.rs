@@ -1,84 +1,15 @@
 //! What arrives on a link and is not data: repeated offers, closes, signs of life.
 
-use super::{End, Shared};
-use crate::wire::{self, Answer, Close, Confirm, Kind, Offer, Tag};
-use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
+use super::{Agreed, End, Shared};
+use crate::auth::offer_hash;
+use crate::proto::{name, unknown};
+use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::mpsc::Sender;
 
 /// How often a close is sent before the peer is taken for gone.
 const CLOSE_ATTEMPTS: u32 = 3;
-
-/// What a server's link hands to its listener, because it concerns another connection on the same base.
-pub(crate) enum FromLink<C> {
-    /// An offer with another id. The listener answers it, and asks the client to send `number` back.
-    Offered {
-        /// Where to send the answer.
-        base: Arc<C>,
-        /// The new client's offer.
-        offer: Buf,
-        /// What confirms it.
-        number: u64,
-    },
-    /// The new client has confirmed: the link is over, and its base carries the new connection.
-    Confirmed {
-        /// What the new connection stands on.
-        base: Arc<C>,
-        /// The new client's offer.
-        offer: Buf,
-    },
-}
-
-/// A server link's readiness to be replaced.
-///
-/// An offer with another id on a connection in use comes from a client that restarted on the same port, or it is a
-/// late duplicate from the client's earlier life, and so may be whatever follows it. The server answers it with a
-/// number that it chose just then, and changes nothing until that number comes back.
-pub(super) struct Replacement<C> {
-    listener: Sender<FromLink<C>>,
-    candidate: Mutex<Option<Candidate>>,
-}
-
-struct Candidate {
-    id: u64,
-    offer: Buf,
-    number: u64,
-}
-
-impl<C> Replacement<C> {
-    pub(super) fn new(listener: Sender<FromLink<C>>) -> Self {
-        Self { listener, candidate: Mutex::new(None) }
-    }
-
-    fn candidate(&self) -> MutexGuard<'_, Option<Candidate>> {
-        self.candidate.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks the listener to answer the candidate with this tag. A full queue means more restarted clients than the
-    /// listener can take; this one will speak up again. Whether there is such a candidate and the listener was asked.
-    fn ask(&self, tag: Tag, base: &Arc<C>) -> bool {
-        let candidate = self.candidate();
-        let Some(Candidate { offer, number, .. }) = candidate.as_ref().filter(|it| Tag::of(it.id) == tag)
-        else {
-            return false;
-        };
-        let Ok(offer) = Buf::copy_of(offer, 0) else { return false };
-        let asked = FromLink::Offered { base: base.clone(), offer, number: *number };
-        self.listener.try_send(asked).is_ok()
-    }
-
-    /// Hands the base over to the candidate, if `confirm` is its confirmation.
-    fn hand_over(&self, confirm: &Confirm, base: &Arc<C>) -> bool {
-        // The place in the queue first: a candidate that finds none stays, and can confirm again.
-        let Ok(place) = self.listener.try_reserve() else { return false };
-        let is_confirmed = |it: &mut Candidate| it.id == confirm.id && it.number == confirm.number;
-        let Some(Candidate { offer, .. }) = self.candidate().take_if(is_confirmed) else { return false };
-        place.send(FromLink::Confirmed { base: base.clone(), offer });
-        true
-    }
-}
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Deals with a message that is not data of this connection.
@@ -87,43 +18,53 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let Some((kind, tag)) = wire::header(&message) else { return self.count_dropped() };
         let is_ours = tag == Tag::of(self.id);
         match kind {
-            Kind::Offer if self.role == Role::Server => self.offered(message).await,
+            Kind::Offer | Kind::Returned => self.offered(message).await,
             Kind::Confirm => self.confirmed(&message),
-            Kind::KeepAlive if is_ours => {}
+            Kind::KeepAlive if is_ours && self.session.hear_bare(&message) => {}
             Kind::Close if is_ours => self.peer_closes(&message, tag).await,
-            Kind::Reset if is_ours => {
+            Kind::Reset if is_ours && self.session.hear_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
             // The answer to a repeated offer.
             Kind::Answer if is_ours => self.answered_again(&message).await,
-            // A candidate that takes itself for connected: its confirmation was lost.
-            Kind::Data | Kind::KeepAlive => {
-                self.count_dropped();
-                self.replacement.as_ref().map(|replacement| replacement.ask(tag, &self.base));
-            }
+            Kind::Data | Kind::KeepAlive | Kind::Close if !is_ours => self.anothers(&message, tag).await,
             _ => self.count_dropped(),
         }
     }
 
+    /// Deals with what belongs to another connection, if to any. It may be a candidate's that takes itself for connected,
+    /// since its confirmation was lost; or the server has given up who sent it.
+    async fn anothers(&self, message: &[u8], tag: Tag) {
+        self.count_dropped();
+        let Some(replacement) = &self.replacement else { return };
+        let reply = match replacement.remind(tag, message.len()) {
+            Ok(reminder) => reminder,
+            Err(()) => unknown(message, &self.settings.credentials, &name(&self.base.base().peer_addr())),
+        };
+        if let Some(reply) = reply {
+            self.send_bytes(&reply).await;
+        }
+    }
+
     async fn offered(&self, message: Buf) {
-        let Ok(Offer { id, .. }) = wire::decode(&message) else { return self.count_dropped() };
-        if id == self.id {
-            return self.send_bytes(&self.answer).await;
+        let (Some(replacement), Agreed::Server { offer, answer }) = (&self.replacement, &self.agreed) else {
+            return self.count_dropped();
+        };
+        let Some(hash) = wire::offer_in(&message).map(|(offer, _)| offer_hash(offer)) else {
+            return self.count_dropped();
+        };
+        if hash == *offer {
+            return self.send_bytes(answer).await;
         }
-        let Some(replacement) = &self.replacement else { return self.count_dropped() };
-        if replacement.candidate().as_ref().is_none_or(|it| it.id != id) {
-            let number = self.base.base().runtime().random();
-            *replacement.candidate() = Some(Candidate { id, offer: message, number });
-        }
-        if !replacement.ask(Tag::of(id), &self.base) {
-            self.count_dropped();
+        match replacement.offered(message, &hash, &self.base) {
+            Ok(Some(reply)) => self.send_bytes(&reply).await,
+            Ok(None) => {}
+            Err(()) => self.count_dropped(),
         }
     }
 
     fn confirmed(&self, message: &[u8]) {
-        let confirm = wire::decode::<Confirm>(message).ok();
-        let replaced = self.replacement.as_ref().zip(confirm);
-        if replaced.is_some_and(|(replacement, confirm)| replacement.hand_over(&confirm, &self.base)) {
+        if self.replacement.as_ref().is_some_and(|replacement| replacement.hand_over(message, &self.base)) {
             self.liveness.end(End::Reset);
         } else {
             self.count_dropped();
@@ -131,40 +72,56 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     async fn peer_closes(&self, message: &[u8], tag: Tag) {
-        let Ok(close) = wire::decode::<Close>(message) else { return self.count_dropped() };
-        if close.id != self.id {
-            return self.count_dropped();
-        }
-        self.send_bytes(&tag.header(Kind::CloseSeen)).await;
-        if close.failure.is_empty() {
-            self.liveness.end(End::ClosedByPeer);
-        } else {
-            self.liveness.peer_failed(close.failure);
+        match self.session.hear::<Close>(message) {
+            Ok(close) if close.id == self.id => {
+                self.send_close_seen(tag).await;
+                if close.failure.is_empty() {
+                    self.liveness.end(End::ClosedByPeer);
+                } else {
+                    self.liveness.peer_failed(close.failure);
+                }
+            }
+            _ => self.count_dropped(),
         }
     }
 
     async fn answered_again(&self, message: &[u8]) {
-        match wire::decode::<Answer>(message) {
-            Ok(Answer { confirm: Some(number), .. }) => self.send_confirm(number).await,
-            Ok(_) => {}
-            Err(_) => self.count_dropped(),
+        let Agreed::Client { answer, confirm } = &self.agreed else { return self.count_dropped() };
+        let number = match self.session.is_authenticated() {
+            true if message == answer => *confirm,
+            true => return self.count_dropped(),
+            false => match wire::decode::<Answer>(message) {
+                Ok(Answer { confirm, .. }) => confirm,
+                Err(_) => return self.count_dropped(),
+            },
+        };
+        if let Some(number) = number {
+            self.send_confirm(number).await;
         }
     }
 
     pub(super) async fn send_confirm(&self, number: u64) {
         let confirm = Confirm { id: self.id, number };
-        if let Ok(message) = wire::encode(Kind::Confirm, Tag::of(self.id), &confirm) {
+        if let Some(message) = self.session.say(Kind::Confirm, Tag::of(self.id), &confirm) {
             self.send_bytes(&message).await;
         }
     }
 
     pub(crate) async fn send_keep_alive(&self) {
-        self.send_bytes(&Tag::of(self.id).header(Kind::KeepAlive)).await;
+        if let Some(message) = self.session.say_bare(Kind::KeepAlive, Tag::of(self.id)) {
+            self.send_bytes(&message).await;
+        }
     }
 
     pub(super) async fn send_close(&self, failure: String) {
-        let close = Close { id: self.id, failure: wire::cut(failure) };
-        if let Ok(message) = wire::encode(Kind::Close, Tag::of(self.id), &close) {
+        let close = Close { id: self.id, failure: wire::cut_to(failure, self.longest_reason) };
+        if let Some(message) = self.session.say(Kind::Close, Tag::of(self.id), &close) {
+            self.send_bytes(&message).await;
+        }
+    }
+
+    async fn send_close_seen(&self, tag: Tag) {
+        if let Some(message) = self.session.say_bare(Kind::CloseSeen, tag) {
             self.send_bytes(&message).await;
         }
     }
@@ -196,10 +153,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// came after the close and is dropped.
     async fn until_close_is_seen(&self) {
         while let Ok(message) = self.base.recv().await {
-            match wire::header(&message) {
-                Some((Kind::CloseSeen | Kind::Reset, tag)) if tag == Tag::of(self.id) => return,
-                Some((Kind::Close, tag)) if tag == Tag::of(self.id) => {
-                    return self.send_bytes(&tag.header(Kind::CloseSeen)).await;
+            match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
+                Some((Kind::CloseSeen, _)) if self.session.hear_bare(&message) => return,
+                Some((Kind::Reset, _)) if self.session.hear_reset(&message) => return,
+                Some((Kind::Close, tag)) if self.session.hear::<Close>(&message).is_ok() => {
+                    return self.send_close_seen(tag).await;
                 }
                 _ => self.count_dropped(),
             }

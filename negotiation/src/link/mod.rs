@@ -7,11 +7,14 @@ mod control;
 mod filter;
 mod liveness;
 mod parking;
+mod place;
+mod replacement;
 mod setup;
 mod watchdog;
 
-use crate::Settings;
-use crate::wire::{HEADER, Kind, Tag};
+use crate::proto::{Credit, FAREWELL};
+use crate::wire::{HEADER, Kind, TEXT_LIMIT, Tag};
+use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role};
 use filter::Filter;
 use liveness::{End, Liveness};
@@ -24,7 +27,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::Sender;
 
-pub(crate) use control::FromLink;
+pub(crate) use place::{Place, Places};
+pub(crate) use replacement::{FromLink, Seat};
 
 /// What a stack stands on after negotiation.
 ///
@@ -46,14 +50,40 @@ pub(crate) struct Shared<C> {
     /// Data that overtook the answer, and whether there is any left.
     early: Mutex<VecDeque<Buf>>,
     has_early: AtomicBool,
-    /// The encoded answer, repeated when the offer is; empty on a client.
-    answer: Vec<u8>,
+    /// How both ends agreed on it, and what proves that a message about it is the peer's.
+    session: Arc<Session>,
+    agreed: Agreed,
     /// On a server, what happens if the client turns out to have restarted.
-    replacement: Option<control::Replacement<C>>,
+    replacement: Option<replacement::Replacement<C>>,
+    /// Counts a server's link whose client has not shown that its address is its own.
+    _unproven: Option<Place>,
+    /// The longest reason that its end may be given, in bytes.
+    longest_reason: usize,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
     dropped: Arc<AtomicU64>,
     settings: Settings,
+}
+
+/// What is said of a failure at least, in bytes.
+const SHORTEST_REASON: usize = 16;
+
+/// What is repeated if the peer repeats itself.
+pub(crate) enum Agreed {
+    /// The server's answer to the offer with this hash.
+    Server {
+        /// The offer's hash.
+        offer: [u8; 32],
+        /// The encoded answer.
+        answer: Vec<u8>,
+    },
+    /// The client's confirmation, if the answer asked for it.
+    Client {
+        /// The encoded answer; kept only if it has a proof, and is recognised by its bytes.
+        answer: Vec<u8>,
+        /// What it asked for.
+        confirm: Option<u64>,
+    },
 }
 
 /// What a link starts with.
@@ -62,27 +92,37 @@ pub(crate) struct Start<C> {
     pub(crate) id: u64,
     pub(crate) role: Role,
     pub(crate) early: VecDeque<Buf>,
-    pub(crate) answer: Vec<u8>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) agreed: Agreed,
     pub(crate) listener: Option<Sender<FromLink<C>>>,
+    /// There for a client that has not shown that its address is its own, with what may still be sent to it.
+    pub(crate) unproven: Option<(Place, Credit)>,
     pub(crate) settings: Settings,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
-        let Start { base, id, role, early, answer, listener, settings } = start;
+        let Start { base, id, role, early, session, agreed, listener, unproven, settings } = start;
         // A link that replaces another stands on a base whose headroom is reserved already.
         if base.base().reserved() < HEADER {
             base.base().reserve(HEADER);
         }
+        let (unproven, credit) = unproven.unzip();
+        let longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
+            TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
+        });
         let shared = Arc::new(Shared {
+            longest_reason,
             id,
             role,
             data: Tag::of(id).header(Kind::Data),
             liveness: Liveness::default(),
             has_early: AtomicBool::new(!early.is_empty()),
             early: Mutex::new(early),
-            answer,
-            replacement: listener.map(control::Replacement::new),
+            session,
+            agreed,
+            replacement: listener.map(replacement::Replacement::new),
+            _unproven: unproven,
             in_setup: AtomicBool::new(false),
             dropped: Arc::default(),
             settings,
@@ -97,9 +137,11 @@ impl<C: Connection<Data = Buf>> Link<C> {
         self.shared.dropped.clone()
     }
 
-    /// Tells the server that this client is there, since the server asked.
-    pub(crate) async fn confirm(&self, number: u64) {
-        self.shared.send_confirm(number).await;
+    /// Tells the server that this client is there, if the server asked.
+    pub(crate) async fn confirm(&self) {
+        if let Agreed::Client { confirm: Some(number), .. } = self.shared.agreed {
+            self.shared.send_confirm(number).await;
+        }
     }
 
     /// Marks the link as handed to Chunnels that may yet fail; see [`Setup`].

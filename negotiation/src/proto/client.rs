@@ -1,13 +1,25 @@
 //! The client's side of the handshake.
 
+use super::floor::Trimmed;
 use super::idle;
-use crate::Settings;
-use crate::wire::{self, Answer, Kind, LARGEST, Offer, Refusal, Tag, Unreadable, VERSION};
-use bertha_core::{Error, ErrorKind, Node};
+use crate::auth::Offering;
+use crate::wire::{
+    self, Answer, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
+};
+use crate::{Session, Settings};
+use bertha_core::{Error, ErrorKind, Node, Role};
 use std::time::{Duration, Instant};
 
 /// The longest pause between two offers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How many cookies are returned at once; with later ones the client waits until the offer is due anyway, so that
+/// nobody can make it send at will.
+const PROMPT_RETURNS: u32 = 4;
+
+/// How long a client that can't believe a refusal waits for an authentic reply. Whoever only adds messages to those of
+/// the server can't keep the two apart so; and who asks the wrong server is told soon.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A client that has proposed its stack and waits for the answer.
 ///
@@ -15,53 +27,82 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// arrives. The offer is repeated, with growing pauses, until there is an answer or time is up.
 #[derive(Debug)]
 pub struct Handshake {
-    offer: Vec<u8>,
+    offering: Offering,
+    returned: Option<Vec<u8>>,
+    prompt_returns: u32,
+    repeat_after: Duration,
     id: u64,
-    choices: usize,
+    trimmed: Trimmed,
     pause: Duration,
-    next: Instant,
+    next: Option<Instant>,
     deadline: Instant,
+    doubt: Option<Doubt>,
+    forged: u64,
+}
+
+/// What a client was told that it can't believe.
+#[derive(Debug)]
+struct Doubt {
+    text: String,
+    has_grace: bool,
 }
 
 /// What a message meant to a waiting client.
 #[derive(Debug)]
 pub enum Progress {
-    /// Nothing: damaged, late, or of another connection. It is dropped and counted.
+    /// Nothing: damaged, late, forged, or of another connection. It is dropped and counted.
     Ignored,
+    /// The server asks for the offer once more: call [`poll_transmit`](Handshake::poll_transmit).
+    Again,
     /// Data of this connection that overtook the answer; keep it.
     Early,
-    /// The server picked a stack.
-    Agreed(Answer),
+    /// The server picked a stack. The client's picks are those of the whole stack.
+    Agreed(Answer, Box<Session>),
 }
 
 impl Handshake {
-    /// A handshake for a stack that describes itself as `nodes`, with a connection id made of random bits.
+    /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't reach the floor of
+    /// the settings are not offered. `random` gives unpredictable bits: the first 64 are
+    /// the connection id, and more are drawn only with credentials.
     ///
     /// # Errors
-    /// [`TooLarge`](ErrorKind::TooLarge) if the offer doesn't fit into a message of `mtu` bytes.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the offer doesn't fit into a message of `mtu` bytes, or not with a cookie;
+    /// [`Invalid`](ErrorKind::Invalid) if the credentials can't tell a server from others.
     pub fn new(
         nodes: &[Node],
-        id: u64,
+        mut random: impl FnMut() -> u64,
         mtu: usize,
         now: Instant,
         settings: &Settings,
     ) -> Result<Self, Error> {
+        settings.credentials.check(Role::Client)?;
         let unoffered = |reason: String| Error::new(ErrorKind::Invalid, reason).at("negotiation");
-        let mut offer = Offer::new(id, nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        let id = random();
+        let trimmed = Trimmed::new(nodes, settings.floor);
+        let mut offer = Offer::new(id, &trimmed.nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
         offer.idle_ms = idle::to_millis(settings.idle_timeout);
-        let offer = wire::encode(Kind::Offer, Tag::of(id), &offer)
+        let offering = Offering::new(&offer, &settings.credentials, random)
             .map_err(|error| unoffered(format!("the offer can't be encoded: {error}")))?;
-        let most = mtu.min(LARGEST);
-        if offer.len() > most {
+        let (len, most) = (offering.message().len() + ENVELOPE, mtu.min(LARGEST));
+        if len > most {
             let what = format!(
-                "the offer takes {} bytes, at most {most} fit into one message; use fewer alternatives or smaller capabilities",
-                offer.len()
+                "the offer takes {len} bytes, at most {most} fit into one message; use fewer alternatives or smaller capabilities"
             );
             return Err(Error::new(ErrorKind::TooLarge, what).at("negotiation"));
         }
-        let choices = nodes.iter().map(Node::selects).sum();
-        let deadline = now + settings.handshake_timeout;
-        Ok(Self { offer, id, choices, pause: settings.repeat_after, next: now, deadline })
+        Ok(Self {
+            offering,
+            returned: None,
+            prompt_returns: 0,
+            repeat_after: settings.repeat_after,
+            id,
+            trimmed,
+            pause: settings.repeat_after,
+            next: None,
+            deadline: now + settings.handshake_timeout,
+            doubt: None,
+            forged: 0,
+        })
     }
 
     /// The connection id.
@@ -69,26 +110,51 @@ impl Handshake {
         self.id
     }
 
+    /// How many messages claimed to be the server's and were forged.
+    pub fn forged(&self) -> u64 {
+        self.forged
+    }
+
     /// When to call [`poll_transmit`](Self::poll_transmit) next.
     pub fn poll_timeout(&self) -> Instant {
-        self.next.min(self.deadline)
+        self.next.map_or(self.deadline, |next| next.min(self.deadline))
     }
 
     /// The offer, if it is to be sent now.
     ///
     /// # Errors
-    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long.
+    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long, or what was said instead of an answer
+    /// that could be believed.
     pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<&[u8]>, Error> {
-        if now >= self.deadline {
-            let what = "the server did not answer the offer; is it running, and is it a Bertha server?";
-            return Err(Error::new(ErrorKind::TimedOut, what).at("negotiation"));
+        if let Some(doubt) = self.doubt.as_mut().filter(|doubt| !doubt.has_grace) {
+            doubt.has_grace = true;
+            self.deadline = self.deadline.min(now + GRACE);
         }
-        if now < self.next {
+        if now >= self.deadline {
+            return Err(self.gave_up());
+        }
+        if self.next.is_some_and(|next| now < next) {
             return Ok(None);
         }
-        self.next = now + self.pause;
+        self.next = Some(now + self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        Ok(Some(&self.offer))
+        Ok(Some(self.returned.as_deref().unwrap_or(self.offering.message())))
+    }
+
+    /// What was said without a proof decides about the text alone: an application that tries something weaker after a
+    /// refusal is not to be talked into that.
+    fn gave_up(&self) -> Error {
+        let (kind, what) = match &self.doubt {
+            None => (
+                ErrorKind::TimedOut,
+                "the server did not answer the offer; is it running, and is it a Bertha server?".into(),
+            ),
+            Some(doubt) => (
+                ErrorKind::Unauthenticated,
+                format!("no authentic reply came, but one that says: {}", doubt.text),
+            ),
+        };
+        Error::new(kind, what).at("negotiation")
     }
 
     /// Takes a message that arrived.
@@ -102,28 +168,64 @@ impl Handshake {
         }
         match kind {
             Kind::Data => Ok(Progress::Early),
-            Kind::Answer => match wire::decode::<Answer>(message) {
-                Ok(answer) if answer.id == self.id && answer.client_picks.len() == self.choices => {
-                    Ok(Progress::Agreed(answer))
+            Kind::Answer => match self.offering.answer(message) {
+                Ok((mut answer, session))
+                    if answer.id == self.id && answer.client_picks.len() == self.trimmed.choices() =>
+                {
+                    answer.client_picks = self.trimmed.expand(&answer.client_picks);
+                    Ok(Progress::Agreed(answer, Box::new(session)))
                 }
-                Err(Unreadable::Version(version)) => Err(other_version(version)),
-                _ => Ok(Progress::Ignored),
+                Err(unreadable) => self.unread(unreadable, message),
+                Ok(_) => Ok(Progress::Ignored),
             },
-            Kind::Refusal => match wire::decode::<Refusal>(message) {
-                Ok(refusal) if refusal.id == self.id || refusal.id == 0 => {
-                    Err(Error::new(refusal.kind.error_kind(), refusal.text).at("negotiation"))
+            Kind::Refusal => match self.offering.refusal(message) {
+                Ok(Refusal { id, kind, text }) if id == self.id || id == 0 => {
+                    Err(Error::new(kind.error_kind(), text).at("negotiation"))
                 }
-                Err(Unreadable::Version(version)) => Err(other_version(version)),
-                _ => Ok(Progress::Ignored),
+                Err(unreadable) => self.unread(unreadable, message),
+                Ok(_) => Ok(Progress::Ignored),
             },
+            Kind::Retry => Ok(self.return_cookie(message)),
             _ => Ok(Progress::Ignored),
         }
     }
-}
 
-fn other_version(version: u8) -> Error {
-    let what = format!(
-        "the server speaks version {version} of the negotiation protocol, this client version {VERSION}"
-    );
-    Error::new(ErrorKind::Version, what).at("negotiation")
+    /// Takes a reply that can't be read, or not be believed.
+    fn unread(&mut self, unreadable: Unreadable, message: &[u8]) -> Result<Progress, Error> {
+        let text = match unreadable {
+            Unreadable::Version(version) => {
+                let text = format!(
+                    "the server speaks version {version} of the negotiation protocol, this client version {VERSION}"
+                );
+                if !self.offering.is_authenticated() {
+                    return Err(Error::new(ErrorKind::Version, text).at("negotiation"));
+                }
+                text
+            }
+            Unreadable::Unproven => match wire::decode::<Refusal>(message) {
+                Ok(refusal) => refusal.text,
+                Err(_) => "nothing that shows the key that this client asks for".into(),
+            },
+            _ => return Ok(Progress::Ignored),
+        };
+        self.forged += 1;
+        self.doubt.get_or_insert(Doubt { text, has_grace: false });
+        Ok(Progress::Ignored)
+    }
+
+    fn return_cookie(&mut self, message: &[u8]) -> Progress {
+        let Ok(Retry { id, cookie }) = wire::decode(message) else { return Progress::Ignored };
+        let returned = envelop(&cookie, self.offering.message()).filter(|_| id == self.id);
+        if returned.is_none() || returned == self.returned {
+            return Progress::Ignored;
+        }
+        self.returned = returned;
+        if self.prompt_returns < PROMPT_RETURNS {
+            self.prompt_returns += 1;
+            self.next = None;
+            // There is a server, and it has one more message to get through.
+            self.pause = self.repeat_after;
+        }
+        Progress::Again
+    }
 }

@@ -6,6 +6,7 @@
 //! sizes.
 
 use crate::wire::{OfferedLayer, OfferedNode};
+use bertha_core::guarantee::Set;
 use bertha_core::{Layer, Node};
 use std::collections::HashSet;
 
@@ -39,6 +40,15 @@ pub struct Rejected {
 /// # Errors
 /// [`Rejected`] if there is none.
 pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
+    find_above(client, server, Set::NONE)
+}
+
+/// As [`find`], among those whose layers on the server guarantee all of `floor` together. Each guarantee in it may double
+/// the steps.
+///
+/// # Errors
+/// [`Rejected`] if there is none.
+pub fn find_above(client: &[OfferedNode], server: &[Node], floor: Set) -> Result<Match, Rejected> {
     let (client, client_choices) = Automaton::of(client);
     let (server, server_choices) = Automaton::of(server);
     let mut search = Search {
@@ -49,9 +59,10 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
         dead_ends: HashSet::new(),
         reasons: Vec::new(),
         furthest: (0, Vec::new()),
+        floor,
         steps: 0,
     };
-    if search.from(client.start, server.start, 0) {
+    if search.from(client.start, server.start, 0, Set::NONE) {
         let Search { client_picks, server_picks, reasons, steps, .. } = search;
         return Ok(Match { client_picks, server_picks, reasons, steps });
     }
@@ -64,6 +75,8 @@ trait Tree: Sized {
     type Layer;
     fn view(&self) -> View<'_, Self>;
     fn is_one_sided(layer: &Self::Layer) -> bool;
+    /// What a layer guarantees, as far as it is known.
+    fn guarantees(layer: &Self::Layer) -> Set;
 }
 
 enum View<'a, T: Tree> {
@@ -84,6 +97,10 @@ impl Tree for Node {
     fn is_one_sided(layer: &Layer) -> bool {
         layer.is_one_sided()
     }
+
+    fn guarantees(layer: &Layer) -> Set {
+        layer.guarantees()
+    }
 }
 
 impl Tree for OfferedNode {
@@ -99,11 +116,25 @@ impl Tree for OfferedNode {
     fn is_one_sided(layer: &OfferedLayer) -> bool {
         layer.one_sided
     }
+
+    fn guarantees(_: &OfferedLayer) -> Set {
+        Set::NONE
+    }
 }
 
 enum State<'a, L> {
-    Layer { layer: &'a L, next: usize },
-    Choice { ways: Vec<Way> },
+    Layer {
+        layer: &'a L,
+        next: usize,
+    },
+    Choice {
+        ways: Vec<Way>,
+    },
+    /// A layer without a counterpart, for what it guarantees.
+    Guarantee {
+        guarantees: Set,
+        next: usize,
+    },
     End,
 }
 
@@ -142,8 +173,11 @@ impl<'a, L> Automaton<'a, L> {
         let mut next = next;
         for (node, &number) in nodes.iter().zip(&numbers).rev() {
             let state = match node.view() {
-                // What needs no counterpart takes no part in the search.
-                View::Layer(layer) if T::is_one_sided(layer) => continue,
+                // What needs no counterpart takes no part in the search, but for what it guarantees.
+                View::Layer(layer) if T::is_one_sided(layer) => match T::guarantees(layer) {
+                    Set::NONE => continue,
+                    guarantees => State::Guarantee { guarantees, next },
+                },
                 View::Layer(layer) => State::Layer { layer, next },
                 View::Select(..) => State::Choice { ways: self.ways(node, number, next) },
             };
@@ -181,7 +215,9 @@ struct Search<'a> {
     server: &'a Automaton<'a, Layer>,
     client_picks: Vec<u8>,
     server_picks: Vec<u8>,
-    dead_ends: HashSet<(usize, usize)>,
+    /// With what was guaranteed before them, as far as it matters.
+    dead_ends: HashSet<(usize, usize, Set)>,
+    floor: Set,
     reasons: Vec<String>,
     /// The most layers in common before a mismatch, and the mismatches after so many.
     furthest: (usize, Vec<String>),
@@ -190,30 +226,44 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Whether the rest of both stacks, from these states on, go together; if so, the picks say how.
-    fn from(&mut self, client: usize, server: usize, agreed: usize) -> bool {
-        if self.dead_ends.contains(&(client, server)) {
+    fn from(&mut self, client: usize, server: usize, agreed: usize, guaranteed: Set) -> bool {
+        let guaranteed = guaranteed.common(self.floor);
+        if self.dead_ends.contains(&(client, server, guaranteed)) {
             return false;
         }
         self.steps += 1;
         let found = match (&self.client.states[client], &self.server.states[server]) {
+            (_, &State::Guarantee { guarantees, next }) => {
+                self.from(client, next, agreed, guaranteed | guarantees).then_some(())
+            }
+            (&State::Guarantee { next, .. }, _) => self.from(next, server, agreed, guaranteed).then_some(()),
             (_, State::Choice { ways }) => ways
                 .iter()
-                .find(|way| self.from(client, way.start, agreed))
+                .find(|way| self.from(client, way.start, agreed, guaranteed))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.server_picks[number] = pick)),
             (State::Choice { ways }, _) => ways
                 .iter()
-                .find(|way| self.from(way.start, server, agreed))
+                .find(|way| self.from(way.start, server, agreed, guaranteed))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
             (
                 State::Layer { layer: theirs, next: their_next },
                 State::Layer { layer: ours, next: our_next },
             ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
-                Ok(()) => self.from(*their_next, *our_next, agreed + 1).then_some(()),
+                Ok(()) => {
+                    let guaranteed = guaranteed | ours.guarantees();
+                    self.from(*their_next, *our_next, agreed + 1, guaranteed).then_some(())
+                }
                 Err(mismatch) => self.reject(agreed, || {
                     format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
                 }),
             },
-            (State::End, State::End) => Some(()),
+            (State::End, State::End) if guaranteed == self.floor => Some(()),
+            (State::End, State::End) => {
+                let (floor, missing) = (self.floor, self.floor.without(guaranteed));
+                self.reject(agreed, || {
+                    format!("the server's stack has to be {floor}, and would not be {missing}")
+                })
+            }
             (State::Layer { layer, .. }, State::End) => self.reject(agreed, || {
                 format!("client's {} has no counterpart on the server", layer.short_name())
             }),
@@ -222,7 +272,7 @@ impl Search<'_> {
             }
         };
         if found.is_none() {
-            self.dead_ends.insert((client, server));
+            self.dead_ends.insert((client, server, guaranteed));
         }
         found.is_some()
     }

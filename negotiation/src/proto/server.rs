@@ -1,20 +1,37 @@
 //! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of a
 //! client that it did not accept.
 
+use super::credit::Credit;
 use super::idle;
 use super::matching::{self, Match};
-use crate::wire::{self, Answer, Kind, Offer, OfferedNode, Refusal, RefusalKind, Tag, Unreadable, VERSION};
+use crate::auth::{Answering, Unanswerable, reset};
+use crate::wire::{
+    self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
+};
+use crate::{Credentials, Fresh, Session};
+use bertha_core::guarantee::Set;
 use bertha_core::{Error, Node, Picks, resolve};
 use std::time::Duration;
 
 /// What a server asks of a client, besides the stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'t> {
     /// The server's idle time-out.
     pub idle_timeout: Duration,
-    /// [`Answer::confirm`].
-    pub confirm: Option<u64>,
+    /// What it proves itself with, and what it asks of the client.
+    pub credentials: &'t Credentials,
+    /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
+    pub fresh: Option<&'t Fresh>,
+    /// What the stack must guarantee.
+    pub floor: Set,
+    /// The client's address, as bytes.
+    pub peer: &'t [u8],
+    /// How long a reply may be.
+    pub credit: Credit,
 }
+
+/// How many bytes of its credit an answer leaves for signs of life, and for the end of a connection that nobody takes.
+pub(crate) const FAREWELL: usize = 64;
 
 /// What to do with the first message of an unknown client.
 #[derive(Debug)]
@@ -26,6 +43,8 @@ pub enum Decision {
         /// What to send.
         reply: Vec<u8>,
     },
+    /// The reply is longer than an address that may not be the sender's gets: ask for a proof of it first.
+    Retry,
     /// Send the reply, and report the error.
     Refuse {
         /// The connection id; 0 if it could not be read.
@@ -35,50 +54,80 @@ pub enum Decision {
         /// What to tell the server's application.
         error: Error,
     },
-    /// Send the reply, and instantiate the stack.
-    Accept {
-        /// The connection id.
-        id: u64,
-        /// The encoded answer: to be sent now, and again whenever the offer is repeated.
-        reply: Vec<u8>,
-        /// What was agreed.
-        answer: Answer,
-    },
+    /// Send the reply, and instantiate the stack; if there was something fresh, not before the client has confirmed.
+    Accept(Box<Accepted>),
+}
+
+/// What a server has agreed to.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The connection id.
+    pub id: u64,
+    /// The hash of the offer, by which its repetitions are recognised.
+    pub offer: [u8; 32],
+    /// The encoded answer: to be sent now, and again whenever the offer is repeated.
+    pub reply: Vec<u8>,
+    /// What was agreed.
+    pub answer: Answer,
+    /// The keys for what is said from now on.
+    pub session: Session,
 }
 
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
-///
-pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms) -> Decision {
-    match wire::header(message) {
-        Some((Kind::Offer, tag)) => decide_offer(message, tag, nodes, terms),
-        // Replies of four bytes to messages of at least four: a spoofed address is never answered with more than was sent.
-        Some((Kind::Data | Kind::KeepAlive, tag)) => {
-            Decision::Unknown { reply: tag.header(Kind::Reset).into() }
-        }
-        Some((Kind::Close, tag)) => Decision::Unknown { reply: tag.header(Kind::CloseSeen).into() },
-        _ => Decision::Ignore,
+pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
+    if let Some((offer, _)) = wire::offer_in(message) {
+        return decide_offer(offer, nodes, terms);
+    }
+    match unknown(message, terms.credentials, terms.peer) {
+        Some(reply) => Decision::Unknown { reply },
+        None => Decision::Ignore,
     }
 }
 
-fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], terms: &Terms) -> Decision {
-    let offer = match wire::decode::<Offer>(message) {
-        Ok(offer) if Tag::of(offer.id) == tag => offer,
-        Ok(_) | Err(Unreadable::Damaged) => return Decision::Ignore,
-        Err(Unreadable::Malformed) => {
-            return refuse(0, tag, RefusalKind::Malformed, "the offer does not follow the format".into());
+/// What is said to who takes itself for connected and is not; never more than was received, since the address may be
+/// somebody else's.
+pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) -> Option<Vec<u8>> {
+    let reply: Vec<u8> = match wire::header(message)? {
+        (Kind::Data | Kind::KeepAlive | Kind::Close, tag) if credentials.is_some() => {
+            reset(tag, &credentials.reset_token(tag, peer))
         }
-        Err(Unreadable::Version(version)) => {
+        (Kind::Data | Kind::KeepAlive, tag) => tag.header(Kind::Reset).into(),
+        (Kind::Close, tag) => tag.header(Kind::CloseSeen).into(),
+        _ => return None,
+    };
+    (reply.len() <= message.len()).then_some(reply)
+}
+
+fn decide_offer(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
+    let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
+    let (offer, answering) = match Answering::open(terms.credentials, message) {
+        Ok((offer, answering)) if Tag::of(offer.id) == tag => (offer, answering),
+        Err(Unanswerable::Unauthenticated(id, what)) => {
+            return refuse_openly(id, tag, RefusalKind::Unauthenticated, what.into(), terms);
+        }
+        Err(Unanswerable::Unreadable(Unreadable::Version(version))) => {
             let text = format!(
                 "the client speaks version {version} of the negotiation protocol, the server version {VERSION}"
             );
-            return refuse(0, tag, RefusalKind::Version, text);
+            return refuse_openly(0, tag, RefusalKind::Version, text, terms);
         }
+        Err(Unanswerable::Unreadable(Unreadable::Malformed)) => {
+            let text = "the offer does not follow the format".into();
+            return refuse_openly(0, tag, RefusalKind::Malformed, text, terms);
+        }
+        Ok(_) | Err(Unanswerable::Unreadable(_)) => return Decision::Ignore,
     };
     let Some(offered) = offer.nodes() else {
-        return refuse(offer.id, tag, RefusalKind::Malformed, "the offer contradicts itself".into());
+        return refuse(
+            &answering,
+            (offer.id, tag),
+            RefusalKind::Malformed,
+            "the offer contradicts itself".into(),
+            terms,
+        );
     };
-    match matching::find(&offered, nodes) {
-        Ok(found) => accept(&offer, tag, &offered, nodes, found, terms),
+    match matching::find_above(&offered, nodes, terms.floor) {
+        Ok(found) => accept(&answering, (offer.id, offer.idle_ms), nodes, found, terms),
         Err(rejected) => {
             let text = format!(
                 "no stack suits both ends: {}; the client offers [{}], the server [{}]",
@@ -86,45 +135,83 @@ fn decide_offer(message: &[u8], tag: Tag, nodes: &[Node], terms: &Terms) -> Deci
                 names(&offered),
                 nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
             );
-            refuse(offer.id, tag, RefusalKind::Incompatible, text)
+            refuse(&answering, (offer.id, tag), RefusalKind::Incompatible, text, terms)
         }
     }
 }
 
 fn accept(
-    offer: &Offer,
-    tag: Tag,
-    offered: &[OfferedNode],
+    answering: &Answering<'_>,
+    (id, idle_ms): (u64, u32),
     nodes: &[Node],
     found: Match,
-    terms: &Terms,
+    terms: &Terms<'_>,
 ) -> Decision {
     let layers = resolve(nodes, Picks::new(&found.server_picks));
-    let answer = Answer {
-        id: offer.id,
+    let mut answer = Answer {
+        id,
         client_picks: found.client_picks,
         server_picks: found.server_picks,
-        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, offer.idle_ms)),
-        confirm: terms.confirm,
+        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
+        confirm: terms.fresh.map(|fresh| fresh.number),
         stack: wire::cut(layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")),
         reasons: wire::cut(found.reasons.join("; ")),
     };
-    match wire::encode(Kind::Answer, tag, &answer) {
-        Ok(reply) => Decision::Accept { id: offer.id, reply, answer },
-        Err(error) => {
-            let text = format!("no answer to [{}] can be encoded: {error}", names(offered));
-            refuse(offer.id, tag, RefusalKind::Malformed, text)
-        }
+    let token = match terms.credentials.is_some() {
+        true => terms.credentials.reset_token(Tag::of(id), terms.peer),
+        false => Default::default(),
+    };
+    let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, token) else {
+        return Decision::Ignore;
+    };
+    // What people read is cut before the client is asked for another round trip.
+    let most = terms.credit.left().saturating_sub(FAREWELL);
+    let over = reply.len().saturating_sub(most);
+    if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
+        let left = (answer.stack.len() + answer.reasons.len()) - over;
+        answer.stack.clear();
+        answer.reasons = wire::cut_to(answer.reasons, left);
+        let Some(shorter) = answering.answer(&answer, terms.fresh, token) else { return Decision::Ignore };
+        (reply, session) = shorter;
+    }
+    if reply.len() > most {
+        return Decision::Retry;
+    }
+    Decision::Accept(Box::new(Accepted { id, offer: answering.hash(), reply, answer, session }))
+}
+
+/// A refusal that the client can believe.
+fn refuse(
+    answering: &Answering<'_>,
+    (id, tag): (u64, Tag),
+    kind: RefusalKind,
+    text: String,
+    terms: &Terms<'_>,
+) -> Decision {
+    let refusal = Refusal { id, kind, text: wire::cut(text) };
+    match answering.refuse(tag, &refusal) {
+        Some(reply) if reply.len() > terms.credit.left() => Decision::Retry,
+        Some(reply) => Decision::Refuse { id, reply, error: error(refusal) },
+        None => Decision::Ignore,
     }
 }
 
-fn refuse(id: u64, tag: Tag, kind: RefusalKind, text: String) -> Decision {
-    let refusal = Refusal { id, kind, text: wire::cut(text) };
-    let error = Error::new(kind.error_kind(), refusal.text.clone()).at("negotiation");
+/// A refusal without a proof, since there is no key that both ends have. Its text is cut to what may be said: there is
+/// no reason to ask for more of who can't be recognised.
+fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Terms<'_>) -> Decision {
+    /// Header, version, id, kind, length of the text, check.
+    const REST: usize = 4 + 1 + 10 + 1 + 2 + 4;
+    let error = error(Refusal { id, kind, text: text.clone() });
+    let most = terms.credit.left().saturating_sub(REST).min(TEXT_LIMIT);
+    let refusal = Refusal { id, kind, text: wire::cut_to(text, most) };
     match wire::encode(Kind::Refusal, tag, &refusal) {
-        Ok(reply) => Decision::Refuse { id, reply, error },
-        Err(_) => Decision::Ignore,
+        Ok(reply) if reply.len() <= terms.credit.left() => Decision::Refuse { id, reply, error },
+        _ => Decision::Ignore,
     }
+}
+
+fn error(refusal: Refusal) -> Error {
+    Error::new(refusal.kind.error_kind(), refusal.text).at("negotiation")
 }
 
 /// The offered nodes for a person to read.

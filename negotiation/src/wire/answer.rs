@@ -46,6 +46,8 @@ pub enum RefusalKind {
     Version,
     /// The offer does not follow the format.
     Malformed,
+    /// One end asks for a proof of origin that the other can't give.
+    Unauthenticated,
 }
 
 impl RefusalKind {
@@ -55,6 +57,7 @@ impl RefusalKind {
             Self::Incompatible => ErrorKind::Refused,
             Self::Version => ErrorKind::Version,
             Self::Malformed => ErrorKind::Malformed,
+            Self::Unauthenticated => ErrorKind::Unauthenticated,
         }
     }
 }
@@ -78,9 +81,14 @@ pub struct Close {
 }
 
 /// Shortens `text` to the limit, at a character's edge.
-pub(crate) fn cut(mut text: String) -> String {
-    if text.len() > TEXT_LIMIT {
-        let edge = (0..=TEXT_LIMIT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+pub(crate) fn cut(text: String) -> String {
+    cut_to(text, TEXT_LIMIT)
+}
+
+/// Shortens `text` to so many bytes, at a character's edge.
+pub(crate) fn cut_to(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let edge = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         text.truncate(edge);
     }
     text

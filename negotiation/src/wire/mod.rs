@@ -12,20 +12,28 @@
 //! random; data of an earlier connection between the same addresses carry another one.
 //!
 //! The payload of everything but data is a protocol version byte, a postcard encoding of the message, and its CRC-32
-//! in four bytes, little-endian, over all that precedes it. A message whose check fails is dropped.
+//! in four bytes, little-endian, over all that precedes it. A message whose check fails is dropped. With the top bit of
+//! the version byte set, a proof of its origin stands between message and check.
+//!
+//! `negotiation/WIRE.md` is the specification, byte by byte.
 
 mod answer;
 mod offer;
+mod retry;
 
-pub(crate) use answer::cut;
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
+pub(crate) use answer::{cut, cut_to};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
+pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the protocol that this crate speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+
+/// The bit of the version byte that says that the message carries a proof of its origin.
+pub(crate) const PROVEN: u8 = 0x80;
 
 /// The bytes in front of every message.
 pub const HEADER: usize = 4;
@@ -55,11 +63,15 @@ pub enum Kind {
     Reset = 7,
     /// A client that the server asked for it shows that it is there.
     Confirm = 8,
+    /// The server asks the client to repeat its offer with a cookie, which shows that its address is its own.
+    Retry = 9,
+    /// An offer with such a cookie.
+    Returned = 10,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 9] = [
+        const KINDS: [Kind; 11] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -69,6 +81,8 @@ impl Kind {
             Kind::KeepAlive,
             Kind::Reset,
             Kind::Confirm,
+            Kind::Retry,
+            Kind::Returned,
         ];
         KINDS.get(usize::from(byte)).copied()
     }
@@ -105,6 +119,11 @@ pub enum Unreadable {
     Version(u8),
     /// It is whole, and does not follow the format.
     Malformed,
+    /// It is whole and carries a proof of its origin, but there is no key here to check it with.
+    Proven,
+    /// It is whole, and lacks the proof of its origin that this end asks for: there is none, it was made with another
+    /// key or over another message, or it has been seen before.
+    Unproven,
 }
 
 /// A whole handshake message: header, version, encoding, check.
@@ -112,19 +131,52 @@ pub enum Unreadable {
 /// # Errors
 /// postcard's, if the message can't be encoded.
 pub fn encode<M: Serialize>(kind: Kind, tag: Tag, message: &M) -> Result<Vec<u8>, postcard::Error> {
-    let mut bytes = tag.header(kind).to_vec();
-    bytes.push(VERSION);
-    let mut bytes = postcard::to_extend(message, bytes)?;
-    let check = crc32fast::hash(&bytes);
-    bytes.extend(check.to_le_bytes());
-    Ok(bytes)
+    Ok(checked(begin(kind, tag, VERSION, message)?))
 }
 
-/// Reads a whole handshake message whose header was read already.
+/// Reads a whole handshake message whose header was read already, and which needs no proof of its origin.
 ///
 /// # Errors
 /// Says which of the steps failed; nothing of a damaged message is believed.
 pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
+    let (version, body) = open(message)?;
+    if version != VERSION {
+        return Err(Unreadable::Proven);
+    }
+    match postcard::take_from_bytes(body) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(Unreadable::Malformed),
+    }
+}
+
+/// A message up to where its proof or its check begins.
+pub(crate) fn begin<M: Serialize>(
+    kind: Kind,
+    tag: Tag,
+    version: u8,
+    message: &M,
+) -> Result<Vec<u8>, postcard::Error> {
+    let mut bytes = tag.header(kind).to_vec();
+    bytes.push(version);
+    postcard::to_extend(message, bytes)
+}
+
+/// A message with its check at its end.
+pub(crate) fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
+    let check = crc32fast::hash(&bytes);
+    bytes.extend(check.to_le_bytes());
+    bytes
+}
+
+/// The id in an offer, with or without a proof, of which nothing else is read. Not believed: whoever asks for a proof
+/// of address has done no work yet.
+pub(crate) fn offer_id(offer: &[u8]) -> Option<u64> {
+    let (_, body) = open(offer).ok()?;
+    postcard::take_from_bytes(body).ok().map(|(id, _)| id)
+}
+
+/// All of a whole message but its check.
+pub(crate) fn unchecked(message: &[u8]) -> Result<&[u8], Unreadable> {
     if message.len() > LARGEST {
         return Err(Unreadable::Damaged);
     }
@@ -132,14 +184,18 @@ pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
     if crc32fast::hash(checked) != u32::from_le_bytes(*check) {
         return Err(Unreadable::Damaged);
     }
+    Ok(checked)
+}
+
+/// The version byte of a whole message, which is ours with or without [`PROVEN`], and what stands between it and the
+/// check.
+pub(crate) fn open(message: &[u8]) -> Result<(u8, &[u8]), Unreadable> {
+    let checked = unchecked(message)?;
     let (&version, body) = checked.get(HEADER..).and_then(<[u8]>::split_first).ok_or(Unreadable::Damaged)?;
-    if version != VERSION {
-        return Err(Unreadable::Version(version));
+    if version & !PROVEN != VERSION {
+        return Err(Unreadable::Version(version & !PROVEN));
     }
-    match postcard::take_from_bytes(body) {
-        Ok((message, [])) => Ok(message),
-        _ => Err(Unreadable::Malformed),
-    }
+    Ok((version, body))
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use crate::live_bytes::Meter;
 use crate::mutator::Mutator;
 use crate::scene::stack;
 use bertha_core::{Describe, Node};
-use bertha_negotiation::proto::{Decision, Terms, decide};
+use bertha_negotiation::proto::{Accepted, Credit, Decision, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };
+use bertha_negotiation::{Credentials, Fresh};
 use std::time::Duration;
 
 const MESSAGES: usize = 200_000;
@@ -46,13 +47,21 @@ fn every_message_is_decided_and_nothing_is_kept() {
     let meter = Meter::alone();
     let nodes = stack().nodes();
     let mut mutator = Mutator::new(messages(&nodes), 2);
+    let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
     let before = meter.live();
     let (mut ignored, mut unknown, mut refused, mut accepted) = (0, 0, 0, 0);
     for number in 0..MESSAGES {
         let message = mutator.datagram();
-        let terms = Terms { idle_timeout: Duration::from_secs(30), confirm: (number % 2 == 0).then_some(7) };
+        let terms = Terms {
+            idle_timeout: Duration::from_secs(30),
+            credentials: &credentials,
+            fresh: Some(&fresh).filter(|_| number % 2 == 0),
+            floor: bertha_core::guarantee::Set::NONE,
+            peer: b"peer",
+            credit: Credit::UNLIMITED,
+        };
         match decide(&message, &nodes, &terms) {
-            Decision::Ignore => ignored += 1,
+            Decision::Ignore | Decision::Retry => ignored += 1,
             Decision::Unknown { reply } => {
                 assert_eq!(reply.len(), HEADER, "no more than was sent");
                 unknown += 1;
@@ -61,7 +70,8 @@ fn every_message_is_decided_and_nothing_is_kept() {
                 assert!(wire::decode::<Refusal>(&reply).is_ok());
                 refused += 1;
             }
-            Decision::Accept { id, reply, .. } => {
+            Decision::Accept(agreed) => {
+                let Accepted { id, reply, .. } = *agreed;
                 assert_eq!(wire::decode::<Answer>(&reply).unwrap().id, id);
                 accepted += 1;
             }

@@ -107,7 +107,7 @@ fn memory_stays_and_clients_are_served() {
             meter.live() - before
         });
         let grown = grown.await;
-        assert!(outcomes.accepted.get() > 100 && outcomes.refused.get() > 10, "{outcomes:?}");
+        assert!(outcomes.accepted.get() > 100 && outcomes.refused.get() > 0, "{outcomes:?}");
         // A leak of four bytes per datagram would be as much.
         assert!(grown < 400 << 10, "{grown} bytes more; {outcomes:?}");
     });

@@ -2,8 +2,13 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod agreement;
+mod attack;
+mod attacker;
+mod authentication;
 mod ending;
+mod floors;
 mod handshake_faults;
 mod impostors;
+mod load;
 mod restarts;
 mod scene;

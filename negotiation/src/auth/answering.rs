@@ -1,0 +1,137 @@
+//! The server's side: an offer that was proved, and replies that are made out for it.
+
+use super::identity::Ephemeral;
+use super::proof::{self, Head, offer_hash};
+use super::schedule::{MAC, MacKey};
+use super::{Credentials, Fresh, PublicKey, Session};
+use crate::wire::{self, Answer, Kind, Offer, Refusal, Tag, Unreadable};
+use bertha_core::Role;
+
+/// An offer whose proof, if it needs one, was checked.
+pub(crate) struct Answering<'o> {
+    credentials: &'o Credentials,
+    message: &'o [u8],
+    hash: [u8; 32],
+    share: Option<[u8; 32]>,
+    peer: Option<PublicKey>,
+}
+
+/// Why an offer gets no authentic reply.
+pub(crate) enum Unanswerable {
+    /// It can't be read.
+    Unreadable(Unreadable),
+    /// The ends don't ask each other for what they have.
+    Unauthenticated(u64, &'static str),
+}
+
+impl<'o> Answering<'o> {
+    /// Reads the offer, and checks its proof.
+    pub(crate) fn open(
+        credentials: &'o Credentials,
+        message: &'o [u8],
+    ) -> Result<(Offer, Self), Unanswerable> {
+        use Unanswerable::{Unauthenticated, Unreadable};
+        let hash = offer_hash(message);
+        if !credentials.is_some() {
+            let offer = match wire::decode::<Offer>(message) {
+                Err(wire::Unreadable::Proven) => {
+                    let id = proof::read::<Offer>(message).map_err(Unreadable)?.message.id;
+                    return Err(Unauthenticated(
+                        id,
+                        "the client asks for authentication, and this server has no key",
+                    ));
+                }
+                read => read.map_err(Unreadable)?,
+            };
+            return Ok((offer, Self { credentials, message, hash, share: None, peer: None }));
+        }
+        let claimed = match proof::read::<Offer>(message) {
+            Err(wire::Unreadable::Unproven) => {
+                let id = wire::decode::<Offer>(message).map_err(Unreadable)?.id;
+                return Err(Unauthenticated(
+                    id,
+                    "this server asks for authentication, and the client has no key",
+                ));
+            }
+            read => read.map_err(Unreadable)?,
+        };
+        let unauthenticated = |what| Err(Unauthenticated(claimed.message.id, what));
+        let key =
+            credentials.shared.as_ref().map(|key| MacKey::extract(Some(key), None).derive("offer", &[]));
+        if !claimed.is_sealed_with(&[], key.as_ref()) {
+            return unauthenticated("client and server don't have the same shared key");
+        }
+        let share = claimed.head.share;
+        if share.is_none() && credentials.shared.is_none() {
+            return unauthenticated(
+                "this server has an identity and no shared key, and the client asks for no identity",
+            );
+        }
+        let peer = claimed.signer_among(&credentials.trusted, &[]);
+        if peer.is_none() && !credentials.trusted.is_empty() {
+            return unauthenticated("the client has no identity that this server trusts");
+        }
+        Ok((claimed.message, Self { credentials, message, hash, share, peer }))
+    }
+
+    /// The offer's hash.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        self.hash
+    }
+
+    /// Writes an answer. With credentials there has to be something fresh, else there is none.
+    pub(crate) fn answer(
+        &self,
+        answer: &Answer,
+        fresh: Option<&Fresh>,
+        reset: [u8; MAC],
+    ) -> Option<(Vec<u8>, Session)> {
+        let tag = Tag::of(answer.id);
+        if !self.credentials.is_some() {
+            let reply = wire::encode(Kind::Answer, tag, answer).ok()?;
+            let session = Session::new(Role::Server, (self.message, &reply), None, reset, None);
+            return Some((reply, session));
+        }
+        let fresh = fresh?;
+        let ephemeral = self.share.map(|_| Ephemeral::new(*fresh.secret));
+        let agreed = match (&ephemeral, &self.share) {
+            (Some(ephemeral), Some(theirs)) => Some(ephemeral.agree(theirs)?),
+            _ => None,
+        };
+        let secret = MacKey::extract(self.credentials.shared.as_ref(), agreed.as_deref());
+        let share = ephemeral.as_ref().map(Ephemeral::share);
+        let head = Head { nonce: fresh.nonce, share, reset: Some(reset), ..Head::default() };
+        let key = secret.derive("reply", &self.hash);
+        let reply =
+            proof::prove(Kind::Answer, tag, answer, head, (&self.hash, self.signer(), Some(&key))).ok()?;
+        let session = Session::new(Role::Server, (self.message, &reply), Some(&secret), reset, self.peer);
+        Some((reply, session))
+    }
+
+    /// Writes a refusal.
+    pub(crate) fn refuse(&self, tag: Tag, refusal: &Refusal) -> Option<Vec<u8>> {
+        if !self.credentials.is_some() {
+            return wire::encode(Kind::Refusal, tag, refusal).ok();
+        }
+        let shared = self.credentials.shared.as_ref();
+        let key = shared.map(|key| MacKey::extract(Some(key), None).derive("reply", &self.hash));
+        // It is made out for one offer, which has a nonce; so it needs none of its own.
+        let proof = (&self.hash[..], self.signer(), key.as_ref());
+        proof::prove(Kind::Refusal, tag, refusal, Head::default(), proof).ok()
+    }
+
+    /// Who signs a reply to this offer: a client that sent no share asks for no identity.
+    fn signer(&self) -> Option<&super::IdentityKey> {
+        self.share.and(self.credentials.identity.as_ref())
+    }
+}
+
+impl Credentials {
+    /// By what a client recognises, without further state here, that this server doesn't know the connection `tag`
+    /// with `peer` (RFC 9000 section 10.3).
+    pub(crate) fn reset_token(&self, tag: Tag, peer: &[u8]) -> [u8; MAC] {
+        let seed = self.identity.as_ref().map(super::IdentityKey::seed);
+        let key = MacKey::extract(self.shared.as_ref(), seed.as_deref()).derive("reset", &[]);
+        key.tag(&[&tag.header(Kind::Reset), peer])
+    }
+}

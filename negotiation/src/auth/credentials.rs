@@ -1,0 +1,82 @@
+//! What an end proves itself with, and what it asks of the other.
+
+use super::{IdentityKey, PublicKey, SharedKey};
+use bertha_core::{Error, ErrorKind, Role};
+
+/// What an end proves itself with, and what it asks of the other: nothing, unless it is said here.
+///
+/// Both ends have to ask for what the other can give, else they refuse each other with
+/// [`Unauthenticated`](ErrorKind::Unauthenticated):
+///
+/// ```
+/// use bertha_negotiation::{Credentials, IdentityKey, SharedKey};
+///
+/// // Both ends know a secret.
+/// let either = Credentials::shared(SharedKey::new([1; 32]));
+///
+/// // The client knows the server, as with TLS.
+/// let key = IdentityKey::from_seed([2; 32]);
+/// let client = Credentials::default().trusting([key.public()]);
+/// let server = Credentials::default().identity(key);
+///
+/// // And the server its clients.
+/// let key = IdentityKey::from_seed([3; 32]);
+/// let server = server.trusting([key.public()]);
+/// let client = client.identity(key);
+/// # let _ = (either, server, client);
+/// ```
+///
+/// A Chunnel that opens further connections does so with these credentials as well, as a client.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    pub(super) shared: Option<SharedKey>,
+    pub(super) identity: Option<IdentityKey>,
+    pub(super) trusted: Vec<PublicKey>,
+}
+
+impl Credentials {
+    /// Both ends have this secret. It costs two hashes per message; whoever has it can pretend to be either end.
+    pub fn shared(key: SharedKey) -> Self {
+        Self { shared: Some(key), ..Self::default() }
+    }
+
+    /// This end has this identity, and signs with it if the other asks.
+    #[must_use]
+    pub fn identity(mut self, key: IdentityKey) -> Self {
+        self.identity = Some(key);
+        self
+    }
+
+    /// The other end must have one of these identities, and prove it. If there is a shared secret, it must have both.
+    #[must_use]
+    pub fn trusting(mut self, keys: impl IntoIterator<Item = PublicKey>) -> Self {
+        self.trusted.extend(keys);
+        self
+    }
+
+    /// Whether handshake messages carry proofs.
+    pub fn is_some(&self) -> bool {
+        self.shared.is_some() || self.uses_identities()
+    }
+
+    /// Fails if they can't protect this end, or make no sense.
+    pub(crate) fn check(&self, role: Role) -> Result<(), Error> {
+        let can_be_recognised = self.shared.is_some() || self.identity.is_some();
+        let can_recognise = self.shared.is_some() || !self.trusted.is_empty();
+        let what = match role {
+            Role::Server if self.is_some() && !can_be_recognised => {
+                "credentials without a shared key and without an identity: no client could recognise this server"
+            }
+            Role::Client if self.is_some() && !can_recognise => {
+                "credentials without a shared key and without trusted identities: this client could not recognise a server"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Invalid, what).at("negotiation"))
+    }
+
+    /// Whether a client has to exchange shares: it wants to see an identity, or to show one.
+    pub(super) fn uses_identities(&self) -> bool {
+        self.identity.is_some() || !self.trusted.is_empty()
+    }
+}

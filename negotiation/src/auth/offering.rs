@@ -1,0 +1,101 @@
+//! The client's side: an offer, and the reply that was made out for it.
+
+use super::identity::Ephemeral;
+use super::proof::{self, Head, offer_hash};
+use super::schedule::MacKey;
+use super::{Credentials, Fresh, PublicKey, Session};
+use crate::wire::{self, Answer, Kind, Offer, Refusal, Tag, Unreadable};
+use bertha_core::Role;
+use serde::de::DeserializeOwned;
+
+/// An offer that was made, and what it takes to tell its answer from others.
+#[derive(Debug)]
+pub(crate) struct Offering {
+    credentials: Credentials,
+    ephemeral: Option<Ephemeral>,
+    message: Vec<u8>,
+    hash: [u8; 32],
+}
+
+impl Offering {
+    /// Writes the offer. `random` is asked for more only if there are credentials.
+    pub(crate) fn new(
+        offer: &Offer,
+        credentials: &Credentials,
+        random: impl FnMut() -> u64,
+    ) -> Result<Self, postcard::Error> {
+        let tag = Tag::of(offer.id);
+        let (mut ephemeral, credentials) = (None, credentials.clone());
+        let message = if credentials.is_some() {
+            let fresh = Fresh::draw(random);
+            ephemeral = credentials.uses_identities().then(|| Ephemeral::new(*fresh.secret));
+            let head = Head {
+                nonce: fresh.nonce,
+                share: ephemeral.as_ref().map(Ephemeral::share),
+                ..Head::default()
+            };
+            let key =
+                credentials.shared.as_ref().map(|key| MacKey::extract(Some(key), None).derive("offer", &[]));
+            proof::prove(Kind::Offer, tag, offer, head, (&[], credentials.identity.as_ref(), key.as_ref()))?
+        } else {
+            wire::encode(Kind::Offer, tag, offer)?
+        };
+        let hash = offer_hash(&message);
+        Ok(Self { credentials, ephemeral, message, hash })
+    }
+
+    /// The offer as it is sent.
+    pub(crate) fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.credentials.is_some()
+    }
+
+    /// Reads an answer to this very offer.
+    pub(crate) fn answer(&self, message: &[u8]) -> Result<(Answer, Session), Unreadable> {
+        let messages = (self.message(), message);
+        if !self.is_authenticated() {
+            let session = Session::new(Role::Client, messages, None, Default::default(), None);
+            return Ok((wire::decode(message)?, session));
+        }
+        let (answer, head, secret, peer) = self.reply(message)?;
+        let (Some(secret), Some(reset)) = (secret, head.reset) else { return Err(Unreadable::Unproven) };
+        Ok((answer, Session::new(Role::Client, messages, Some(&secret), reset, peer)))
+    }
+
+    /// Reads a refusal of this very offer.
+    pub(crate) fn refusal(&self, message: &[u8]) -> Result<Refusal, Unreadable> {
+        if !self.is_authenticated() {
+            return wire::decode(message);
+        }
+        self.reply(message).map(|(refusal, ..)| refusal)
+    }
+
+    /// A reply with its proof, which was checked; the secret, if there is one; and who has signed it.
+    fn reply<M: DeserializeOwned>(
+        &self,
+        message: &[u8],
+    ) -> Result<(M, Head, Option<MacKey>, Option<PublicKey>), Unreadable> {
+        let claimed = proof::read::<M>(message)?;
+        let agreed = match (&self.ephemeral, &claimed.head.share) {
+            (_, None) => None,
+            (Some(ephemeral), Some(theirs)) => Some(ephemeral.agree(theirs).ok_or(Unreadable::Unproven)?),
+            (None, Some(_)) => return Err(Unreadable::Unproven),
+        };
+        let shared = self.credentials.shared.as_ref();
+        let secret =
+            (shared.is_some() || agreed.is_some()).then(|| MacKey::extract(shared, agreed.as_deref()));
+        let key = secret.as_ref().map(|secret| secret.derive("reply", &self.hash));
+        if !claimed.is_sealed_with(&self.hash, key.as_ref()) {
+            return Err(Unreadable::Unproven);
+        }
+        let trusted = &self.credentials.trusted;
+        let peer = claimed.signer_among(trusted, &self.hash);
+        if peer.is_none() && !trusted.is_empty() {
+            return Err(Unreadable::Unproven);
+        }
+        Ok((claimed.message, claimed.head, secret, peer))
+    }
+}

@@ -1,0 +1,86 @@
+//! From what two ends know to the keys that they use: HKDF (RFC 5869) with SHA-256, each key with a label of its own.
+
+use super::SharedKey;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use zeroize::Zeroizing;
+
+/// The length of a MAC, in bytes: HMAC-SHA-256, cut to the left half (RFC 2104 section 5).
+pub(crate) const MAC: usize = 16;
+
+/// What sets these keys apart from those that other protocols derive from the same secrets.
+const SALT: &[u8] = b"bertha negotiation 2";
+
+/// A key for MACs, and for deriving further keys.
+#[derive(Clone)]
+pub(crate) struct MacKey(Zeroizing<[u8; 32]>);
+
+impl MacKey {
+    pub(crate) fn new(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// HKDF-Extract over what both ends know and nobody else. The first byte says which of the two are there, so that
+    /// neither is taken for the other.
+    pub(super) fn extract(shared: Option<&SharedKey>, agreed: Option<&[u8; 32]>) -> Self {
+        let mut mac = keyed(SALT);
+        mac.update(&[u8::from(shared.is_some()) | u8::from(agreed.is_some()) << 1]);
+        mac.update(shared.map_or(&[][..], |key| key.bytes()));
+        mac.update(agreed.map_or(&[][..], |agreed| agreed));
+        Self(Zeroizing::new(mac.finalize().into_bytes().into()))
+    }
+
+    /// HKDF-Expand to one block: the key for what `label` says, in the given context.
+    pub(crate) fn derive(&self, label: &str, context: &[u8]) -> Self {
+        Self(Zeroizing::new(
+            self.mac(&[label.as_bytes(), &[0], context, &[1]]).finalize().into_bytes().into(),
+        ))
+    }
+
+    /// The MAC of a message in parts, of which all but one have lengths that the label fixes.
+    pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
+        let whole: [u8; 32] = self.mac(parts).finalize().into_bytes().into();
+        let mut tag = [0; MAC];
+        tag.copy_from_slice(&whole[..MAC]);
+        tag
+    }
+
+    /// Whether `tag` is that MAC, in constant time.
+    pub(crate) fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
+        self.mac(parts).verify_truncated_left(tag).is_ok()
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = keyed(&*self.0);
+        parts.iter().for_each(|part| mac.update(part));
+        mac
+    }
+}
+
+impl fmt::Debug for MacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MacKey(..)")
+    }
+}
+
+#[expect(clippy::expect_used, reason = "HMAC takes keys of every length (RFC 2104 section 3)")]
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("a key of any length")
+}
+
+/// SHA-256 over a label, and over parts with their lengths.
+pub(crate) fn hash(label: &str, parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(label.as_bytes());
+    hash.update([0]);
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,164 @@
+//! What two ends say about a connection after they have agreed on it.
+
+use super::PublicKey;
+use super::schedule::{MAC, MacKey, hash};
+use super::window::Window;
+use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
+use bertha_core::Role;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use subtle::ConstantTimeEq;
+
+/// One connection's keys, if it has any, and what was agreed.
+///
+/// With keys, whatever is said about the connection carries a counter and a MAC; what doesn't, or has been seen
+/// before, is counted and not believed.
+#[derive(Debug)]
+pub struct Session {
+    transcript: [u8; 32],
+    peer: Option<PublicKey>,
+    keys: Option<Keys>,
+    forged: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Keys {
+    ours: MacKey,
+    theirs: MacKey,
+    said: AtomicU64,
+    heard: Mutex<Window>,
+    reset: [u8; MAC],
+}
+
+const COUNTER: usize = 8;
+
+impl Session {
+    /// The session of two ends that agreed by these two messages; `secret` is there if the messages have proofs.
+    pub(super) fn new(
+        role: Role,
+        (offer, answer): (&[u8], &[u8]),
+        secret: Option<&MacKey>,
+        reset: [u8; MAC],
+        peer: Option<PublicKey>,
+    ) -> Self {
+        let transcript = hash("bertha 2 transcript", &[offer, answer]);
+        let keys = secret.map(|secret| {
+            let client = secret.derive("client", &transcript);
+            let server = secret.derive("server", &transcript);
+            let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
+            Keys { ours, theirs, said: AtomicU64::new(0), heard: Mutex::default(), reset }
+        });
+        Self { transcript, peer, keys, forged: AtomicU64::new(0) }
+    }
+
+    /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if somebody who has
+    /// none of the keys edits messages on their way.
+    pub fn transcript(&self) -> [u8; 32] {
+        self.transcript
+    }
+
+    /// The identity that the peer has proved, if this end asked for one.
+    pub fn peer(&self) -> Option<PublicKey> {
+        self.peer
+    }
+
+    /// Whether messages about the connection carry proofs.
+    pub fn is_authenticated(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// How many messages claimed to be of this connection and were forged, replayed, or without the proof that they
+    /// need.
+    pub fn forged(&self) -> u64 {
+        self.forged.load(Ordering::Relaxed)
+    }
+
+    /// A message with a body.
+    pub(crate) fn say<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
+        let Some(keys) = &self.keys else { return wire::encode(kind, tag, message).ok() };
+        let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, message).ok()?;
+        bytes.extend(keys.said.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        let mac = keys.ours.tag(&[&bytes]);
+        bytes.extend(mac);
+        Some(wire::checked(bytes))
+    }
+
+    /// A message whose kind says it all: four bytes, unless it needs a proof.
+    pub(crate) fn say_bare(&self, kind: Kind, tag: Tag) -> Option<Vec<u8>> {
+        if self.is_authenticated() { self.say(kind, tag, &()) } else { Some(tag.header(kind).into()) }
+    }
+
+    /// Reads a message with a body, which counts as heard then.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(crate) fn hear<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
+        let Some(keys) = &self.keys else { return wire::decode(message) };
+        let heard = keys.hear(message);
+        if heard.is_err() {
+            self.add_forged(1);
+        }
+        heard
+    }
+
+    /// Whether a message whose kind says it all is genuine.
+    pub(crate) fn hear_bare(&self, message: &[u8]) -> bool {
+        !self.is_authenticated() || self.hear::<()>(message).is_ok()
+    }
+
+    /// Whether a reset comes from whom it has to come from: the server, even if it has forgotten this connection.
+    pub(crate) fn hear_reset(&self, message: &[u8]) -> bool {
+        let Some(keys) = &self.keys else { return true };
+        let is_genuine = matches!(wire::open(message), Ok((version, token))
+            if version & PROVEN != 0 && bool::from(token.ct_eq(&keys.reset)));
+        if !is_genuine {
+            self.add_forged(1);
+        }
+        is_genuine
+    }
+
+    /// The keys for what the client says and for what the server says, on the client.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
+        self.keys.as_ref().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
+    }
+
+    /// Adds what was forged before there was a session.
+    pub(crate) fn add_forged(&self, count: u64) {
+        self.forged.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+impl Keys {
+    fn hear<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
+        let whole = wire::unchecked(message)?;
+        let (version, body) = wire::open(message)?;
+        if version & PROVEN == 0 {
+            return Err(Unreadable::Unproven);
+        }
+        let (sealed, mac) = whole.split_last_chunk::<MAC>().ok_or(Unreadable::Malformed)?;
+        let body = body.get(..body.len().saturating_sub(MAC)).unwrap_or_default();
+        let (body, counter) = body.split_last_chunk::<COUNTER>().ok_or(Unreadable::Malformed)?;
+        if !self.theirs.is_tag(&[sealed], mac) {
+            return Err(Unreadable::Unproven);
+        }
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if !heard.is_first(u64::from_le_bytes(*counter)) {
+            return Err(Unreadable::Unproven);
+        }
+        match postcard::take_from_bytes(body) {
+            Ok((message, [])) => Ok(message),
+            _ => Err(Unreadable::Malformed),
+        }
+    }
+}
+
+/// What a server says about a connection that it doesn't know, and `token` proves.
+pub(crate) fn reset(tag: Tag, token: &[u8; MAC]) -> Vec<u8> {
+    let mut bytes = tag.header(Kind::Reset).to_vec();
+    bytes.push(VERSION | PROVEN);
+    bytes.extend(token);
+    wire::checked(bytes)
+}

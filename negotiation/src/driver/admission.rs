@@ -1,0 +1,58 @@
+//! Which offers are decided at all.
+
+use crate::Settings;
+use crate::link::Places;
+use crate::proto::{Admission, Gate};
+use bertha_core::{Addr, Base, Buf, Connection, Runtime};
+use std::sync::{Mutex, PoisonError};
+
+/// The gate with its clock, and the counts of clients that may be anybody.
+pub(super) struct Admissions {
+    gate: Mutex<Option<Gate>>,
+    settings: Settings,
+    /// Clients that were accepted on their word.
+    pub(super) unproven: Places,
+    /// Clients that have to confirm.
+    pub(super) unconfirmed: Places,
+}
+
+impl Admissions {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let settings = settings.clone();
+        Self { gate: Mutex::default(), settings, unproven: Places::default(), unconfirmed: Places::default() }
+    }
+
+    /// Whether `message`, which came on `base`, shall be decided.
+    pub(super) fn admit<C: Connection<Data = Buf>>(&self, base: &C, message: &[u8]) -> Admission {
+        let (peer, now) = (base.base().peer_addr(), base.base().runtime().now());
+        let unproven = self.unproven.taken() + self.unconfirmed.taken();
+        self.with_gate(base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
+    }
+
+    /// What asks the sender of `message` for a proof of its address.
+    pub(super) fn retry<C: Connection<Data = Buf>>(&self, base: &C, message: &[u8]) -> Admission {
+        let (peer, now) = (base.base().peer_addr(), base.base().runtime().now());
+        self.with_gate(base, |gate| gate.retry(now, &peer, message))
+    }
+
+    /// Whether a client that may be anybody has to confirm before anything is built for it. That costs it no round trip,
+    /// but the server a few messages; so it is asked of all once half of those that need not are there.
+    pub(super) fn asks_for_confirmation(&self) -> bool {
+        self.unproven.taken() >= self.settings.unproven_clients / 2
+    }
+
+    /// The first client brings the clock and the randomness along.
+    fn with_gate<C, T>(&self, base: &C, ask: impl FnOnce(&mut Gate) -> T) -> T
+    where
+        C: Connection<Data = Buf>,
+    {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let runtime = base.base().runtime();
+        ask(gate.get_or_insert_with(|| Gate::new(&self.settings, || runtime.random(), runtime.now())))
+    }
+}
+
+/// Whether nobody can pretend to have the address of this connection's peer.
+fn is_certain<C: Connection<Data = Buf>>(base: &C, peer: &Addr) -> bool {
+    base.base().properties().reliable || !matches!(peer, Addr::Ip(_))
+}

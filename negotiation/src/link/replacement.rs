@@ -1,0 +1,109 @@
+//! A client that restarted on its port, and the connection that is still there from its earlier life.
+
+use crate::Fresh;
+use crate::auth::{MacKey, seed};
+use crate::proto::{Accepted, Credit};
+use crate::wire::Tag;
+use bertha_core::{Base, Buf, Connection, Runtime};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::mpsc::Sender;
+
+/// What a server's link hands to its listener, because it concerns another connection on the same base.
+pub(crate) enum FromLink<C> {
+    /// An offer that is not this connection's. The listener answers it, and seats the client as a candidate.
+    Offered {
+        /// Where to send the answer.
+        base: Arc<C>,
+        /// The new client's offer.
+        offer: Buf,
+        /// What the answer is made with.
+        fresh: Fresh,
+        /// Where the candidate waits for its confirmation.
+        seat: Arc<Seat>,
+    },
+    /// The new client has confirmed: the link is over, and its base carries the new connection.
+    Confirmed {
+        /// What the new connection stands on.
+        base: Arc<C>,
+        /// What was agreed.
+        accepted: Box<Accepted>,
+    },
+}
+
+/// A server link's readiness to be replaced.
+///
+/// An offer with another id on a connection in use comes from a client that restarted on the same port, or it is a
+/// late duplicate from the client's earlier life, and so may be whatever follows it. The server answers it with a
+/// number that it chose just then, and changes nothing until that number comes back.
+pub(super) struct Replacement<C> {
+    listener: Sender<FromLink<C>>,
+    seat: Arc<Seat>,
+    /// From which the numbers come, so that a repeated offer gets the same answer.
+    secret: OnceLock<MacKey>,
+}
+
+/// A place for one client that has to confirm.
+#[derive(Default)]
+pub(crate) struct Seat(Mutex<Option<Candidate>>);
+
+struct Candidate {
+    accepted: Box<Accepted>,
+    /// The address may be somebody else's.
+    credit: Credit,
+}
+
+impl Seat {
+    fn lock(&self) -> MutexGuard<'_, Option<Candidate>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Seats a client to which the answer is being sent, in the place of whoever was there.
+    pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) {
+        *self.lock() = Some(Candidate { accepted, credit });
+    }
+}
+
+impl<C: Connection<Data = Buf>> Replacement<C> {
+    pub(super) fn new(listener: Sender<FromLink<C>>) -> Self {
+        Self { listener, seat: Arc::default(), secret: OnceLock::new() }
+    }
+
+    /// Takes an offer of another connection: the candidate's answer if it is the candidate's, else the listener is
+    /// asked. Fails if that can't be. A full queue means more restarted clients than the listener can take; this one
+    /// will speak up again.
+    pub(super) fn offered(&self, offer: Buf, hash: &[u8; 32], base: &Arc<C>) -> Result<Option<Vec<u8>>, ()> {
+        if let Some(candidate) = self.seat.lock().as_mut().filter(|it| it.accepted.offer == *hash) {
+            candidate.credit.receive(offer.len());
+            return candidate.reply().ok_or(()).map(Some);
+        }
+        let secret = self.secret.get_or_init(|| seed(|| base.base().runtime().random()));
+        let fresh = Fresh::derive(secret, hash);
+        let asked = FromLink::Offered { base: base.clone(), offer, fresh, seat: self.seat.clone() };
+        self.listener.try_send(asked).map(|()| None).map_err(drop)
+    }
+
+    /// The candidate's answer once more, if it is the one with this tag that has sent `len` bytes and may get so much.
+    /// Fails if it is not the candidate.
+    pub(super) fn remind(&self, tag: Tag, len: usize) -> Result<Option<Vec<u8>>, ()> {
+        let mut seat = self.seat.lock();
+        let candidate = seat.as_mut().filter(|it| Tag::of(it.accepted.id) == tag).ok_or(())?;
+        candidate.credit.receive(len);
+        Ok(candidate.reply())
+    }
+
+    /// Hands the base over to the candidate, if `confirm` is its confirmation.
+    pub(super) fn hand_over(&self, confirm: &[u8], base: &Arc<C>) -> bool {
+        // The place in the queue first: a candidate that finds none stays, and can confirm again.
+        let Ok(place) = self.listener.try_reserve() else { return false };
+        let is_confirmed = |it: &mut Candidate| it.accepted.is_confirmed_by(confirm);
+        let Some(Candidate { accepted, .. }) = self.seat.lock().take_if(is_confirmed) else { return false };
+        place.send(FromLink::Confirmed { base: base.clone(), accepted });
+        true
+    }
+}
+
+impl Candidate {
+    fn reply(&mut self) -> Option<Vec<u8>> {
+        self.credit.spend(self.accepted.reply.len()).then(|| self.accepted.reply.clone())
+    }
+}

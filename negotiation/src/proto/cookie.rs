@@ -1,0 +1,96 @@
+//! Cookies, which show that a client receives what is sent to its address, and take no memory on the server.
+
+use crate::auth::{MAC, MacKey, hash};
+use crate::wire::COOKIE;
+use std::time::{Duration, Instant};
+
+/// How long the secret for new cookies stays the same.
+const EPOCH: Duration = Duration::from_secs(60);
+
+/// How long a cookie is taken: a round trip and a few repetitions.
+const LIFETIME: Duration = Duration::from_secs(10);
+
+/// A server's cookies: when it was made, in four bytes, and a MAC over that, the address, and the offer with its id
+/// (RFC 9147 section 5.1).
+///
+/// The secret rotates: each minute has one of its own, derived from one that never leaves the process.
+#[derive(Debug)]
+pub struct Cookies {
+    secret: MacKey,
+    start: Instant,
+}
+
+impl Cookies {
+    /// Cookies under a secret of 32 random bytes, for a server that starts at `start`.
+    pub fn new(secret: [u8; 32], start: Instant) -> Self {
+        Self { secret: MacKey::new(secret), start }
+    }
+
+    /// The cookie for an offer from `peer`.
+    pub fn bake(&self, now: Instant, peer: &[u8], offer: &[u8]) -> [u8; COOKIE] {
+        let mut cookie = [0; COOKIE];
+        let (made, mac) = cookie.split_at_mut(COOKIE - MAC);
+        made.copy_from_slice(&self.seconds(now).to_le_bytes());
+        mac.copy_from_slice(&self.key(self.seconds(now)).tag(&[made, &bound(peer, offer)]));
+        cookie
+    }
+
+    /// Whether that offer from that peer was answered with this cookie a short while ago.
+    pub fn is_good(&self, now: Instant, peer: &[u8], offer: &[u8], cookie: &[u8; COOKIE]) -> bool {
+        let Some((made, mac)) = cookie.split_first_chunk::<{ COOKIE - MAC }>() else { return false };
+        let Ok(mac) = mac.try_into() else { return false };
+        let seconds = u32::from_le_bytes(*made);
+        let is_young = self
+            .seconds(now)
+            .checked_sub(seconds)
+            .is_some_and(|age| Duration::from_secs(age.into()) <= LIFETIME);
+        is_young && self.key(seconds).is_tag(&[made, &bound(peer, offer)], mac)
+    }
+
+    fn seconds(&self, now: Instant) -> u32 {
+        u32::try_from(now.saturating_duration_since(self.start).as_secs()).unwrap_or(u32::MAX)
+    }
+
+    fn key(&self, seconds: u32) -> MacKey {
+        let epoch = u64::from(seconds) / EPOCH.as_secs();
+        self.secret.derive("cookie", &epoch.to_le_bytes())
+    }
+}
+
+fn bound(peer: &[u8], offer: &[u8]) -> [u8; 32] {
+    hash("bertha 2 cookie", &[peer, offer])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_good_for_one_address_one_offer_and_a_short_while() {
+        let start = Instant::now();
+        let (cookies, later) = (Cookies::new([7; 32], start), start + Duration::from_secs(55));
+        let cookie = cookies.bake(later, b"peer", b"offer");
+        let is_good = |after, peer: &[u8], offer: &[u8]| {
+            cookies.is_good(later + Duration::from_secs(after), peer, offer, &cookie)
+        };
+        // Ten seconds later the secret is another one for new cookies, not for this one.
+        assert!(is_good(0, b"peer", b"offer") && is_good(10, b"peer", b"offer"));
+        assert!(!is_good(11, b"peer", b"offer"));
+        assert!(!is_good(0, b"peep", b"offer") && !is_good(0, b"peer", b"order"));
+        assert!(!is_good(0, b"peero", b"ffer"), "lengths count");
+        assert!(!cookies.is_good(start, b"peer", b"offer", &cookie), "from the future");
+        assert!(!Cookies::new([8; 32], start).is_good(later, b"peer", b"offer", &cookie));
+        for bit in 0..COOKIE * 8 {
+            let mut other = cookie;
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert!(!cookies.is_good(later, b"peer", b"offer", &other), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn secrets_rotate() {
+        let cookies = Cookies::new([7; 32], Instant::now());
+        assert_eq!(cookies.key(0).tag(&[]), cookies.key(59).tag(&[]));
+        assert_ne!(cookies.key(59).tag(&[]), cookies.key(60).tag(&[]));
+    }
+}

@@ -1,0 +1,230 @@
+//! The test vectors of `WIRE.md`, in both directions.
+
+use crate::auth::{Answering, Offering, offer_hash, reset};
+use crate::proto::Cookies;
+use crate::wire::{
+    self, Answer, Close, Confirm, Kind, Offer, Refusal, RefusalKind, Retry, Tag, envelop, offer_in,
+};
+use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
+use bertha_core::{Layer, Node};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write};
+use std::time::{Duration, Instant};
+
+const ID: u64 = 0x0123_4567_89ab_cdef;
+const WIRE: &str = include_str!("../WIRE.md");
+
+/// What stands in the fenced blocks: for each name, `bytes` in hexadecimal digits and, for messages, what they `mean`.
+fn written() -> BTreeMap<String, (String, String)> {
+    let mut vectors = BTreeMap::new();
+    let blocks = WIRE.split("```vector ").skip(1).filter_map(|rest| rest.split_once("```"));
+    for (block, _) in blocks {
+        let (name, lines) = block.split_once('\n').unwrap();
+        let (mut bytes, mut meaning) = (String::new(), String::new());
+        for line in lines.lines() {
+            match line.strip_prefix("= ") {
+                Some(means) => meaning.push_str(means),
+                None => bytes.extend(line.chars().filter(|it| !it.is_whitespace())),
+            }
+        }
+        assert!(vectors.insert(name.trim().to_owned(), (bytes, meaning)).is_none(), "{name} twice");
+    }
+    vectors
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// What the code says the vectors are; each message is also read from its bytes, and must mean what it says.
+#[derive(Default)]
+struct Vectors(BTreeMap<String, (String, String)>);
+
+impl Vectors {
+    fn add(&mut self, name: &str, bytes: &[u8], meaning: String) {
+        self.0.insert(name.into(), (hex(bytes), meaning));
+    }
+
+    fn value(&mut self, name: &str, bytes: &[u8]) {
+        self.add(name, bytes, String::new());
+    }
+
+    /// A message without a proof.
+    fn plain<M: Serialize + DeserializeOwned + Debug + PartialEq>(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        message: &M,
+    ) {
+        self.add(name, &wire::encode(kind, Tag::of(ID), message).unwrap(), format!("{message:?}"));
+        let Some((written, meaning)) = written().remove(name) else { return };
+        let read = wire::decode::<M>(&bytes(&written)).unwrap();
+        assert_eq!(
+            (wire::header(&bytes(&written)).unwrap().0, format!("{read:?}")),
+            (kind, meaning),
+            "{name}"
+        );
+    }
+}
+
+fn offer() -> Offer {
+    let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
+    let choice = Node::Select { branches: [one("codecs::Zip"), one("codecs::Lz")], prefer: 1 };
+    let mut offer = Offer::new(ID, &[Node::Layer(Layer::plain("app::Log", 3).one_sided()), choice]).unwrap();
+    offer.idle_ms = 30_000;
+    offer
+}
+
+fn answer() -> Answer {
+    Answer {
+        id: ID,
+        client_picks: vec![1],
+        server_picks: vec![0],
+        idle_ms: 20_000,
+        confirm: None,
+        stack: "Lz".into(),
+        reasons: "client's Zip and server's Lz: codecs::Lz is not codecs::Zip".into(),
+    }
+}
+
+/// The numbers after `last`, for randomness.
+fn counting(mut last: u64) -> impl FnMut() -> u64 {
+    move || {
+        last += 1;
+        last
+    }
+}
+
+/// A handshake with proofs, and what is said after it.
+fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_server: &Credentials) {
+    let offering = Offering::new(&offer(), at_client, counting(0)).unwrap();
+    let Ok((read, answering)) = Answering::open(at_server, offering.message()) else { panic!("{name}") };
+    assert_eq!(read, offer());
+    let fresh = Fresh::draw(counting(100));
+    let answer = Answer { confirm: Some(fresh.number), ..answer() };
+    let token = at_server.reset_token(Tag::of(ID), b"10.0.0.1:5000");
+    let (reply, server) = answering.answer(&answer, Some(&fresh), token).unwrap();
+    let (_, client) = offering.answer(&reply).unwrap();
+    let refusal =
+        Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no stack suits both ends".into() };
+    let refused = answering.refuse(Tag::of(ID), &refusal).unwrap();
+    let confirm = Confirm { id: ID, number: fresh.number };
+    let tag = Tag::of(ID);
+    vectors.add(&format!("{name} offer"), offering.message(), format!("{:?}", offer()));
+    vectors.value(&format!("{name} hash of the offer"), &offer_hash(offering.message()));
+    vectors.add(&format!("{name} answer"), &reply, format!("{answer:?}"));
+    vectors.add(&format!("{name} refusal"), &refused, format!("{refusal:?}"));
+    vectors.value(&format!("{name} transcript"), &client.transcript());
+    vectors.value(&format!("{name} key of the client"), &client.keys().unwrap()[0]);
+    vectors.value(&format!("{name} key of the server"), &client.keys().unwrap()[1]);
+    let said = client.say(Kind::Confirm, tag, &confirm).unwrap();
+    vectors.add(&format!("{name} confirm"), &said, format!("{confirm:?}"));
+    vectors.value(&format!("{name} keep-alive"), &client.say_bare(Kind::KeepAlive, tag).unwrap());
+    vectors.value(&format!("{name} reset"), &reset(tag, &token));
+    read_back(name, &offering, &answering, &client, &server);
+}
+
+/// What stands in the file, read by those to whom it is said.
+fn read_back(name: &str, offering: &Offering, answering: &Answering<'_>, client: &Session, server: &Session) {
+    let mut written = written();
+    let mut take = |what: &str| {
+        let (hex, meaning) = written.remove(&format!("{name} {what}")).unwrap_or_default();
+        (bytes(&hex), meaning)
+    };
+    let (message, meaning) = take("offer");
+    if message.is_empty() {
+        return;
+    }
+    assert_eq!((message, meaning), (offering.message().to_vec(), format!("{:?}", offer())));
+    let (message, meaning) = take("answer");
+    let (read, session) = offering.answer(&message).unwrap();
+    assert_eq!((format!("{read:?}"), session.keys()), (meaning, client.keys()));
+    let (message, meaning) = take("refusal");
+    assert_eq!(format!("{:?}", offering.refusal(&message).unwrap()), meaning);
+    let (message, meaning) = take("confirm");
+    assert_eq!(format!("{:?}", server.hear::<Confirm>(&message).unwrap()), meaning);
+    assert!(server.hear_bare(&take("keep-alive").0));
+    assert!(client.hear_reset(&take("reset").0));
+    assert_eq!(take("hash of the offer").0, answering.hash());
+    assert_eq!(take("transcript").0, server.transcript());
+}
+
+fn vectors() -> Vectors {
+    let mut vectors = Vectors::default();
+    for (name, kind) in [
+        ("data", Kind::Data),
+        ("close-seen", Kind::CloseSeen),
+        ("keep-alive", Kind::KeepAlive),
+        ("reset", Kind::Reset),
+    ] {
+        vectors.value(name, &Tag::of(ID).header(kind));
+    }
+    vectors.plain("offer", Kind::Offer, &offer());
+    vectors.plain("answer", Kind::Answer, &answer());
+    let refusal = |kind, text: &str| Refusal { id: ID, kind, text: text.into() };
+    vectors.plain("refusal", Kind::Refusal, &refusal(RefusalKind::Incompatible, "no stack suits both ends"));
+    let old = "the client speaks version 1 of the negotiation protocol, the server version 2";
+    vectors.plain(
+        "refusal of a version",
+        Kind::Refusal,
+        &Refusal { id: 0, ..refusal(RefusalKind::Version, old) },
+    );
+    vectors.plain("close", Kind::Close, &Close { id: ID, failure: String::new() });
+    vectors.plain("confirm", Kind::Confirm, &Confirm { id: ID, number: 0x1122_3344_5566_7788 });
+
+    let plain = wire::encode(Kind::Offer, Tag::of(ID), &offer()).unwrap();
+    let (start, later) = (Instant::now(), Duration::from_secs(100));
+    let cookie = Cookies::new([3; 32], start).bake(start + later, b"10.0.0.1:5000", &plain);
+    vectors.value("cookie", &cookie);
+    vectors.plain("retry", Kind::Retry, &Retry { id: ID, cookie });
+    let returned = envelop(&cookie, &plain).unwrap();
+    assert_eq!(offer_in(&returned), Some((&plain[..], Some(&cookie))));
+    vectors.value("returned", &returned);
+
+    let answer = wire::encode(Kind::Answer, Tag::of(ID), &answer()).unwrap();
+    let offering = Offering::new(&offer(), &Credentials::default(), counting(0)).unwrap();
+    assert_eq!(offering.message(), plain);
+    vectors.value("transcript", &offering.answer(&answer).unwrap().1.transcript());
+
+    let shared = Credentials::shared(SharedKey::new([1; 32]));
+    authenticated(&mut vectors, "shared:", &shared, &shared);
+    let (ours, theirs) = (IdentityKey::from_seed([4; 32]), IdentityKey::from_seed([5; 32]));
+    let at_client = Credentials::default().trusting([theirs.public()]).identity(ours.clone());
+    let at_server = Credentials::default().identity(theirs).trusting([ours.public()]);
+    authenticated(&mut vectors, "identity:", &at_client, &at_server);
+    vectors
+}
+
+#[test]
+fn the_document_says_what_the_code_does() {
+    let (vectors, mut written) = (vectors().0, written());
+    for (name, vector) in vectors {
+        let found = written.remove(&name).unwrap_or_else(|| panic!("WIRE.md lacks the vector `{name}`"));
+        assert_eq!(found, vector, "{name}");
+    }
+    assert!(written.is_empty(), "vectors of nothing: {written:?}");
+}
+
+/// What to put into the document after a change of the format.
+#[test]
+#[ignore = "prints the vectors"]
+fn print() {
+    for (name, (hex, meaning)) in vectors().0 {
+        println!("```vector {name}");
+        let digits: Vec<char> = hex.chars().collect();
+        digits.chunks(96).for_each(|line| println!("{}", line.iter().collect::<String>()));
+        if !meaning.is_empty() {
+            println!("= {meaning}");
+        }
+        println!("```");
+    }
+}

@@ -1,0 +1,201 @@
+//! Somebody on the wire, who sees everything and may do anything but guess keys.
+
+use crate::scene::server_addr;
+use bertha_datapath_sim::{Datagram, Network, Verdict};
+use bertha_negotiation::wire::{
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Retry, Tag,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::{Arc, Mutex};
+
+/// What an attacker does to one datagram in a hundred of so many.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Habits {
+    pub(crate) drop: u64,
+    pub(crate) hold: u64,
+    pub(crate) replay: u64,
+    pub(crate) edit: u64,
+    pub(crate) invent: u64,
+}
+
+pub(crate) struct Attacker {
+    dice: u64,
+    habits: Habits,
+    is_active: bool,
+    network: Network,
+    seen: Vec<Datagram>,
+    held: Vec<Datagram>,
+    id: u64,
+}
+
+/// How many datagrams it remembers.
+const MEMORY: usize = 256;
+
+impl Attacker {
+    /// Listens from now on, and attacks once it is told to.
+    pub(crate) fn tap(network: &Network, seed: u64, habits: Habits) -> Arc<Mutex<Self>> {
+        let attacker = Arc::new(Mutex::new(Self {
+            dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            habits,
+            is_active: false,
+            network: network.clone(),
+            seen: Vec::new(),
+            held: Vec::new(),
+            id: 0,
+        }));
+        let tapped = attacker.clone();
+        network.tap(move |datagram| tapped.lock().unwrap().handle(datagram));
+        attacker
+    }
+
+    pub(crate) fn attack(&mut self, is_active: bool) {
+        self.is_active = is_active;
+        self.held.clear();
+    }
+
+    fn roll(&mut self, bound: u64) -> u64 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice >> 11) % bound
+    }
+
+    fn does(&mut self, percent: u64) -> bool {
+        self.roll(100) < percent
+    }
+
+    fn handle(&mut self, datagram: &mut Datagram) -> Verdict {
+        if let Some((offer, _)) = wire::offer_in(&datagram.payload)
+            && let Ok((id, _)) = postcard::take_from_bytes(&offer[HEADER + 1..])
+        {
+            self.id = id;
+        }
+        if self.seen.len() < MEMORY {
+            self.seen.push(datagram.clone());
+        }
+        if !self.is_active {
+            return Verdict::Pass;
+        }
+        if self.does(self.habits.invent) {
+            let invented = Datagram { payload: self.invent(), ..datagram.clone() };
+            self.say(&invented);
+        }
+        if self.does(self.habits.replay) {
+            let at = self.roll(self.seen.len() as u64) as usize;
+            self.say(&self.seen[at].clone());
+        }
+        if self.does(self.habits.hold) {
+            let late = std::mem::replace(datagram, Datagram { payload: Vec::new(), ..datagram.clone() });
+            self.held.push(late);
+            if self.held.len() < 3 {
+                return Verdict::Drop;
+            }
+            let at = self.roll(3) as usize;
+            *datagram = self.held.swap_remove(at);
+        }
+        if self.does(self.habits.drop) {
+            return Verdict::Drop;
+        }
+        if self.does(self.habits.edit) {
+            self.edit(&mut datagram.payload);
+        }
+        Verdict::Pass
+    }
+
+    /// Says something under somebody else's address, to either end.
+    fn say(&self, datagram: &Datagram) {
+        let _ = self.network.inject(datagram);
+        // The same, towards the other end.
+        let back = Datagram { from: datagram.to, to: datagram.from, payload: datagram.payload.clone() };
+        if back.from == server_addr().ip("attack").unwrap() {
+            let _ = self.network.inject(&back);
+        }
+    }
+
+    fn edit(&mut self, payload: &mut Vec<u8>) {
+        if payload.len() < HEADER + 5 || payload[0] == 0 {
+            return;
+        }
+        let len = payload.len() as u64;
+        match self.roll(6) {
+            // Where ids, picks and lengths stand.
+            0 | 1 => {
+                let at = 5 + self.roll((len - 9).min(30)) as usize;
+                payload[at] = self.roll(4) as u8;
+            }
+            2 => {
+                let at = self.roll(len - 4) as usize;
+                payload[at] ^= 1 << self.roll(8);
+            }
+            3 => strip(payload),
+            4 => payload[4] ^= 0x80,
+            _ => {
+                let keep = 5 + self.roll(len - 8) as usize;
+                payload.truncate(keep);
+                payload.extend([0; 4]);
+            }
+        }
+        repair(payload);
+    }
+
+    /// A message that nobody has sent, about the connection that is being made.
+    fn invent(&mut self) -> Vec<u8> {
+        let (id, tag) = (self.id, Tag::of(self.id));
+        let number = self.roll(u64::MAX);
+        let message = match self.roll(10) {
+            0 => wire::encode(Kind::Answer, tag, &answer(id, None)),
+            1 => wire::encode(Kind::Answer, tag, &answer(id, Some(number))),
+            2 => {
+                let (kind, text) = (RefusalKind::Incompatible, "try something weaker".into());
+                wire::encode(Kind::Refusal, tag, &Refusal { id, kind, text })
+            }
+            3 => wire::encode(Kind::Close, tag, &Close { id, failure: "no".into() }),
+            4 => wire::encode(Kind::Confirm, tag, &Confirm { id, number }),
+            5 => wire::encode(Kind::Retry, tag, &Retry { id, cookie: [number as u8; COOKIE] }),
+            6 => wire::encode(Kind::Offer, tag, &Offer::new(id, &[]).unwrap()),
+            7 => wire::encode(Kind::Reset, tag, &[number as u8; 16]),
+            8 => Ok(tag.header(Kind::Reset).to_vec()),
+            _ => Ok(tag.header(Kind::CloseSeen).to_vec()),
+        };
+        let mut message = message.unwrap();
+        // Sometimes as if it had a proof.
+        if message.len() > HEADER && self.roll(2) == 0 {
+            message.truncate(message.len() - 4);
+            message[HEADER] |= 0x80;
+            let proof = self.roll(120);
+            message.extend((0..proof + 4).map(|_| self.roll(3) as u8));
+            repair(&mut message);
+        }
+        message
+    }
+}
+
+/// The weaker of two stacks.
+fn answer(id: u64, confirm: Option<u64>) -> Answer {
+    let (stack, reasons) = ("B".into(), String::new());
+    Answer { id, client_picks: vec![1], server_picks: vec![1], idle_ms: 30_000, confirm, stack, reasons }
+}
+
+/// Puts the check right.
+fn repair(payload: &mut [u8]) {
+    let end = payload.len() - 4;
+    let check = crc32fast::hash(&payload[..end]);
+    payload[end..].copy_from_slice(&check.to_le_bytes());
+}
+
+/// Takes the proof off.
+fn strip(payload: &mut Vec<u8>) {
+    match wire::header(payload) {
+        Some((kind @ Kind::Offer, tag)) => strip_from::<Offer>(payload, kind, tag),
+        Some((kind @ Kind::Answer, tag)) => strip_from::<Answer>(payload, kind, tag),
+        Some((kind @ Kind::Refusal, tag)) => strip_from::<Refusal>(payload, kind, tag),
+        _ => {}
+    }
+}
+
+fn strip_from<M: Serialize + DeserializeOwned>(payload: &mut Vec<u8>, kind: Kind, tag: Tag) {
+    if let Ok((message, _)) = postcard::take_from_bytes::<M>(&payload[HEADER + 1..]) {
+        *payload = wire::encode(kind, tag, &message).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+//! Stacks that must guarantee something, whatever the other end says.
+
+use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
+use bertha_core::guarantee::{Encrypted, Reliable, Set};
+use bertha_core::{
+    Buf, Carries, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, make_stack, select,
+};
+use bertha_datapath_sim::{Network, SimDatapath};
+use bertha_negotiation::{Negotiate, Runs, Settings};
+use std::sync::{Arc, Mutex};
+
+/// Says that it encrypts, which is all that matters here.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(guarantees(Encrypted))]
+struct Veil;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Veil {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+fn above(floor: Set) -> Settings {
+    let mut settings = Settings::default();
+    settings.floor = floor;
+    settings
+}
+
+/// What a client with this floor gets from a server with that one, and what the server reports.
+fn outcome<C, S>(at_client: (C, Set), at_server: (S, Set)) -> (Result<String, Error>, Vec<ErrorKind>)
+where
+    C: Describe + Send + Sync,
+    S: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<C, Out: Connection<Data = Buf>> + Runs<S, Out: Connection<Data = Buf>>,
+{
+    simulate(1, async |network: Network| {
+        let listening = at_server.0.listen_with(server(&network), server_addr(), above(at_server.1));
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let report = reports.clone();
+        echo(&network, listening.await.unwrap(), move |error| report.lock().unwrap().push(error.kind()));
+        let connected = at_client.0.connect_with(client(&network), server_addr(), above(at_client.1)).await;
+        let told = match connected {
+            Ok(connection) => {
+                connection.send(bytes(b"hello")).await.unwrap();
+                assert_eq!(*connection.recv().await.unwrap(), *b"hello");
+                Ok(connection.explain().to_string())
+            }
+            Err(error) => Err(error),
+        };
+        let reports = reports.lock().unwrap().clone();
+        (told, reports)
+    })
+}
+
+const NONE: Set = Set::NONE;
+
+fn encrypted() -> Set {
+    Set::of::<Encrypted>()
+}
+
+#[test]
+fn a_client_with_a_floor_does_not_offer_what_lies_below() {
+    let both = || make_stack!(select!(A, make_stack!(Veil, A)));
+    let (told, _) = outcome((both(), NONE), (both(), NONE));
+    assert!(told.unwrap().starts_with("A,"), "without a floor the first is taken");
+    let (told, _) = outcome((both(), encrypted()), (both(), NONE));
+    assert!(told.unwrap().starts_with("Veil / A,"));
+}
+
+#[test]
+fn a_server_with_a_floor_does_not_pick_what_lies_below() {
+    let both = || make_stack!(select!(A, make_stack!(Veil, A)));
+    let (told, _) = outcome((both(), NONE), (both(), encrypted()));
+    assert!(told.unwrap().starts_with("Veil / A,"));
+}
+
+#[test]
+fn a_client_that_can_not_reach_the_servers_floor_is_refused() {
+    let (told, reports) =
+        outcome((make_stack!(A), NONE), (make_stack!(select!(A, make_stack!(Veil, A))), encrypted()));
+    let error = told.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains("has to be encrypted"), "{error}");
+    assert_eq!(reports, [ErrorKind::Refused]);
+}
+
+#[test]
+fn a_server_that_can_not_reach_the_clients_floor_refuses_it() {
+    let (told, reports) =
+        outcome((make_stack!(select!(A, make_stack!(Veil, A))), encrypted()), (make_stack!(A), NONE));
+    assert_eq!(told.unwrap_err().kind(), ErrorKind::Refused);
+    assert_eq!(reports, [ErrorKind::Refused]);
+}
+
+#[test]
+fn a_floor_that_no_alternative_reaches_is_an_error_where_it_is_asked_for() {
+    let (told, reports) = outcome((make_stack!(select!(A, B)), encrypted()), (make_stack!(A), NONE));
+    let error = told.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("no alternative of it is encrypted"), "{error}");
+    assert!(reports.is_empty());
+}
+
+#[test]
+fn what_the_datapath_guarantees_counts() {
+    simulate(2, async |network: Network| {
+        let stack = || make_stack!(A);
+        let reliable = || above(Set::of::<Reliable>());
+        let incoming =
+            stack().listen_with(server(&network).streams(), server_addr(), reliable()).await.unwrap();
+        echo(&network, incoming, |error| panic!("{error}"));
+        let client = client(&network);
+        stack().connect_with(client.clone().streams(), server_addr(), reliable()).await.unwrap();
+        let error = stack().connect_with(client, server_addr(), reliable()).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    });
+}
+
+/// Somebody who answers in the server's name and picks what was not meant.
+#[test]
+fn a_client_builds_nothing_below_its_floor_whoever_answers() {
+    use bertha_datapath_sim::Verdict;
+    use bertha_negotiation::wire::{self, Answer, Kind};
+    simulate(3, async |network: Network| {
+        // Two choices, of which either may encrypt, so that both have to be offered.
+        let stack = || make_stack!(select!(Veil, make_stack!()), A, select!(Veil, make_stack!()));
+        network.tap(|datagram| {
+            if let (Some((Kind::Answer, tag)), Ok(answer)) =
+                (wire::header(&datagram.payload), wire::decode::<Answer>(&datagram.payload))
+            {
+                let answer = Answer { client_picks: vec![1, 1], server_picks: vec![1, 1], ..answer };
+                datagram.payload = wire::encode(Kind::Answer, tag, &answer).unwrap();
+            }
+            Verdict::Pass
+        });
+        let incoming = stack().listen_with(server(&network), server_addr(), above(NONE)).await.unwrap();
+        echo(&network, incoming, |_| {});
+        let error =
+            stack().connect_with(client(&network), server_addr(), above(encrypted())).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().contains("picked [A], which is not encrypted"), "{error}");
+    });
+}
