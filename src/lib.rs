@@ -48,6 +48,9 @@
 //!   [`Negotiated::explain`] says which stack a connection has, and why.
 //! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
+//! * More than two ends, agreeing through a store: [`negotiation::rendezvous`].
+//! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
+//! * Rewriting stacks: [`optimize!`], [`core::pass`].
 //! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
 //!
 //! # Features
@@ -57,6 +60,7 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
+//! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
 
 #![forbid(unsafe_code)]
 
