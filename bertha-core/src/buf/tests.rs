@@ -23,6 +23,11 @@ fn window_moves_within_its_storage() {
 }
 
 #[test]
+fn a_buffer_is_two_words() {
+    assert_eq!([size_of::<Buf>(), size_of::<Option<Buf>>()], [16; 2]);
+}
+
+#[test]
 fn too_large_is_an_error() {
     assert_eq!(Buf::new(usize::MAX, 1).unwrap_err().kind(), ErrorKind::TooLarge);
     assert_eq!(Buf::new(1 << 26, 0).unwrap_err().kind(), ErrorKind::TooLarge);
