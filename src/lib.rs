@@ -48,6 +48,7 @@
 //!   [`Negotiated::explain`] says which stack a connection has, and why.
 //! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
+//! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
 //! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
 //!
 //! # Features
@@ -81,6 +82,7 @@ pub use bertha_negotiation::{
 };
 
 mod datapath;
+pub mod guide;
 
 #[cfg(feature = "datapath-kernel")]
 pub use datapath::datapath;

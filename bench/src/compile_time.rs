@@ -77,10 +77,7 @@ impl Program {
             return Ok(took);
         }
         let log = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(
-            ErrorKind::Compiler,
-            format!("a program with a deep stack does not compile: {log}"),
-        ))
+        Err(Error::new(ErrorKind::Compiler, format!("a program with a deep stack does not compile: {log}")))
     }
 
     fn write(&self, source: &str) -> io::Result<()> {

@@ -46,9 +46,9 @@ impl Case {
     /// Every case that is measured.
     pub fn all() -> impl Iterator<Item = Self> {
         PATHS.into_iter().flat_map(|path| {
-            Call::ALL.into_iter().flat_map(move |call| {
-                Stack::ALL.into_iter().map(move |stack| Self { stack, path, call })
-            })
+            Call::ALL
+                .into_iter()
+                .flat_map(move |call| Stack::ALL.into_iter().map(move |stack| Self { stack, path, call }))
         })
     }
 

@@ -11,17 +11,18 @@ use bertha_datapath_sim::{Sim, pair};
 use bertha_pass_fuse_checksum::FuseChecksum;
 use std::process::Command;
 
-type Message = (u64, [u8; 24]);
+/// As a thermometer sends them.
+type Message = (u32, u32);
 
 /// Moves messages between two ends in memory, one at a time and then in bursts of 16.
-async fn exchange(here: impl Connection<Data = Message>, there: impl Connection<Data = Message>, count: u64) {
+async fn exchange(here: impl Connection<Data = Message>, there: impl Connection<Data = Message>, count: u32) {
     let mut burst = Vec::with_capacity(16);
     for number in 0..count {
-        here.send((number, [7; 24])).await.unwrap();
+        here.send((number, 7)).await.unwrap();
         assert_eq!(there.recv().await.unwrap().0, number);
     }
     for _ in 0..count / 16 {
-        here.send_batch((0..16).map(|number| (number, [7; 24]))).await.unwrap();
+        here.send_batch((0..16).map(|number| (number, 7))).await.unwrap();
         while burst.len() < 16 {
             there.recv_batch(&mut burst, 16).await.unwrap();
         }
@@ -30,7 +31,7 @@ async fn exchange(here: impl Connection<Data = Message>, there: impl Connection<
 }
 
 /// What is counted.
-fn run(stack: &str, count: u64) {
+fn run(stack: &str, count: u32) {
     let mut sim = Sim::new(1);
     let (here, there) = pair(sim.runtime());
     let separate = make_stack!(Serialize::<Message, Bincode>::new(), Checksum::new());
@@ -45,7 +46,7 @@ fn run(stack: &str, count: u64) {
 }
 
 /// Instructions of a whole run; `None` if there is no valgrind.
-fn instructions(stack: &str, count: u64) -> Option<u64> {
+fn instructions(stack: &str, count: u32) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().unwrap())
@@ -60,9 +61,9 @@ fn instructions(stack: &str, count: u64) -> Option<u64> {
 
 /// Instructions for each message, both ends together; what the start costs cancels.
 fn per_message(stack: &str) -> Option<f64> {
-    const COUNT: u64 = 1600;
+    const COUNT: u32 = 1600;
     let difference = instructions(stack, 2 * COUNT)? - instructions(stack, COUNT)?;
-    Some(difference as f64 / (2 * COUNT) as f64)
+    Some(difference as f64 / f64::from(2 * COUNT))
 }
 
 fn main() {

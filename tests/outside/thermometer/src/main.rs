@@ -54,6 +54,16 @@ mod tests {
         assert_eq!(highest!(new(), new()), expected);
     }
 
+    #[test]
+    fn the_stack_says_what_became_of_it() {
+        let stack = optimize!(make_stack!(Serialize::<Reading>::new(), Checksum::new()), FuseChecksum);
+        assert_eq!(
+            stack.explain().to_string(),
+            "SerializeChecked(Serialize[bincode] / Checksum)\n  \
+             FuseChecksum: Serialize[bincode] / Checksum became SerializeChecked(Serialize[bincode] / Checksum)"
+        );
+    }
+
     #[tokio::test]
     async fn other_checksums_are_refused() {
         let server = make_stack!(Serialize::<Reading>::new(), Checksum::seeded(1));
