@@ -6,8 +6,8 @@ use bertha_chunnels::Serialize;
 use bertha_core::subst;
 
 /// Replaces [`Serialize`] directly above [`Checksum`] by [`SerializeChecked`], whatever the messages and the codec are.
-#[subst(for<T, C> if [*, Serialize<T, C>, Checksum, *] then [*, SerializeChecked<T, C>, *])]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[subst(for<T, C> if [*, Serialize<T, C>, Checksum, *] then [*, SerializeChecked<T, C>, *])]
 pub struct FuseChecksum;
 
 impl<T, C> From<(Serialize<T, C>, Checksum)> for SerializeChecked<T, C> {
