@@ -50,7 +50,7 @@
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
 //! * More than two ends, agreeing through a store: [`negotiation::rendezvous`].
 //! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
-//! * Rewriting stacks: [`optimize!`], [`core::pass`].
+//! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
 //! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
 //!
 //! # Features
@@ -85,6 +85,7 @@ pub use bertha_negotiation::{
 };
 
 mod datapath;
+pub mod guide;
 
 #[cfg(feature = "datapath-kernel")]
 pub use datapath::datapath;

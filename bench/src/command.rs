@@ -4,4 +4,5 @@ pub(crate) mod echo;
 pub(crate) mod kv;
 pub(crate) mod kv_overload;
 pub(crate) mod overhead;
+pub(crate) mod passes;
 pub(crate) mod shard_raw;

@@ -3,6 +3,10 @@
 //! Generates a small program that depends on this workspace, builds it once so that its dependencies are there, and
 //! then times the build of the program alone, code generation and linking included.
 
+mod passes;
+
+pub use passes::sixteen_layers;
+
 use crate::{Error, ErrorKind};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// A program that connects with a stack of some depth.
+/// A place for programs that connect with a deep stack.
 #[derive(Clone, Debug)]
 pub struct Program {
     directory: PathBuf,
@@ -21,7 +25,7 @@ pub struct Program {
 const REPETITIONS: usize = 3;
 
 impl Program {
-    /// A program that is generated in `directory`, against the workspace that this crate was built from.
+    /// Programs are generated in `directory`, against the workspace that this crate was built from.
     ///
     /// # Errors
     /// [`ErrorKind::Compiler`] when the sources of the workspace are not there any more.
@@ -34,24 +38,24 @@ impl Program {
         Ok(Self { directory: directory.into(), workspace })
     }
 
-    /// The shortest of a few builds with a stack of this many Chunnels.
+    /// The shortest of a few builds of a program with this source.
     ///
     /// The shortest, because whatever else the machine does only adds to it.
     ///
     /// # Errors
     /// [`ErrorKind::Compiler`] when the program can't be written or does not compile.
-    pub fn build_time(&self, layers: usize) -> Result<Duration, Error> {
+    pub fn build_time(&self, source: &str) -> Result<Duration, Error> {
         let mut times = Vec::with_capacity(REPETITIONS);
         // The first build is also that of the dependencies.
-        self.build_anew(layers)?;
+        self.build_anew(source)?;
         for _ in 0..REPETITIONS {
-            times.push(self.build_anew(layers)?);
+            times.push(self.build_anew(source)?);
         }
         Ok(times.into_iter().min().unwrap_or_default())
     }
 
-    fn build_anew(&self, layers: usize) -> Result<Duration, Error> {
-        self.write(layers).map_err(Error::while_doing(
+    fn build_anew(&self, source: &str) -> Result<Duration, Error> {
+        self.write(source).map_err(Error::while_doing(
             ErrorKind::Compiler,
             format!("writing a program to {}", self.directory.display()),
         ))?;
@@ -73,18 +77,15 @@ impl Program {
             return Ok(took);
         }
         let log = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(
-            ErrorKind::Compiler,
-            format!("a program with a stack of {layers} layers does not compile: {log}"),
-        ))
+        Err(Error::new(ErrorKind::Compiler, format!("a program with a deep stack does not compile: {log}")))
     }
 
-    fn write(&self, layers: usize) -> io::Result<()> {
+    fn write(&self, source: &str) -> io::Result<()> {
         fs::create_dir_all(self.directory.join("src"))?;
         fs::write(self.directory.join("Cargo.toml"), manifest(&self.workspace))?;
         // The same versions as in the workspace, which are there already.
         fs::copy(self.workspace.join("Cargo.lock"), self.directory.join("Cargo.lock"))?;
-        fs::write(self.directory.join("src/main.rs"), source(layers))
+        fs::write(self.directory.join("src/main.rs"), source)
     }
 }
 
@@ -107,11 +108,20 @@ bertha-negotiation = {{ path = "{workspace}/negotiation" }}
     )
 }
 
-fn source(layers: usize) -> String {
+/// A generic client with a stack of this many Chunnels.
+pub fn client(layers: usize) -> String {
     let stack = vec!["Nothing"; layers].join(", ");
+    connecting(
+        "use bertha_chunnels::Nothing;\nuse bertha_core::make_stack;\n",
+        &format!("make_stack!({stack})"),
+    )
+}
+
+/// A program that declares some things, and connects with this stack in a generic function.
+fn connecting(declarations: &str, stack: &str) -> String {
     format!(
-        r#"use bertha_chunnels::Nothing;
-use bertha_core::{{Buf, Connection, Error, make_stack}};
+        r#"{declarations}
+use bertha_core::{{Buf, Connection, Error}};
 use bertha_datapath_sim::Sim;
 use bertha_negotiation::{{Negotiate, Runs}};
 
@@ -129,7 +139,7 @@ where
 fn main() -> Result<(), Error> {{
     let mut sim = Sim::new(1);
     let client = sim.network().host([10, 0, 0, 1]);
-    sim.run(run(make_stack!({stack}), client))
+    sim.run(run({stack}, client))
 }}
 "#
     )
@@ -141,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_program_has_as_many_layers_as_it_is_told() {
-        assert_eq!(source(31).matches("Nothing,").count() + 1, 31);
-        assert!(source(31).contains("make_stack!(Nothing, Nothing"));
+        assert_eq!(client(31).matches("Nothing,").count() + 1, 31);
+        assert!(client(31).contains("make_stack!(Nothing, Nothing"));
     }
 }

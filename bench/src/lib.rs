@@ -7,6 +7,7 @@
 //! | [`allocations`] | heap allocations, by thread or by process |
 //! | [`instructions`] | instructions per operation in user space, through callgrind |
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
+//! | [`passes`] | calls through stacks that optimisation passes rewrote |
 //! | [`compile_time`] | builds of generic code with a deep stack |
 //! | [`latency`] | round trips, in an HDR histogram |
 //! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
@@ -38,6 +39,7 @@ pub mod kv_bertha;
 pub mod kv_overload;
 pub mod latency;
 pub mod overhead;
+pub mod passes;
 pub mod probe;
 pub mod report;
 pub mod shard_raw;

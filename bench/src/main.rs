@@ -33,6 +33,8 @@ enum Measurement {
     KvOverload(command::kv_overload::Options),
     /// Stacks of Chunnels that do nothing: allocations, instructions, throughput and compile time
     Overhead(command::overhead::Options),
+    /// Stacks that optimisation passes rewrote, against the same written by hand: instructions and compile time
+    Passes(command::passes::Options),
     /// Routing at the server, with and without decoding messages
     ShardRaw(command::shard_raw::Options),
     /// Repeats one operation, for the instruction counter
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Measurement::Kv(options) => command::kv::run(&options),
         Measurement::KvOverload(options) => command::kv_overload::run(&options),
         Measurement::Overhead(options) => command::overhead::run(&options),
+        Measurement::Passes(options) => command::passes::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {

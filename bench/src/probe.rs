@@ -2,7 +2,7 @@
 
 use crate::baseline::{Rounds, Waiting, echo_tokio, kv_raw};
 use crate::codec::{Bincode, Codec, Postcard};
-use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead};
+use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead, passes};
 use std::hint::black_box;
 
 /// A program that repeats one operation.
@@ -14,7 +14,7 @@ pub struct Probe {
     pub run: fn(iterations: u64) -> Result<(), Error>,
 }
 
-/// Every probe of this program, besides one for each [`overhead::Case`].
+/// Every probe of this program, besides one for each [`overhead::Case`] and [`passes::Case`].
 pub const PROBES: &[Probe] = &[
     Probe { name: "count", run: count },
     Probe {
@@ -43,9 +43,13 @@ pub fn run(name: &str, iterations: u64) -> Result<(), Error> {
     if let Some(case) = overhead::Case::named(name) {
         return case.probe(iterations);
     }
+    if let Some(case) = passes::Case::named(name) {
+        return case.probe(iterations);
+    }
     let names: Vec<_> = PROBES.iter().map(|probe| probe.name.to_owned()).collect();
     let cases: Vec<_> = overhead::Case::all().map(|case| case.to_string()).collect();
-    let known = [names, cases].concat().join(", ");
+    let with_passes: Vec<_> = passes::Case::all().map(|case| case.to_string()).collect();
+    let known = [names, cases, with_passes].concat().join(", ");
     Err(Error::new(ErrorKind::Probe, format!("no probe is called {name}; there are: {known}")))
 }
 

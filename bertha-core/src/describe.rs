@@ -73,6 +73,21 @@ impl Node {
             Self::Select { branches: [first, second], .. } => 1 + picks::count(first) + picks::count(second),
         }
     }
+
+    /// Says that another Chunnel, of this full name, does the work of this layer. No effect on a choice.
+    #[must_use]
+    pub fn done_by(self, chunnel: &'static str) -> Self {
+        match self {
+            Self::Layer(layer) => Self::Layer(layer.done_by(chunnel)),
+            select @ Self::Select { .. } => select,
+        }
+    }
+}
+
+impl From<Layer> for Node {
+    fn from(layer: Layer) -> Self {
+        Self::Layer(layer)
+    }
 }
 
 impl fmt::Display for Node {

@@ -33,7 +33,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
                 fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
                     into.extend(::std::iter::Iterator::map(
                         ::std::iter::IntoIterator::into_iter(#path(self)),
-                        |layer| #core::Node::Layer(layer.done_by(#name)),
+                        |layer| #core::Node::from(layer).done_by(#name),
                     ));
                 }
             }

@@ -22,8 +22,8 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///
 /// * `#[chunnel(version = 2)]`: the version of its wire format; 1 otherwise.
 /// * `#[chunnel(capability = path)]`: a function from `&Self` to a `Capability` that is compared instead.
-/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `Layer`s, top first, that the other end sees instead of one:
-///   for a Chunnel that does the work of several and speaks with ends that have those.
+/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `Layer`s or `Node`s, top first, that the other end sees instead of
+///   one: for a Chunnel that does the work of several and speaks with ends that have those.
 /// * `#[chunnel(guarantees(Reliable, Ordered))]`: what it promises; see `bertha_core::guarantee`. Nothing otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there.
 /// * `#[chunnel(parameter)]`: it is no Chunnel but a parameter of one, such as a codec, and gets its identity alone.

@@ -2,7 +2,7 @@
 
 use bertha_bench::allocations;
 use bertha_bench::alternate::{self, alternate};
-use bertha_bench::compile_time::Program;
+use bertha_bench::compile_time::{Program, client};
 use bertha_bench::instructions::Counter;
 use bertha_bench::overhead::{Call, Case, DEPTHS, Layer, Path, Repeat};
 use bertha_bench::report::{self, Budget, Report};
@@ -160,7 +160,7 @@ fn throughput(options: &Options, report: &mut Report) -> Result<(), Error> {
 fn compile_time(report: &mut Report) -> Result<(), Error> {
     let program = Program::in_directory(report::directory().join("compile-time"))?;
     for layers in COMPILED {
-        let seconds = program.build_time(layers)?.as_secs_f64();
+        let seconds = program.build_time(&client(layers))?.as_secs_f64();
         let layers_in_words = if layers == 1 { "1 layer".to_owned() } else { format!("{layers} layers") };
         let name = format!("build of a generic client, {layers_in_words}");
         if Some(&layers) == COMPILED.last() {
@@ -174,18 +174,7 @@ fn compile_time(report: &mut Report) -> Result<(), Error> {
 
 /// As in `UDP, negotiated, send, 16 layers`.
 fn shown(case: Case) -> String {
-    let path = match case.path {
-        Path::Memory => "memory",
-        Path::Udp => "UDP",
-        Path::NegotiatedUdp => "UDP, negotiated",
-    };
-    let call = match case.call {
-        Call::Send => "send",
-        Call::Recv => "recv",
-        Call::SendBatch => "send_batch",
-        Call::RecvBatch => "recv_batch",
-    };
     let awaiting = if case.layer == Layer::Awaiting { " awaiting" } else { "" };
     let layers = if case.depth == 1 { "layer" } else { "layers" };
-    format!("{path}, {call}, {}{awaiting} {layers}", case.depth)
+    format!("{}, {}, {}{awaiting} {layers}", case.path.name(), case.call.name(), case.depth)
 }

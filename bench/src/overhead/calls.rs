@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 pub type Repeat = Box<dyn FnMut(u64) -> Result<(), Error>>;
 
 /// Makes `call` at `end`, and what answers it at `bare`.
-pub(super) fn repeat<A, B>(runtime: Runtime, end: A, bare: B, call: Call) -> Result<Repeat, Error>
+pub(crate) fn repeat<A, B>(runtime: Runtime, end: A, bare: B, call: Call) -> Result<Repeat, Error>
 where
     A: Connection<Data = Buf>,
     B: Connection<Data = Buf>,

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// An end in memory. Its runtime is only there for Chunnels that ask for one.
-pub(super) type Memory = PairConnection<TokioRuntime>;
+pub(crate) type Memory = PairConnection<TokioRuntime>;
 
-pub(super) fn runtime() -> Result<Runtime, Error> {
+pub(crate) fn runtime() -> Result<Runtime, Error> {
     Builder::new_current_thread()
         .enable_all()
         .build()
@@ -21,7 +21,7 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 }
 
 /// Both ends in memory.
-pub(super) async fn in_memory<S>(stack: S) -> Result<(S::Connection, Memory), Error>
+pub(crate) async fn in_memory<S>(stack: S) -> Result<(S::Connection, Memory), Error>
 where
     S: Chunnel<Memory>,
 {
@@ -46,7 +46,7 @@ where
 }
 
 /// Both ends over UDP, as they agreed.
-pub(super) async fn over_negotiated_udp<S>(
+pub(crate) async fn over_negotiated_udp<S>(
     stack: S,
 ) -> Result<(Negotiated<<Udp as Runs<S>>::Out>, Negotiated<impl Connection<Data = Buf> + use<S>>), Error>
 where

@@ -9,6 +9,9 @@ mod stacks;
 pub use awaiting::{Awaiting, AwaitingConnection};
 pub use calls::{BURST, Repeat};
 
+pub(crate) use calls::repeat;
+pub(crate) use ends::{Memory, in_memory, over_negotiated_udp, runtime};
+
 use crate::{Error, ErrorKind};
 use std::fmt;
 
@@ -64,11 +67,49 @@ pub enum Call {
 impl Path {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Udp, Self::NegotiatedUdp];
+
+    /// What probes are called by.
+    pub(crate) fn probe(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Udp => "udp",
+            Self::NegotiatedUdp => "negotiated-udp",
+        }
+    }
+
+    /// As reports say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Udp => "UDP",
+            Self::NegotiatedUdp => "UDP, negotiated",
+        }
+    }
 }
 
 impl Call {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Send, Self::Recv, Self::SendBatch, Self::RecvBatch];
+
+    /// What probes are called by.
+    pub(crate) fn probe(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Recv => "recv",
+            Self::SendBatch => "send-batch",
+            Self::RecvBatch => "recv-batch",
+        }
+    }
+
+    /// The method's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Recv => "recv",
+            Self::SendBatch => "send_batch",
+            Self::RecvBatch => "recv_batch",
+        }
+    }
 
     /// How many messages it moves.
     pub fn messages(self) -> usize {
@@ -113,18 +154,7 @@ impl fmt::Display for Case {
             Layer::PassThrough => "pass-through",
             Layer::Awaiting => "awaiting",
         };
-        let path = match self.path {
-            Path::Memory => "memory",
-            Path::Udp => "udp",
-            Path::NegotiatedUdp => "negotiated-udp",
-        };
-        let call = match self.call {
-            Call::Send => "send",
-            Call::Recv => "recv",
-            Call::SendBatch => "send-batch",
-            Call::RecvBatch => "recv-batch",
-        };
-        write!(f, "{path}-{call}-{}-{layer}", self.depth)
+        write!(f, "{}-{}-{}-{layer}", self.path.probe(), self.call.probe(), self.depth)
     }
 }
 

@@ -69,7 +69,8 @@ pub(super) fn run<T: Send>(
                 cores::pin(router_core)?;
                 block_on(router(routing, routed, opened, questions, stop))
             });
-            let thread = thread.map_err(Error::while_doing(ErrorKind::Core, "starting the router's thread"))?;
+            let thread =
+                thread.map_err(Error::while_doing(ErrorKind::Core, "starting the router's thread"))?;
             let driven = match listening.await {
                 Ok(router) => drive(&Service { map, router, clock }).await,
                 // Its thread says why.

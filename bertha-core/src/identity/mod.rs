@@ -102,6 +102,22 @@ impl Same<()> for () {
     type Is = True;
 }
 
-impl<A: Same<B>, As: Same<Bs>, B, Bs> Same<(B, Bs)> for (A, As) {
-    type Is = <A::Is as Bool>::And<As::Is>;
+impl<A: Same<B>, As: SameIf<A::Is, Bs>, B, Bs> Same<(B, Bs)> for (A, As) {
+    type Is = As::Is;
+}
+
+/// [`Same`], asked only if what stands before is equal: two identities most often differ in their first digit, and the
+/// compiler is spared the rest.
+#[doc(hidden)]
+pub trait SameIf<So, Other> {
+    /// The result.
+    type Is: Bool;
+}
+
+impl<Digits, Other> SameIf<False, Other> for Digits {
+    type Is = False;
+}
+
+impl<Digits: Same<Other>, Other> SameIf<True, Other> for Digits {
+    type Is = Digits::Is;
 }

@@ -47,6 +47,11 @@ impl<T, C> Serialize<T, C> {
         self
     }
 
+    /// What encodes and decodes: for a Chunnel that takes the place of this one.
+    pub fn codec(&self) -> &C {
+        &self.codec
+    }
+
     /// What the other end must have as well.
     pub fn encoding(&self) -> Encoding {
         self.encoding.clone()

@@ -4,9 +4,7 @@ use crate::serialize::{At, Codec, Serialize, SerializeConnection};
 use crate::shard::keyed::FindKey;
 use crate::shard::server::link;
 use crate::shard::{ServerShard, ServerShardConnection};
-use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Describe, Either, Error, Identity, Layer, More, Node, Role,
-};
+use bertha_core::{Buf, Carries, Chunnel, Connection, Describe, Either, Error, Identity, More, Node, Role};
 use std::sync::Arc;
 
 /// [`ServerShard`] and [`Serialize`] in one: the server reads each message's key at `OFFSET` bytes into its encoding, and
@@ -30,15 +28,8 @@ impl<const OFFSET: usize, T, C: Codec<T, Key = At<OFFSET>>> ShardRaw<OFFSET, T, 
 }
 
 impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
-    fn layers(&self) -> Vec<Layer> {
-        [self.shard.nodes(), self.serialize.nodes()]
-            .into_iter()
-            .flatten()
-            .filter_map(|node| match node {
-                Node::Layer(layer) => Some(layer),
-                Node::Select { .. } => None,
-            })
-            .collect()
+    fn layers(&self) -> Vec<Node> {
+        [self.shard.nodes(), self.serialize.nodes()].concat()
     }
 }
 

@@ -1,0 +1,98 @@
+//! What optimisation passes cost and save when a program runs: calls through a stack that they rewrote, and through the
+//! same stack written by hand.
+
+mod rules;
+mod stacks;
+
+pub use rules::{MergeAwaiting, NeverMatches, SkipNothing};
+
+use crate::Error;
+use crate::overhead::{Call, Path};
+use std::fmt;
+
+/// One measured operation: a call at the end of a connection that has a stack; the other end has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The stack.
+    pub stack: Stack,
+    /// What it stands on: one of [`PATHS`].
+    pub path: Path,
+    /// What is called.
+    pub call: Call,
+}
+
+/// What the measured stacks stand on.
+pub const PATHS: [Path; 2] = [Path::Memory, Path::NegotiatedUdp];
+
+/// A stack of layers that do nothing, most of them to no purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// All eight of them, as somebody may write them.
+    Written,
+    /// The same, after passes that match nowhere.
+    Unmatched,
+    /// The same, after passes that leave one layer.
+    Optimised,
+    /// That one layer, written by hand.
+    ByHand,
+}
+
+impl Stack {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Written, Self::Unmatched, Self::Optimised, Self::ByHand];
+}
+
+impl Case {
+    /// Every case that is measured.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PATHS.into_iter().flat_map(|path| {
+            Call::ALL
+                .into_iter()
+                .flat_map(move |call| Stack::ALL.into_iter().map(move |stack| Self { stack, path, call }))
+        })
+    }
+
+    /// The case whose probe has this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|case| case.to_string() == name)
+    }
+
+    /// Runs the call this many times, for the instruction counter.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Socket`](crate::ErrorKind::Socket) when the ends can't be connected; those of the connections.
+    pub fn probe(self, iterations: u64) -> Result<(), Error> {
+        self.open()?(iterations)
+    }
+}
+
+/// The name of its probe.
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stack = match self.stack {
+            Stack::Written => "written",
+            Stack::Unmatched => "unmatched",
+            Stack::Optimised => "optimised",
+            Stack::ByHand => "by-hand",
+        };
+        write!(f, "passes-{}-{}-{stack}", self.path.probe(), self.call.probe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_cases() {
+        assert!(Case::all().all(|case| Case::named(&case.to_string()) == Some(case)));
+        assert_eq!(Case::named("passes-memory-send"), None);
+    }
+
+    #[test]
+    fn every_case_runs() {
+        for case in Case::all() {
+            case.probe(3).unwrap();
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The passes.
+
+use crate::overhead::Awaiting;
+use bertha_chunnels::Nothing;
+use bertha_core::{Identity, subst};
+
+/// Leaves out layers that do nothing.
+#[subst(if [*, Nothing, *] then [*, *])]
+#[derive(Clone, Copy, Debug)]
+pub struct SkipNothing;
+
+/// Makes one of two layers that await. Of four, it leaves one after two rounds.
+#[subst(
+    for<const UPPER: usize, const LOWER: usize>
+    if [*, Awaiting<UPPER>, Awaiting<LOWER>, *] then [*, Awaiting<UPPER>, *] with |upper, _| upper
+)]
+#[derive(Clone, Copy, Debug)]
+pub struct MergeAwaiting;
+
+/// Looks for a Chunnel that is in no stack, wherever it might be.
+#[subst(if [*, Nothing, *, Absent, *] then [*, *, *])]
+#[derive(Clone, Copy, Debug)]
+pub struct NeverMatches;
+
+/// The Chunnel that is in no stack.
+#[derive(Clone, Copy, Debug, Identity)]
+pub struct Absent;

@@ -1,0 +1,58 @@
+//! The Chunnel that does the work of two.
+
+use crate::Checked;
+use bertha_chunnel_checksum::Checksum;
+use bertha_chunnels::Serialize;
+use bertha_chunnels::serialize::{Codec, SerializeConnection};
+use bertha_core::{Buf, Carries, Chunnel, Describe, Error, Identity, More, Node};
+use std::fmt;
+
+/// [`Serialize`] and [`Checksum`] in one: encodes each message behind the place of its checksum, in the same buffer.
+///
+/// The other end sees the two layers, and may have them. Messages that are damaged are dropped and counted with those
+/// that do not decode, in [`SerializeConnection::malformed`].
+#[derive(Identity)]
+#[chunnel(layers = Self::layers, guarantees(IntegrityChecked))]
+pub struct SerializeChecked<T, C> {
+    serialize: Serialize<T, C>,
+    checksum: Checksum,
+}
+
+impl<T, C> SerializeChecked<T, C> {
+    /// Does what `serialize` above `checksum` would.
+    pub fn new(serialize: Serialize<T, C>, checksum: Checksum) -> Self {
+        Self { serialize, checksum }
+    }
+
+    /// What the other end sees, top first.
+    fn layers(&self) -> Vec<Node> {
+        [self.serialize.nodes(), self.checksum.nodes()].concat()
+    }
+}
+
+impl<T, C, Inner> Chunnel<Inner> for SerializeChecked<T, C>
+where
+    T: Send + 'static,
+    C: Codec<T>,
+    Inner: Carries<Buf, Self>,
+{
+    type Connection = SerializeConnection<Inner, T, Checked<C>>;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        let codec = Checked::new(self.serialize.codec().clone(), self.checksum);
+        Serialize::with_codec(codec).connect_wrap(inner, more).await
+    }
+}
+
+// By hand, since derived they would ask it of the messages as well.
+impl<T, C: Clone> Clone for SerializeChecked<T, C> {
+    fn clone(&self) -> Self {
+        Self { serialize: self.serialize.clone(), checksum: self.checksum }
+    }
+}
+
+impl<T, C> fmt::Debug for SerializeChecked<T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} over {:?}", self.serialize, self.checksum)
+    }
+}

@@ -1,0 +1,29 @@
+//! A [Bertha](bertha_core) optimisation pass: encode a message and add its checksum in one layer instead of two.
+//!
+//! ```
+//! use bertha_chunnel_checksum::Checksum;
+//! use bertha_chunnels::{Postcard, Serialize};
+//! use bertha_core::{Describe, make_stack, optimize};
+//! use bertha_pass_fuse_checksum::FuseChecksum;
+//!
+//! let stack = make_stack!(Serialize::<String, Postcard>::new(), Checksum::new());
+//! let stack = optimize!(stack, FuseChecksum);
+//! assert_eq!(
+//!     stack.reports()[0].to_string(),
+//!     "FuseChecksum: Serialize[postcard] / Checksum became SerializeChecked(Serialize[postcard] / Checksum)",
+//! );
+//! ```
+//!
+//! What goes over the wire is the same, byte for byte, and negotiation sees the same two layers: a peer need not have
+//! the pass. `tests/cost.rs` counts what it saves.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod checked;
+mod chunnel;
+mod pass;
+
+pub use checked::{Checked, Refused};
+pub use chunnel::SerializeChecked;
+pub use pass::FuseChecksum;

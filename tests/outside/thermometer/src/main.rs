@@ -1,0 +1,75 @@
+//! Readings of a thermometer over UDP, with checksums, to servers with and without the same pass.
+#![forbid(unsafe_code)]
+
+mod reading;
+mod station;
+
+use bertha::prelude::*;
+use bertha_chunnel_checksum::Checksum;
+use bertha_pass_fuse_checksum::FuseChecksum;
+use reading::Reading;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let stack = || make_stack!(Serialize::<Reading>::new(), Checksum::new());
+    let client = optimize!(stack(), FuseChecksum);
+    println!("written:   {}\noptimised: {}", stack().explain(), client.explain());
+
+    let old_server = station::serve(stack(), bertha::datapath()).await?;
+    let new_server = station::serve(optimize!(stack(), FuseChecksum), bertha::datapath()).await?;
+    for (name, server) in [("a server without the pass", old_server), ("a server with it", new_server)] {
+        let (highest, agreed) = reading::report(&client, bertha::datapath(), server, &READINGS).await?;
+        println!("{name}: the highest is {} mK; {agreed}", highest.millikelvin);
+    }
+    Ok(())
+}
+
+const READINGS: [Reading; 3] = [reading(291_300), reading(294_750), reading(293_100)];
+
+const fn reading(millikelvin: u32) -> Reading {
+    Reading { sensor: 7, millikelvin }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a client with the first stack hears from a server with the second.
+    macro_rules! highest {
+        ($client:expr, $server:expr) => {{
+            let server = station::serve($server, bertha::datapath()).await.unwrap();
+            let answer = reading::report(&$client, bertha::datapath(), server, &READINGS).await;
+            answer.unwrap().0
+        }};
+    }
+
+    #[tokio::test]
+    async fn ends_with_and_without_the_pass_understand_each_other() {
+        let old = || make_stack!(Serialize::<Reading>::new(), Checksum::new());
+        let new = || optimize!(old(), FuseChecksum);
+        let expected = reading(294_750);
+        assert_eq!(highest!(old(), old()), expected);
+        assert_eq!(highest!(old(), new()), expected);
+        assert_eq!(highest!(new(), old()), expected);
+        assert_eq!(highest!(new(), new()), expected);
+    }
+
+    #[test]
+    fn the_stack_says_what_became_of_it() {
+        let stack = optimize!(make_stack!(Serialize::<Reading>::new(), Checksum::new()), FuseChecksum);
+        assert_eq!(
+            stack.explain().to_string(),
+            "SerializeChecked(Serialize[bincode] / Checksum)\n  \
+             FuseChecksum: Serialize[bincode] / Checksum became SerializeChecked(Serialize[bincode] / Checksum)"
+        );
+    }
+
+    #[tokio::test]
+    async fn other_checksums_are_refused() {
+        let server = make_stack!(Serialize::<Reading>::new(), Checksum::seeded(1));
+        let server = station::serve(server, bertha::datapath()).await.unwrap();
+        let client = optimize!(make_stack!(Serialize::<Reading>::new(), Checksum::new()), FuseChecksum);
+        let error = reading::report(&client, bertha::datapath(), server, &READINGS).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+    }
+}

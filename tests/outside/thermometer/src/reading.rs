@@ -1,0 +1,34 @@
+//! The thermometer's side.
+
+use bertha::prelude::*;
+use serde::{Deserialize, Serialize as Encode};
+
+/// What a thermometer shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Deserialize)]
+pub struct Reading {
+    pub sensor: u32,
+    /// Thousandths of a kelvin.
+    pub millikelvin: u32,
+}
+
+/// Sends readings, and returns the last answer, and what the two ends agreed on.
+pub async fn report<S, D>(
+    stack: &S,
+    datapath: D,
+    server: Addr,
+    readings: &[Reading],
+) -> Result<(Reading, String), Error>
+where
+    S: Negotiate,
+    D: Runs<S, Out: Connection<Data = Reading>>,
+{
+    let connection = stack.connect(datapath, server).await?;
+    let mut answer = Reading::default();
+    for reading in readings {
+        connection.send(*reading).await?;
+        answer = connection.recv().await?;
+    }
+    let agreed = connection.explain().to_string();
+    connection.close().await?;
+    Ok((answer, agreed))
+}

@@ -1,0 +1,35 @@
+//! The server that collects readings.
+
+use crate::reading::Reading;
+use bertha::prelude::*;
+use std::net::Ipv4Addr;
+
+/// Starts a server on a free port of this machine, and returns where it is. It answers each reading with the highest so
+/// far of the same client.
+pub async fn serve<S, D>(stack: S, datapath: D) -> Result<Addr, Error>
+where
+    S: Negotiate + 'static,
+    D: Runs<S, Out: Connection<Data = Reading>>,
+{
+    let mut incoming = stack.listen(datapath, (Ipv4Addr::LOCALHOST, 0)).await?;
+    let here = incoming.local_addr();
+    tokio::spawn(async move {
+        while let Some(client) = incoming.next().await {
+            match client {
+                Ok(connection) => drop(tokio::spawn(collect(connection))),
+                Err(error) => eprintln!("station: {error}"),
+            }
+        }
+    });
+    Ok(here)
+}
+
+async fn collect(connection: impl Connection<Data = Reading>) {
+    let mut highest = 0;
+    while let Ok(reading) = connection.recv().await {
+        highest = highest.max(reading.millikelvin);
+        if connection.send(Reading { millikelvin: highest, ..reading }).await.is_err() {
+            break;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What README and guide show is what the crates in `tests/outside` say.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+use std::fs;
+use std::path::Path;
+
+/// A piece of code in a text, and the file that the text in front of it names.
+struct Shown {
+    file: String,
+    code: String,
+}
+
+/// What is shown and is no test of the documentation.
+fn shown(text: &str) -> Vec<Shown> {
+    let (mut file, mut shown) = (String::new(), Vec::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        // Every other piece between backticks is code.
+        for word in line.split('`').skip(1).step_by(2) {
+            if word.ends_with(".rs") || word.ends_with(".toml") {
+                file = word.to_owned();
+            }
+        }
+        if ["```rust,ignore", "```toml"].contains(&line) {
+            let code: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+            shown.push(Shown { file: file.clone(), code: code.join("\n") });
+        }
+    }
+    shown
+}
+
+/// Holds a text against the sources, and returns how many pieces it shows.
+fn check(text: &str) -> usize {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shown = shown(&fs::read_to_string(root.join("..").join(text)).unwrap());
+    for Shown { file, code } in &shown {
+        let source = fs::read_to_string(root.join("outside").join(file))
+            .unwrap_or_else(|error| panic!("{text} names {file}: {error}"));
+        assert!(source.contains(code), "{text} shows what is not in {file}:\n{code}");
+    }
+    shown.len()
+}
+
+#[test]
+fn every_piece_of_code_stands_in_the_file_that_it_is_said_to_be_from() {
+    assert!(check("src/guide/pass.md") > 10);
+    assert_eq!(check("README.md"), 1);
+}
