@@ -1,8 +1,9 @@
 //! What a pass is.
 
+use super::occurs::{Occurs, SweepIf};
 use super::pattern::{Names, Pattern};
 use super::report::Report;
-use super::sweep::{Start, Sweep};
+use super::sweep::Start;
 use super::verdict;
 use crate::guarantee::Guarantees;
 use crate::identity::Bool;
@@ -126,14 +127,15 @@ impl<Matched, Made: From<Matched>> MadeOf<Matched> for Made {
 
 impl<R: Rule, S> Apply<S> for R
 where
-    S: Identity + Describe + Sweep<R, Start, <S as Identity>::Guarantees>,
+    S: Identity + Describe + Occurs<R, Start>,
+    S: SweepIf<<S as Occurs<R, Start>>::Is, R, <S as Identity>::Guarantees>,
 {
-    type Output = S::Output;
-    type Changed = S::Changed;
+    type Output = <S as SweepIf<<S as Occurs<R, Start>>::Is, R, S::Guarantees>>::Output;
+    type Changed = <S as SweepIf<<S as Occurs<R, Start>>::Is, R, S::Guarantees>>::Changed;
 
     fn apply(&self, stack: S, report: &mut Report) -> Self::Output {
         let before = stack.nodes();
-        let after = stack.sweep(self, report);
+        let after = stack.sweep_if(self, report);
         if report.changes().is_empty() {
             report.unchanged(why_not::<R>(report, &before));
         }

@@ -52,6 +52,7 @@
 
 mod apply;
 mod flatten;
+mod occurs;
 mod optimized;
 mod pattern;
 mod report;

@@ -11,7 +11,7 @@ use crate::{Bottom, Describe, Identity, Pass, Select, Stack};
 type Items<R> = <<R as Rule>::Pattern as Pattern>::Items;
 
 /// Whether the rule's pattern matches at the top of this list, and may do so at this place.
-type Matched<R, At, List> =
+pub(super) type Matched<R, At, List> =
     <<List as Matches<Items<R>>>::Is as Bool>::And<<At as Place>::Allows<<R as Rule>::Pattern>>;
 
 /// Whether the rule's condition holds for what matched.
