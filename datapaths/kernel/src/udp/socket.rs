@@ -26,6 +26,8 @@ pub struct UdpSocket {
     io: tokio::net::UdpSocket,
     /// Coalesces and segments bursts.
     state: &'static UdpSocketState,
+    /// How many messages the kernel takes as one datagram.
+    segments: usize,
     local: SocketAddr,
     /// Whom it is connected to.
     peer: Option<SocketAddr>,
@@ -58,19 +60,21 @@ impl UdpSocket {
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = io.local_addr()?;
         let (coalesces, late_error) = (AtomicBool::new(false), AtomicI32::new(0));
-        Ok(Self { io, state: state()?, local, peer, coalesces, late_error })
+        let Offload { state, segments } = offload()?;
+        Ok(Self { io, state, segments: *segments, local, peer, coalesces, late_error })
     }
 
     /// Whether the kernel can segment.
     pub(super) fn segments(&self) -> bool {
-        self.state.max_gso_segments() >= SEGMENTS
+        self.segments > 1
     }
 
-    /// Sends the messages of a run as one datagram that is cut up on its way.
-    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<()> {
-        let (contents, segment_size) = (run.contents(), Some(run.segment()));
+    /// Sends the first messages of a run as one datagram that is cut up on its way, and returns how many they were.
+    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<usize> {
+        let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
         let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
-        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+        self.state.try_send(UdpSockRef::from(&self.io), &transmit)?;
+        Ok(run.count().min(self.segments))
     }
 
     /// Sends the first messages of a run, and returns how many they were.
@@ -85,7 +89,7 @@ impl UdpSocket {
                     tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
                     to.never_segment();
                 }
-                done => return done.map(|()| count),
+                done => return done,
             }
         }
         sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to())
@@ -263,13 +267,32 @@ fn segmentation_failed(error: &io::Error) -> bool {
 /// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
 /// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
 /// datagram, which cost time and are not used.
-fn state() -> io::Result<&'static UdpSocketState> {
-    static STATE: OnceLock<UdpSocketState> = OnceLock::new();
-    if let Some(state) = STATE.get() {
-        return Ok(state);
+struct Offload {
+    state: UdpSocketState,
+    /// How many messages it takes as one datagram; 1 if it can't cut them up.
+    segments: usize,
+}
+
+fn offload() -> io::Result<&'static Offload> {
+    static OFFLOAD: OnceLock<Offload> = OnceLock::new();
+    if let Some(offload) = OFFLOAD.get() {
+        return Ok(offload);
     }
     let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
         .or_else(|_| std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))?;
     let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-    Ok(STATE.get_or_init(|| state))
+    let segments = match state.max_gso_segments() {
+        segments @ 2.. if takes(&socket, SEGMENTS) => segments.max(SEGMENTS),
+        segments => segments,
+    };
+    Ok(OFFLOAD.get_or_init(|| Offload { state, segments: segments.min(SEGMENTS) }))
+}
+
+/// Whether the kernel takes so many messages at once, tried out with messages from `socket` to itself. No option tells.
+fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
+    let sent = || {
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGsoSegment, &1)?;
+        socket.send_to(&[0; SEGMENTS][..segments], socket.local_addr()?)
+    };
+    sent().is_ok()
 }
