@@ -296,3 +296,39 @@ fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
     };
     sent().is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::Burst;
+    use bertha_core::buf::Lane;
+
+    #[tokio::test]
+    async fn runs_longer_than_the_kernel_takes_leave_in_parts() {
+        let any_port = Some((Ipv4Addr::LOCALHOST, 0).into());
+        let receiver = UdpSocket::open(&Options::default(), any_port, None).unwrap();
+        let mut sender = UdpSocket::open(&Options::default(), None, Some(receiver.local)).unwrap();
+        sender.segments = sender.segments.min(3);
+        let to = Remote::connected(&sender, receiver.local);
+
+        let (mut runs, mut left) = (Runs::new(), Vec::new());
+        let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());
+        runs.fill(&mut messages, &Lane::new()).unwrap();
+        while let Some(run) = runs.next() {
+            let sent = sender.send_run(run, &to).unwrap();
+            runs.have_left(sent);
+            left.push(sent);
+        }
+        if sender.segments() {
+            assert_eq!(left, [3, 3, 2]);
+        }
+
+        let mut received = Vec::new();
+        while received.len() < 8 * 5 {
+            receiver.io.readable().await.unwrap();
+            // Without a message after all, it is to be asked again.
+            let _ = receiver.receive(2, true, |_, _, message| received.extend_from_slice(&message));
+        }
+        assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
+    }
+}
