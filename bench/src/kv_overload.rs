@@ -3,17 +3,13 @@
 //! The client has to offer twice what the store answers, on as many cores. So its requests are encoded beforehand, and
 //! it only counts replies; see `encoded`.
 
-mod encoded;
-mod flood;
-
-use crate::codec::{Bincode, Codec};
 use crate::cores;
+use crate::encoded::{Encoded, requests};
+use crate::flood::Flood;
 use crate::workload::{Phase, Workload};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
-use bertha_kvstore::{Options, Server};
-use encoded::Encoded;
-use flood::Flood;
+use bertha_kvstore::{Message, Options, Server};
 use std::time::Duration;
 use tokio::runtime::Builder;
 
@@ -65,33 +61,18 @@ pub fn across_cores(setup: &Setup) -> Result<Sample, Error> {
 }
 
 async fn measure(setup: &Setup, shard: &Addr) -> Result<Sample, Error> {
-    let stack = make_stack!(Encoded);
+    let stack = make_stack!(Encoded::like(&Serialize::<Message>::new()));
     let connection = stack.connect(bertha::datapath(), shard.clone()).await;
     let connection = connection.map_err(Error::while_doing(ErrorKind::Bertha, "connecting"))?;
     let flood = Flood::new(&connection);
     let duration = Duration::from_secs_f64(setup.seconds);
 
-    flood.closed(&encoded(setup, Phase::Load)?, OUTSTANDING, duration / 4).await?;
-    let requests = encoded(setup, Phase::Mix)?;
-    let peak = flood.closed(&requests, OUTSTANDING, duration).await?;
+    flood.closed(&requests(&setup.workload, Phase::Load)?, OUTSTANDING, duration / 4).await?;
+    let requests = requests(&setup.workload, Phase::Mix)?;
+    let peak = flood.closed(&requests, OUTSTANDING, duration).await?.per_second();
     let (offered, answered) = flood.open(&requests, setup.overload * peak, duration).await?;
     connection.close().await.map_err(Error::while_doing(ErrorKind::Bertha, "closing"))?;
     Ok(Sample { peak, offered, answered })
-}
-
-/// The requests of a phase as they travel. Their ids are all alike: nobody looks at them.
-fn encoded(setup: &Setup, phase: Phase) -> Result<Vec<Vec<u8>>, Error> {
-    let mut requests = Vec::new();
-    for (_, mut script) in setup.workload.scripts(1) {
-        for position in 0..2 * script.records() {
-            let request = script.request(phase, position);
-            let mut space = vec![0; 1024 + request.key.len() + setup.workload.value_bytes];
-            let length = Bincode.encode(request, &mut space)?;
-            space.truncate(length);
-            requests.push(space);
-        }
-    }
-    Ok(requests)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Latency against offered load, for both ways to route: the thesis's Figure 3.10.
 
 use super::Wire;
-use super::service::{self, Routing, Service};
+use super::service::{self, Routing, Service, Shards};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
 use bertha_kvstore::Message;
@@ -42,7 +42,7 @@ const WORKLOAD: [(&str, &str); 9] = [
 /// # Errors
 /// As [`across_cores`](super::across_cores).
 pub fn line(routing: Routing, rates: &[f64], seconds: f64) -> Result<Line, Error> {
-    service::run(routing, async |service| measure(service, routing, rates, seconds).await)
+    service::run(routing, Shards::Store, async |service| measure(service, routing, rates, seconds).await)
 }
 
 async fn measure(service: &Service, routing: Routing, rates: &[f64], seconds: f64) -> Result<Line, Error> {

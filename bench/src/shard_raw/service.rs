@@ -1,7 +1,9 @@
 //! The store: a router on one core, two shards and whoever drives them on another.
 
 use super::Wire;
+use crate::encoded::Encoded;
 use crate::{Error, ErrorKind, cores};
+use bertha::Buf;
 use bertha::chunnels::shard::RouteUndecoded;
 use bertha::kernel::Udp;
 use bertha::prelude::*;
@@ -17,6 +19,9 @@ use tokio::task::{LocalSet, spawn_local};
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const SHARDS: usize = 2;
 
+/// The most messages that a shard sends back at once.
+const BURST: usize = 256;
+
 /// How the router finds keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
@@ -24,6 +29,15 @@ pub enum Routing {
     Decoding,
     /// It reads keys where they are: the same stack after [`RouteUndecoded`].
     Raw,
+}
+
+/// What the shards are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shards {
+    /// Those of the key-value store.
+    Store,
+    /// They send back what comes.
+    Echo,
 }
 
 /// The running store.
@@ -47,6 +61,7 @@ impl Service {
 /// Starts the store, and drives it from the core of the shards.
 pub(super) fn run<T: Send>(
     routing: Routing,
+    shards: Shards,
     drive: impl AsyncFnOnce(&Service) -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
     let usable = cores::usable()?;
@@ -56,7 +71,10 @@ pub(super) fn run<T: Send>(
     cores::run_on(shard_core, || {
         block_on(async {
             let stopper = Stopper::new();
-            let map = shards(&stopper).await?;
+            let map = match shards {
+                Shards::Store => stores(&stopper).await?,
+                Shards::Echo => echoes().await?,
+            };
             let (opened, listening) = oneshot::channel();
             let (clock, questions) = mpsc::unbounded_channel();
             let (stop, routed) = (stopper.subscribe(), map.clone());
@@ -91,7 +109,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error>
 }
 
 /// Shards as servers of their own, which know nothing of a router.
-async fn shards(stopper: &Stopper) -> Result<ShardMap, Error> {
+async fn stores(stopper: &Stopper) -> Result<ShardMap, Error> {
     let mut addrs = Vec::new();
     for _ in 0..SHARDS {
         let stack = make_stack!(Serialize::<Message, Wire>::new());
@@ -100,6 +118,36 @@ async fn shards(stopper: &Stopper) -> Result<ShardMap, Error> {
         spawn_local(listening.serve(Shard::new(Capacity::default()), stopper.subscribe()));
     }
     shard_map(addrs).map_err(failed("making a shard map"))
+}
+
+/// Shards that send messages back as they came.
+async fn echoes() -> Result<ShardMap, Error> {
+    let mut addrs = Vec::new();
+    for _ in 0..SHARDS {
+        let stack = make_stack!(Encoded::like(&Serialize::<Message, Wire>::new()));
+        let incoming = stack.listen(bertha::datapath(), ANY_PORT).await;
+        let mut incoming = incoming.map_err(failed("opening a shard"))?;
+        addrs.push(incoming.local_addr());
+        spawn_local(async move {
+            while let Some(client) = incoming.next().await {
+                // Whoever was refused says so itself.
+                if let Ok(client) = client {
+                    spawn_local(echo(client));
+                }
+            }
+        });
+    }
+    shard_map(addrs).map_err(failed("making a shard map"))
+}
+
+/// Sends back what comes until the router is gone.
+async fn echo(client: impl Connection<Data = Buf>) {
+    let mut burst = Vec::new();
+    while client.recv_batch(&mut burst, BURST).await.is_ok() {
+        if client.send_batch(burst.drain(..)).await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn router(

@@ -6,7 +6,7 @@ use super::queue::Request;
 use super::{Backends, ReplyTo, ShardQueue};
 use crate::shard::keyed::Own;
 use crate::shard::parts::Parts;
-use crate::shard::{BURST, Keyed, ShardMap, failure};
+use crate::shard::{Keyed, ShardMap, failure};
 use bertha_core::{Connection, Error, ErrorKind, Identity, More};
 use futures_util::future::{Either, select};
 use std::fmt;
@@ -14,6 +14,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
+
+/// The most messages that are handed on at once. While a queue is full, so many wait outside of it.
+const BURST: usize = 64;
 
 /// The most that a queue holds.
 const MAX_QUEUED: usize = 65_536;

@@ -205,7 +205,7 @@ impl Burst for Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::udp::run::SEGMENT;
+    use crate::udp::run::{SEGMENT, SEGMENTS};
     use proptest::prelude::*;
 
     /// How layers above make a message.
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn messages_of_one_length_go_together() {
         assert_eq!(sizes(&[5, 9, 5, 5, 9, 5]), [vec![9; 2], vec![5; 4]]);
-        assert_eq!(sizes(&[5; 130]), [vec![5; 64], vec![5; 64], vec![5; 2]]);
+        assert_eq!(sizes(&[5; 2 * SEGMENTS + 2]), [vec![5; SEGMENTS], vec![5; SEGMENTS], vec![5; 2]]);
         assert_eq!(sizes(&[5]), [[5]]);
         assert!(sizes(&[]).is_empty());
     }

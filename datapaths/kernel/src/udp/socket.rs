@@ -26,6 +26,8 @@ pub struct UdpSocket {
     io: tokio::net::UdpSocket,
     /// Coalesces and segments bursts.
     state: &'static UdpSocketState,
+    /// How many messages the kernel takes as one datagram.
+    segments: usize,
     local: SocketAddr,
     /// Whom it is connected to.
     peer: Option<SocketAddr>,
@@ -58,19 +60,21 @@ impl UdpSocket {
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = io.local_addr()?;
         let (coalesces, late_error) = (AtomicBool::new(false), AtomicI32::new(0));
-        Ok(Self { io, state: state()?, local, peer, coalesces, late_error })
+        let Offload { state, segments } = offload()?;
+        Ok(Self { io, state, segments: *segments, local, peer, coalesces, late_error })
     }
 
     /// Whether the kernel can segment.
     pub(super) fn segments(&self) -> bool {
-        self.state.max_gso_segments() >= SEGMENTS
+        self.segments > 1
     }
 
-    /// Sends the messages of a run as one datagram that is cut up on its way.
-    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<()> {
-        let (contents, segment_size) = (run.contents(), Some(run.segment()));
+    /// Sends the first messages of a run as one datagram that is cut up on its way, and returns how many they were.
+    fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<usize> {
+        let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
         let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
-        self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+        self.state.try_send(UdpSockRef::from(&self.io), &transmit)?;
+        Ok(run.count().min(self.segments))
     }
 
     /// Sends the first messages of a run, and returns how many they were.
@@ -85,7 +89,7 @@ impl UdpSocket {
                     tracing::debug!(%error, to = %to.peer, "no segmentation on this path");
                     to.never_segment();
                 }
-                done => return done.map(|()| count),
+                done => return done,
             }
         }
         sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to())
@@ -263,13 +267,68 @@ fn segmentation_failed(error: &io::Error) -> bool {
 /// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
 /// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
 /// datagram, which cost time and are not used.
-fn state() -> io::Result<&'static UdpSocketState> {
-    static STATE: OnceLock<UdpSocketState> = OnceLock::new();
-    if let Some(state) = STATE.get() {
-        return Ok(state);
+struct Offload {
+    state: UdpSocketState,
+    /// How many messages it takes as one datagram; 1 if it can't cut them up.
+    segments: usize,
+}
+
+fn offload() -> io::Result<&'static Offload> {
+    static OFFLOAD: OnceLock<Offload> = OnceLock::new();
+    if let Some(offload) = OFFLOAD.get() {
+        return Ok(offload);
     }
     let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
         .or_else(|_| std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))?;
     let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-    Ok(STATE.get_or_init(|| state))
+    let segments = match state.max_gso_segments() {
+        segments @ 2.. if takes(&socket, SEGMENTS) => segments.max(SEGMENTS),
+        segments => segments,
+    };
+    Ok(OFFLOAD.get_or_init(|| Offload { state, segments: segments.min(SEGMENTS) }))
+}
+
+/// Whether the kernel takes so many messages at once, tried out with messages from `socket` to itself. No option tells.
+fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
+    let sent = || {
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::UdpGsoSegment, &1)?;
+        socket.send_to(&[0; SEGMENTS][..segments], socket.local_addr()?)
+    };
+    sent().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::Burst;
+    use bertha_core::buf::Lane;
+
+    #[tokio::test]
+    async fn runs_longer_than_the_kernel_takes_leave_in_parts() {
+        let any_port = Some((Ipv4Addr::LOCALHOST, 0).into());
+        let receiver = UdpSocket::open(&Options::default(), any_port, None).unwrap();
+        let mut sender = UdpSocket::open(&Options::default(), None, Some(receiver.local)).unwrap();
+        sender.segments = sender.segments.min(3);
+        let to = Remote::connected(&sender, receiver.local);
+
+        let (mut runs, mut left) = (Runs::new(), Vec::new());
+        let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());
+        runs.fill(&mut messages, &Lane::new()).unwrap();
+        while let Some(run) = runs.next() {
+            let sent = sender.send_run(run, &to).unwrap();
+            runs.have_left(sent);
+            left.push(sent);
+        }
+        if sender.segments() {
+            assert_eq!(left, [3, 3, 2]);
+        }
+
+        let mut received = Vec::new();
+        while received.len() < 8 * 5 {
+            receiver.io.readable().await.unwrap();
+            // Without a message after all, it is to be asked again.
+            let _ = receiver.receive(2, true, |_, _, message| received.extend_from_slice(&message));
+        }
+        assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
+    }
 }

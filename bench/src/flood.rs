@@ -17,8 +17,21 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const REST: Duration = Duration::from_millis(50);
 
 /// A connection to flood.
-pub(super) struct Flood<'c, C> {
+pub(crate) struct Flood<'c, C> {
     connection: &'c C,
+}
+
+/// What was answered, and in what time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) replies: u64,
+    pub(crate) elapsed: Duration,
+}
+
+impl Answered {
+    pub(crate) fn per_second(&self) -> f64 {
+        self.replies as f64 / self.elapsed.as_secs_f64()
+    }
 }
 
 /// Counts messages, and drops them.
@@ -31,17 +44,17 @@ impl Extend<Buf> for Count {
 }
 
 impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
-    pub(super) fn new(connection: &'c C) -> Self {
+    pub(crate) fn new(connection: &'c C) -> Self {
         Self { connection }
     }
 
-    /// Keeps `outstanding` requests on the way; gives the replies per second.
-    pub(super) async fn closed(
+    /// Keeps `outstanding` requests on the way.
+    pub(crate) async fn closed(
         &self,
         requests: &[Vec<u8>],
         outstanding: u64,
         duration: Duration,
-    ) -> Result<f64, Error> {
+    ) -> Result<Answered, Error> {
         let started = Instant::now();
         let (mut sent, mut on_the_way, mut answered) = (0, 0, 0);
         while started.elapsed() < duration {
@@ -58,13 +71,13 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
                 on_the_way = 0;
             }
         }
-        let rate = answered as f64 / started.elapsed().as_secs_f64();
+        let answered = Answered { replies: answered, elapsed: started.elapsed() };
         self.drain().await?;
-        Ok(rate)
+        Ok(answered)
     }
 
     /// Sends `rate` requests per second, or as many as this client can; gives what was sent and answered per second.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         &self,
         requests: &[Vec<u8>],
         rate: f64,
