@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(feature = "reliable")]
+pub mod congestion;
 #[cfg(test)]
 mod memory;
 #[cfg(feature = "nothing")]
