@@ -17,6 +17,8 @@ pub mod congestion;
 mod memory;
 #[cfg(feature = "nothing")]
 pub mod nothing;
+#[cfg(feature = "reliable")]
+pub mod reliable;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
@@ -24,6 +26,8 @@ pub mod shard;
 
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
+#[cfg(feature = "reliable")]
+pub use reliable::Reliable;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
