@@ -4,6 +4,7 @@ use super::rate::Snapshot;
 use super::rtt::Rtt;
 use crate::reliable::wire::{Fault, Ranges};
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// How many packets later one has to be acknowledged for a packet to be taken for lost (section 6.1.1).
@@ -22,6 +23,8 @@ pub(super) struct Recovery {
     /// The number of the first.
     first: u64,
     newest_acked: Option<u64>,
+    /// The number that was last left out on purpose: who acknowledges it lies (RFC 9000, section 21.4).
+    skipped: Option<u64>,
     pub(super) bytes_in_flight: u64,
     pub(super) packets_in_flight: u64,
     /// When the next packet is taken for lost.
@@ -56,7 +59,7 @@ enum Fate {
     InFlight,
     Acked,
     Lost,
-    /// The number was left out on purpose: who acknowledges it lies (RFC 9000, section 21.4).
+    /// The number was left out.
     Skipped,
 }
 
@@ -77,6 +80,7 @@ impl Recovery {
             sent: VecDeque::new(),
             first: 0,
             newest_acked: None,
+            skipped: None,
             bytes_in_flight: 0,
             packets_in_flight: 0,
             loss_at: None,
@@ -106,8 +110,8 @@ impl Recovery {
     /// Leaves a number out.
     pub(super) fn skip(&mut self, at: Duration) {
         let (contents, snapshot) = (Contents::default(), Snapshot::default());
+        self.skipped = Some(self.next());
         self.sent.push_back(Sent { fate: Fate::Skipped, at, bytes: 0, contents, snapshot });
-        self.tidy();
     }
 
     /// Takes in an acknowledgement, and tells `tell` what became of each packet. Whether any was new.
@@ -122,7 +126,8 @@ impl Recovery {
         mut tell: impl FnMut(&Sent, Outcome),
     ) -> Result<bool, Fault> {
         let Some(newest) = ranges.newest() else { return Ok(false) };
-        if newest >= self.next() {
+        let is_skipped = |range: RangeInclusive<u64>| self.skipped.is_some_and(|skipped| range.contains(&skipped));
+        if newest >= self.next() || ranges.iter().any(is_skipped) {
             return Err(Fault::AcknowledgedUnsent);
         }
         let mut any = false;
@@ -134,8 +139,7 @@ impl Recovery {
                     continue;
                 };
                 match sent.fate {
-                    Fate::Skipped => return Err(Fault::AcknowledgedUnsent),
-                    Fate::Acked => {}
+                    Fate::Skipped | Fate::Acked => {}
                     Fate::Lost => {
                         sent.fate = Fate::Acked;
                         tell(sent, Outcome::Late);
@@ -219,12 +223,9 @@ impl Recovery {
         (self.bytes_in_flight, self.packets_in_flight, self.loss_at) = (0, 0, None);
     }
 
-    /// Forgets packets that are settled, from the oldest on. Numbers that were left out stay for a while with those
-    /// around them.
+    /// Forgets packets that are settled, from the oldest on.
     fn tidy(&mut self) {
-        while self.sent.front().is_some_and(|sent| matches!(sent.fate, Fate::Acked | Fate::Lost))
-            || (self.sent.len() > 1 && self.sent.front().is_some_and(|sent| sent.fate == Fate::Skipped))
-        {
+        while self.sent.front().is_some_and(|sent| sent.fate != Fate::InFlight) {
             self.sent.pop_front();
             self.first += 1;
         }
