@@ -200,8 +200,8 @@ impl Recovery {
         is_persistent
     }
 
-    /// When the loss timer expires (appendix A.8), unless nothing is in flight. Probes go at least three times in
-    /// `patience`.
+    /// When the loss timer expires (appendix A.8), unless nothing is in flight. Probes go some thirty times in `patience`,
+    /// if round trips are short enough for that.
     pub(super) fn timer(&self, patience: Duration) -> Option<Duration> {
         self.loss_at.or_else(|| (self.packets_in_flight > 0).then(|| self.probe_at(patience)))
     }
@@ -212,8 +212,11 @@ impl Recovery {
     }
 
     fn probe_at(&self, patience: Duration) -> Duration {
-        let doubled = self.rtt.probe_timeout() * (1 << self.timeouts.min(MOST_DOUBLINGS));
-        self.last_sent + doubled.min(patience / 3)
+        let single = self.rtt.probe_timeout();
+        let doubled = single * (1 << self.timeouts.min(MOST_DOUBLINGS));
+        // The RFC sets no bound. Two packets in a thirtieth of the patience burden no path, and without them a few losses
+        // in a row would use the patience up.
+        self.last_sent + doubled.min(single.max(patience / 30))
     }
 
     /// Forgets what is in flight: the peer no longer answers.
@@ -315,9 +318,10 @@ mod tests {
         let first = recovery.timer(PATIENCE).unwrap();
         assert_eq!(first, Duration::from_millis(333 + 666 + 5));
         recovery.timeouts = 1;
-        assert_eq!(recovery.timer(PATIENCE), Some(first * 2));
+        assert_eq!(recovery.timer(PATIENCE * 10), Some(first * 2));
         recovery.timeouts = 60;
-        assert_eq!(recovery.timer(PATIENCE), Some(ms(10_000)));
+        assert_eq!(recovery.timer(PATIENCE * 10), Some(ms(10_000)));
+        assert_eq!(recovery.timer(PATIENCE), Some(first));
         acked(&mut recovery, [0], ms(40));
         assert_eq!((recovery.timer(PATIENCE), recovery.timeouts), (None, 0));
     }
