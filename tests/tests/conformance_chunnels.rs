@@ -1,7 +1,7 @@
 //! The conformance suite over negotiated stacks: the link, and every Chunnel that we ship.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_chunnels::{ClientShard, Keyed, Nothing, Postcard, Serialize, ServerShard, ShardMap};
+use bertha_chunnels::{ClientShard, Keyed, Nothing, Postcard, Reliable, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
@@ -99,6 +99,19 @@ fn serialised_messages() {
         conformance::connection(async || connected(bincode.clone(), client, server).await, &Numbers).await;
         let postcard = make_stack!(Serialize::<Numbered, Postcard>::new());
         conformance::connection(async || connected(postcard.clone(), client, server).await, &Numbers).await;
+    });
+}
+
+#[test]
+fn reliable_messages() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Reliable::new());
+        let connect = async || connected(stack.clone(), client, server).await;
+        conformance::connection(connect, &Bufs).await;
+        let (here, there) = connect().await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+        let (here, there) = connect().await;
+        conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
     });
 }
 

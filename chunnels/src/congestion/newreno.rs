@@ -15,7 +15,7 @@ impl Algorithm for NewReno {
             packet,
             window: initial_window(packet),
             threshold: u64::MAX,
-            toward_next: 0,
+            carry: 0,
             period: RecoveryPeriod::default(),
         })
     }
@@ -27,8 +27,8 @@ struct State {
     window: u64,
     /// Where slow start ends.
     threshold: u64,
-    /// Bytes acknowledged since the window last grew by a packet.
-    toward_next: u64,
+    /// By how much the window grows less than a byte later, in parts of the window.
+    carry: u128,
     period: RecoveryPeriod,
 }
 
@@ -38,11 +38,12 @@ impl State {
             self.window += bytes;
             return;
         }
-        self.toward_next += bytes;
-        if self.toward_next >= self.window {
-            self.toward_next -= self.window;
-            self.window += self.packet;
-        }
+        // Byte by byte, and what is less than a byte is kept: in steps of packets, or rounded down, small windows would
+        // grow too slowly.
+        self.carry += u128::from(self.packet) * u128::from(bytes);
+        let window = u128::from(self.window);
+        self.window = self.window.saturating_add(u64::try_from(self.carry / window).unwrap_or(u64::MAX));
+        self.carry %= window;
     }
 }
 
@@ -54,7 +55,7 @@ impl CongestionControl for State {
         if self.period.begins(ack) {
             self.threshold = (self.window / 2).max(least_window(self.packet));
             self.window = self.threshold;
-            self.toward_next = 0;
+            self.carry = 0;
         }
         if flow.was_timeout {
             self.window = least_window(self.packet);

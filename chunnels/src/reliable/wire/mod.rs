@@ -27,5 +27,7 @@ mod tests;
 
 pub use packet::{Acknowledgement, Fault, Grant, Header, Message, Messages, decode};
 pub use ranges::{RANGES, Ranges};
-pub(super) use varint::{MOST as VARINT_MOST, size};
+#[cfg(test)]
+use varint::MOST as VARINT_MOST;
+pub(super) use varint::size;
 pub(super) use writer::{Draft, OVERHEAD, write};

@@ -1,0 +1,6 @@
+//! Reliable messages as a whole stack: over links that fail, over links that are slow, and what they cost.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod allocations;
+mod reference;
+mod utilisation;
