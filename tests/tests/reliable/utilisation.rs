@@ -113,7 +113,7 @@ async fn transfer(network: Network, stack: Reliable, site: Site) -> Outcome {
 
 /// The mean over several seeds, where chance has a say.
 fn mean(site: Site, one: impl Fn(u64) -> f64) -> f64 {
-    let seeds = if site.loss > 0.001 { 4 } else { 1 };
+    let seeds = if site.loss > 0.001 { 8 } else { 1 };
     (1..=seeds).map(one).sum::<f64>() / seeds as f64
 }
 

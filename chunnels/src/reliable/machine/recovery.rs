@@ -316,7 +316,7 @@ mod tests {
     fn probes_double_up_to_a_bound() {
         let mut recovery = sent(1);
         let first = recovery.timer(PATIENCE).unwrap();
-        assert_eq!(first, Duration::from_millis(333 + 666 + 5));
+        assert_eq!(first, Duration::from_millis(333 + 666 + 1));
         recovery.timeouts = 1;
         assert_eq!(recovery.timer(PATIENCE * 10), Some(first * 2));
         recovery.timeouts = 60;

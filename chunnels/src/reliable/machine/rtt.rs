@@ -6,7 +6,7 @@ use std::time::Duration;
 const INITIAL: Duration = Duration::from_millis(333);
 
 /// How long a receiver waits at most before it acknowledges. Both ends know it.
-pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
+pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The resolution of timers (section 6.1.2).
 pub(super) const GRANULARITY: Duration = Duration::from_millis(1);
@@ -86,12 +86,12 @@ mod tests {
     #[test]
     fn samples_are_smoothed_as_the_rfc_says() {
         let mut rtt = Rtt::default();
-        assert_eq!(rtt.probe_timeout(), Duration::from_micros(333_000 + 4 * 166_500 + 5_000));
+        assert_eq!(rtt.probe_timeout(), Duration::from_micros(333_000 + 4 * 166_500 + 1_000));
         rtt.sample(ms(80), ms(0), ms(80));
         assert_eq!((rtt.smoothed(), rtt.variation), (ms(80), ms(40)));
-        rtt.sample(ms(88), ms(4), ms(200));
+        rtt.sample(ms(85), ms(1), ms(200));
         assert_eq!((rtt.smoothed(), rtt.variation), (Duration::from_micros(80_500), ms(31)));
-        assert_eq!(rtt.loss_delay(), ms(99));
+        assert_eq!(rtt.loss_delay(), Duration::from_micros(95_625));
     }
 
     #[test]
