@@ -11,12 +11,16 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(feature = "at_most_once")]
+pub mod at_most_once;
 #[cfg(feature = "reliable")]
 pub mod congestion;
 #[cfg(test)]
 mod memory;
 #[cfg(feature = "nothing")]
 pub mod nothing;
+#[cfg(feature = "order")]
+pub mod order;
 #[cfg(feature = "reliable")]
 pub mod reliable;
 #[cfg(feature = "serialize")]
@@ -24,8 +28,12 @@ pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
 
+#[cfg(feature = "at_most_once")]
+pub use at_most_once::AtMostOnce;
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
+#[cfg(feature = "order")]
+pub use order::{Ordered, OrderedByKey};
 #[cfg(feature = "reliable")]
 pub use reliable::Reliable;
 #[cfg(feature = "serialize")]
