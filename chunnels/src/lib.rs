@@ -15,6 +15,8 @@
 pub mod at_most_once;
 #[cfg(feature = "reliable")]
 pub mod congestion;
+#[cfg(feature = "fragment")]
+pub mod fragment;
 #[cfg(test)]
 mod memory;
 #[cfg(feature = "nothing")]
@@ -30,6 +32,8 @@ pub mod shard;
 
 #[cfg(feature = "at_most_once")]
 pub use at_most_once::AtMostOnce;
+#[cfg(feature = "fragment")]
+pub use fragment::Fragment;
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
