@@ -1,7 +1,8 @@
 //! The conformance suite over negotiated stacks: the link, and every Chunnel that we ship.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_chunnels::{ClientShard, Keyed, Nothing, Postcard, Reliable, Serialize, ServerShard, ShardMap};
+use bertha_chunnels::{
+    AtMostOnce, ClientShard, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard, Reliable, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
@@ -112,6 +113,37 @@ fn reliable_messages() {
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
         let (here, there) = connect().await;
         conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
+    });
+}
+
+#[test]
+fn messages_at_most_once() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(AtMostOnce);
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn ordered_messages() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Ordered::new());
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let stack = make_stack!(Ordered::new(), Reliable::new());
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+        // One key, so that the checks may expect one order.
+        let stack = make_stack!(OrderedByKey::new(|_| &[]), Reliable::new());
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn messages_in_pieces() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Fragment::new().limit(100_000));
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let stack = make_stack!(Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
     });
 }
 

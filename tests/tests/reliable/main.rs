@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod allocations;
+mod faults;
 mod reference;
 mod utilisation;
