@@ -20,6 +20,7 @@ impl Machine {
         };
         self.counters.packets_received += 1;
         self.last_heard = now;
+        self.unanswered = 0;
         if let Some(fault) = header.abort {
             self.fail(ErrorKind::Reset, format!("the peer gave up, since this end {fault}"));
             return;

@@ -8,11 +8,11 @@ use crate::reliable::wire::{self, Draft, Fault};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::time::Duration;
 
-/// How often the end is told to a peer that does not confirm it, once it has confirmed all messages.
-const FAREWELLS: u32 = 6;
+/// How many time-outs the end is told to a silent peer, once it has confirmed all messages.
+const FAREWELLS: u32 = 12;
 
 /// The same for a peer that has closed before: most likely it is gone.
-const ANSWERS: u32 = 2;
+const ANSWERS: u32 = 4;
 
 /// How many packets a time-out lets go at once (RFC 9002, section 6.2.4).
 const PROBES: u32 = 2;
@@ -46,7 +46,9 @@ impl Machine {
         } else if self.acks.due().is_none_or(|due| now < due) {
             return None;
         }
-        draft.last = tells_end.then(|| self.outgoing.next());
+        // A probe says it again: nothing else is left to send.
+        let repeats_end = is_ping && self.closing == Closing::Told;
+        draft.last = (tells_end || repeats_end).then(|| self.outgoing.next());
         draft.first = run.map(|run| run.first);
         if draft.size() + run.map_or(0, |run| run.size) > self.most {
             // A message that needs all the room: the rest goes by itself.
@@ -196,7 +198,8 @@ impl Machine {
         self.incoming.grant_lost();
         if self.closing == Closing::Told {
             let enough = if self.is_peer_gone { ANSWERS } else { FAREWELLS };
-            let is_told = self.outgoing.is_empty() && self.recovery.timeouts > enough;
+            self.unanswered += 1;
+            let is_told = self.outgoing.is_empty() && self.unanswered > enough;
             self.closing = if is_told { Closing::Confirmed } else { Closing::Due };
         }
     }

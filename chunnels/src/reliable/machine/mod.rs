@@ -62,6 +62,8 @@ pub(super) struct Machine {
     skip: u64,
     dice: u64,
     closing: Closing,
+    /// How many time-outs the peer was told of the end without a word from it.
+    unanswered: u32,
     /// Whether the peer has closed, and all that it sent before has arrived.
     is_peer_gone: bool,
     end: Option<End>,
@@ -141,6 +143,7 @@ impl Machine {
             skip: 64 + seed % 256,
             dice: seed,
             closing: Closing::No,
+            unanswered: 0,
             is_peer_gone: false,
             end: None,
             abort: None,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How many seeds run. All of them take a minute without optimisation; `RELIABLE_SEEDS` sets another number.
+/// How many seeds run: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
 fn seeds() -> u64 {
     std::env::var("RELIABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
 }
