@@ -13,6 +13,8 @@
 
 #[cfg(feature = "at_most_once")]
 pub mod at_most_once;
+#[cfg(feature = "batch")]
+pub mod batch;
 #[cfg(feature = "reliable")]
 pub mod congestion;
 #[cfg(feature = "fragment")]
@@ -32,6 +34,8 @@ pub mod shard;
 
 #[cfg(feature = "at_most_once")]
 pub use at_most_once::AtMostOnce;
+#[cfg(feature = "batch")]
+pub use batch::Batch;
 #[cfg(feature = "fragment")]
 pub use fragment::Fragment;
 #[cfg(feature = "nothing")]

@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, ClientShard, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard, Reliable, Serialize, ServerShard, ShardMap};
+    AtMostOnce, Batch, ClientShard, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard, Reliable, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use bertha_tests::conformance::{self, Bufs, Messages};
+use std::time::Duration;
 use serde::{Deserialize, Serialize as Encode};
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -121,6 +122,18 @@ fn messages_at_most_once() {
     everywhere(async |_, client, server| {
         let stack = make_stack!(AtMostOnce);
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn messages_that_travel_together() {
+    everywhere(async |_, client, server| {
+        for stack in [Batch::new(), Batch::new().bytes(200).wait(Duration::ZERO)] {
+            conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        }
+        let stack = make_stack!(Batch::new(), Ordered::new(), Reliable::new());
+        let (here, there) = connected(stack.clone(), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
     });
 }
 

@@ -156,10 +156,10 @@ fn at_12_megabits_and_20_ms_with_a_fiftieth_lost() {
 
 #[test]
 fn at_96_megabits_and_20_ms() {
-    compare(site(96.0, 20, 0.0, 20));
+    compare(site(96.0, 20, 0.0, 10));
 }
 
 #[test]
 fn at_48_megabits_and_100_ms() {
-    compare(site(48.0, 100, 0.0, 40));
+    compare(site(48.0, 100, 0.0, 25));
 }
