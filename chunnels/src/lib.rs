@@ -5,6 +5,14 @@
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
 //! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
+//! | `reliable` | [`Reliable`] | makes every message arrive, once and undamaged, with [congestion control](congestion) |
+//! | `order` | [`Ordered`], [`OrderedByKey`] | hand messages up in the order in which they were sent |
+//! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
+//! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
+//! | `batch` | [`Batch`] | sends short messages together |
+//!
+//! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
+//! instead of a stream.
 //!
 //! All of them are on by default.
 

@@ -3,6 +3,7 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Describe, Layer, Node, Picks, make_stack, resolve, select};
@@ -23,8 +24,13 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 4] =
-    [("decide", decision), ("handshake", handshake), ("matching", matching), ("wire", wire_format)];
+pub const TARGETS: [Target; 5] = [
+    ("decide", decision),
+    ("handshake", handshake),
+    ("matching", matching),
+    ("packet", packet),
+    ("wire", wire_format),
+];
 
 /// The server's decision about an offer with this body, and about these bytes as they are.
 pub fn decision(body: &[u8]) {
@@ -106,6 +112,28 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
             }
         }
     }
+}
+
+/// A packet of the reliability Chunnel with these bytes behind its check: what it says holds together.
+pub fn packet(body: &[u8]) {
+    let packet = [&crc32fast::hash(body).to_le_bytes(), body].concat();
+    let Some(header) = reliable::decode(&packet) else { return };
+    if let Some(ack) = header.ack {
+        assert!((1..=reliable::RANGES).contains(&ack.ranges.iter().len()));
+        let ranges: Vec<_> = ack.ranges.iter().collect();
+        assert!(ranges.iter().all(|range| range.start() <= range.end()));
+        assert!(ranges.windows(2).all(|two| *two[0].end() + 1 < *two[1].start()), "{ranges:?}");
+        assert_eq!(ack.ranges.newest(), ranges.last().map(|range| *range.end()));
+    }
+    let Some(messages) = header.messages else { return };
+    assert!(header.number.is_some());
+    let (mut next, mut end) = (messages.first, messages.at);
+    for message in messages.iter(&packet) {
+        assert_eq!(message.number, next);
+        assert!(end < message.bytes.start && message.bytes.end <= packet.len());
+        (next, end) = (next + 1, message.bytes.end);
+    }
+    assert_eq!(end, packet.len());
 }
 
 /// Every message with this body: what is read, is read again from what it is written as.

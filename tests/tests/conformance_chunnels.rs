@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, ClientShard, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard, Reliable, Serialize, ServerShard, ShardMap};
+    AtMostOnce, Batch, ClientShard, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard, Reliable,
+    Serialize, ServerShard, ShardMap,
+};
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use bertha_tests::conformance::{self, Bufs, Messages};
-use std::time::Duration;
 use serde::{Deserialize, Serialize as Encode};
+use std::time::Duration;
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];

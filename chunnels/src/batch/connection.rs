@@ -41,7 +41,8 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         let most = base.mtu().saturating_sub(base.reserved());
         base.reserve(frame::MOST);
         let below = base.reserved();
-        let shared = Arc::new(Shared::new(inner, Filling::new(bytes.clamp(frame::MOST, most.max(frame::MOST)), wait)));
+        let shared =
+            Arc::new(Shared::new(inner, Filling::new(bytes.clamp(frame::MOST, most.max(frame::MOST)), wait)));
         let task = shared.inner.base().runtime().spawn(task::run(shared.clone()));
         let (received, malformed) = Default::default();
         Self { shared, below, received, more: Notify::new(), malformed, _task: task }

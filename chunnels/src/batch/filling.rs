@@ -79,7 +79,8 @@ impl Filling {
 
     /// The next batch that goes.
     pub(super) fn pop(&mut self, now: Duration) -> Option<Buf> {
-        if self.full.is_empty() && self.open.as_ref().is_some_and(|open| self.is_flushing || open.due <= now) {
+        if self.full.is_empty() && self.open.as_ref().is_some_and(|open| self.is_flushing || open.due <= now)
+        {
             self.shut();
         }
         self.full.pop_front()

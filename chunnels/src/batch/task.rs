@@ -61,11 +61,7 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: std::sync::Arc<Sh
             if let Err(error) = &sent {
                 fail(&mut state, error);
             }
-            if state.failure.is_some() {
-                None
-            } else {
-                Some(state.filling.due())
-            }
+            if state.failure.is_some() { None } else { Some(state.filling.due()) }
         };
         shared.sent.notify_waiters();
         shared.sent.notify_one();

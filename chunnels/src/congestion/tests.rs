@@ -66,7 +66,8 @@ fn a_mark_counts_as_a_loss() {
     for algorithm in [&NewReno as &dyn Algorithm, &Cubic] {
         let mut flow = algorithm.start(PACKET);
         let now = Duration::from_secs(1);
-        let ack = Ack { ecn_packets: 1, ecn_bytes: PACKET, newest_acked_sent: Some(now), now, ..Ack::default() };
+        let ack =
+            Ack { ecn_packets: 1, ecn_bytes: PACKET, newest_acked_sent: Some(now), now, ..Ack::default() };
         flow.on_ack(&ack, &Flow::default());
         assert!(flow.window() < 10 * PACKET, "{algorithm:?}");
     }

@@ -81,7 +81,8 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let room = inner.mtu().saturating_sub(inner.reserved() + PIECE_HEADER);
         let size = self.piece.min(room);
         if size < LEAST_PIECE {
-            let what = format!("pieces of {room} bytes are all that fits below, at least {LEAST_PIECE} are needed");
+            let what =
+                format!("pieces of {room} bytes are all that fits below, at least {LEAST_PIECE} are needed");
             return Err(Error::new(ErrorKind::TooLarge, what).at("Fragment"));
         }
         // Never closed, so this waits for its turn and does not fail.

@@ -55,7 +55,15 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         inner.base().reserve(HEADER);
         let next = Mutex::new(vec![0; usize::from(groups)].into());
         let arrived = Mutex::new(Arrived { sequence: Sequence::new(groups, limits), stuck: None });
-        Self { inner, key, next, arrived, voids: Mutex::default(), has_voids: AtomicBool::new(false), ready: Notify::new() }
+        Self {
+            inner,
+            key,
+            next,
+            arrived,
+            voids: Mutex::default(),
+            has_voids: AtomicBool::new(false),
+            ready: Notify::new(),
+        }
     }
 
     /// How many messages were dropped: they came again, after they were given up, or without a number.
@@ -222,7 +230,9 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
         let mut count = 0;
         loop {
             // An error waits for the next call if there are messages before it.
-            while count < limit && let Some(Ok(message)) = self.take() {
+            while count < limit
+                && let Some(Ok(message)) = self.take()
+            {
                 into.extend([message]);
                 count += 1;
             }

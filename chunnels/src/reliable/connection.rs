@@ -131,7 +131,9 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
         into.extend([self.recv().await?]);
         let mut count = 1;
         // An error waits for the next call.
-        while count < limit && let Some(Ok(message)) = self.take() {
+        while count < limit
+            && let Some(Ok(message)) = self.take()
+        {
             into.extend([message]);
             count += 1;
         }

@@ -52,12 +52,8 @@ impl Algorithm for Boxed {
 }
 
 fn reliable(seed: u64) -> Reliable {
-    let algorithms: [fn() -> Box<dyn Algorithm>; 4] = [
-        || Box::new(NewReno),
-        || Box::new(Cubic),
-        || Box::new(Bbr),
-        || Box::new(FixedWindow(50_000)),
-    ];
+    let algorithms: [fn() -> Box<dyn Algorithm>; 4] =
+        [|| Box::new(NewReno), || Box::new(Cubic), || Box::new(Bbr), || Box::new(FixedWindow(50_000))];
     Reliable::new().with(Boxed(algorithms[(seed % 4) as usize]()))
 }
 

@@ -76,7 +76,10 @@ mod tests {
         for rate in [1000, 12_345, 1_000_000, 100_000_000] {
             let packets = packets_in_a_second(rate);
             // Waits are whole nanoseconds, rounded up.
-            assert!(packets.abs_diff(rate / 1000) <= 2 + rate / 5_000_000, "{packets} packets at {rate} bytes per second");
+            assert!(
+                packets.abs_diff(rate / 1000) <= 2 + rate / 5_000_000,
+                "{packets} packets at {rate} bytes per second"
+            );
         }
     }
 

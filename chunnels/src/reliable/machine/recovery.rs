@@ -126,7 +126,8 @@ impl Recovery {
         mut tell: impl FnMut(&Sent, Outcome),
     ) -> Result<bool, Fault> {
         let Some(newest) = ranges.newest() else { return Ok(false) };
-        let is_skipped = |range: RangeInclusive<u64>| self.skipped.is_some_and(|skipped| range.contains(&skipped));
+        let is_skipped =
+            |range: RangeInclusive<u64>| self.skipped.is_some_and(|skipped| range.contains(&skipped));
         if newest >= self.next() || ranges.iter().any(is_skipped) {
             return Err(Fault::AcknowledgedUnsent);
         }
@@ -263,7 +264,11 @@ mod tests {
         ranges
     }
 
-    fn acked(recovery: &mut Recovery, numbers: impl IntoIterator<Item = u64>, now: Duration) -> Vec<(u64, Outcome)> {
+    fn acked(
+        recovery: &mut Recovery,
+        numbers: impl IntoIterator<Item = u64>,
+        now: Duration,
+    ) -> Vec<(u64, Outcome)> {
         let mut told = Vec::new();
         let tell = |sent: &Sent, outcome| told.push((sent.contents.first, outcome));
         recovery.acked(&ranges(numbers), Duration::ZERO, now, tell).unwrap();

@@ -20,10 +20,10 @@
 mod packet;
 mod ranges;
 mod reader;
-mod varint;
-mod writer;
 #[cfg(test)]
 mod tests;
+mod varint;
+mod writer;
 
 pub use packet::{Acknowledgement, Fault, Grant, Header, Message, Messages, decode};
 pub use ranges::{RANGES, Ranges};

@@ -141,8 +141,14 @@ pub fn decode(packet: &[u8]) -> Option<Header> {
         None => reader.position(),
     };
     // A packet with messages but no number could never be acknowledged.
-    (end == packet.len() && (messages.is_none() || number.is_some()))
-        .then_some(Header { number, ack, grant, last, abort, messages })
+    (end == packet.len() && (messages.is_none() || number.is_some())).then_some(Header {
+        number,
+        ack,
+        grant,
+        last,
+        abort,
+        messages,
+    })
 }
 
 fn acknowledgement(reader: &mut Reader<'_>) -> Option<Acknowledgement> {

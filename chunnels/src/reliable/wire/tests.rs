@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 fn encode(draft: &Draft, messages: &[Vec<u8>]) -> Vec<u8> {
-    let len = draft.size() + messages.iter().map(|message| size(message.len() as u64) + message.len()).sum::<usize>();
+    let len = draft.size()
+        + messages.iter().map(|message| size(message.len() as u64) + message.len()).sum::<usize>();
     let mut packet = vec![0; len];
     write(draft, messages.iter().map(Vec::as_slice), &mut packet);
     packet
@@ -22,7 +23,8 @@ fn any_ranges() -> impl Strategy<Value = Ranges> {
 
 fn any_draft() -> impl Strategy<Value = Draft> {
     let number = || prop::option::of(0..VARINT_MOST);
-    let ack = (0..VARINT_MOST, any_ranges()).prop_map(|(delay_us, ranges)| Acknowledgement { delay_us, ranges });
+    let ack =
+        (0..VARINT_MOST, any_ranges()).prop_map(|(delay_us, ranges)| Acknowledgement { delay_us, ranges });
     let grant = (0..VARINT_MOST, 0..VARINT_MOST).prop_map(|(messages, bytes)| Grant { messages, bytes });
     let abort = prop::option::of(Just(Fault::ExceededGrant));
     (number(), prop::option::of(ack), prop::option::of(grant), number(), abort)

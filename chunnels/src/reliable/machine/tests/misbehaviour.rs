@@ -4,7 +4,8 @@ use super::*;
 use crate::reliable::wire::{Acknowledgement, Draft, Ranges, write};
 
 fn packet(draft: &Draft, messages: &[&[u8]]) -> Buf {
-    let len = messages.iter().map(|message| crate::reliable::wire::size(message.len() as u64) + message.len());
+    let len =
+        messages.iter().map(|message| crate::reliable::wire::size(message.len() as u64) + message.len());
     let mut packet = Buf::new(draft.size() + len.sum::<usize>(), 0).unwrap();
     write(draft, messages.iter().copied(), &mut packet);
     packet
@@ -73,7 +74,8 @@ fn sending_more_than_was_granted() {
 
 #[test]
 fn contradicting_its_own_end() {
-    let end = |number, last| packet(&Draft { number: Some(number), last: Some(last), ..Draft::default() }, &[]);
+    let end =
+        |number, last| packet(&Draft { number: Some(number), last: Some(last), ..Draft::default() }, &[]);
     let (error, told) = refusal(&mut machine(1), [end(0, 3), end(1, 4)]);
     assert_eq!((error.kind(), told), (ErrorKind::Malformed, Some(Fault::ContradictedEnd)));
 }
