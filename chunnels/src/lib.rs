@@ -10,11 +10,12 @@
 //! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
 //! instead of a stream.
 //!
-//! All of them are on by default.
+//! All but `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -25,6 +26,8 @@ pub mod at_most_once;
 pub mod batch;
 #[cfg(feature = "reliable")]
 pub mod congestion;
+#[cfg(feature = "fault")]
+pub mod fault;
 #[cfg(feature = "fragment")]
 pub mod fragment;
 #[cfg(test)]
@@ -44,6 +47,8 @@ pub mod shard;
 pub use at_most_once::AtMostOnce;
 #[cfg(feature = "batch")]
 pub use batch::Batch;
+#[cfg(feature = "fault")]
+pub use fault::Fault;
 #[cfg(feature = "fragment")]
 pub use fragment::Fragment;
 #[cfg(feature = "nothing")]

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, ClientShard, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard, Reliable,
-    Serialize, ServerShard, ShardMap,
+    AtMostOnce, Batch, ClientShard, Fault, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard,
+    Reliable, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
@@ -134,6 +134,18 @@ fn messages_that_travel_together() {
             conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
         }
         let stack = make_stack!(Batch::new(), Ordered::new(), Reliable::new());
+        let (here, there) = connected(stack.clone(), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+#[test]
+fn reliable_messages_over_a_bad_network() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Fault::new(1));
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let fault = Fault::new(1).loss(0.1).duplication(0.1).reordering(0.1, Duration::from_millis(1));
+        let stack = make_stack!(Ordered::new(), Reliable::new(), fault);
         let (here, there) = connected(stack.clone(), client, server).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
     });

@@ -58,8 +58,8 @@ fn some_of_the_packets_are_packets() {
         let packet = [&crc32fast::hash(body).to_le_bytes(), *body].concat();
         bertha_chunnels::reliable::wire::decode(&packet).is_some()
     };
-    assert!(PACKETS[..7].iter().all(|body| decodes(body)));
-    assert!(!PACKETS[7..].iter().any(|body| decodes(body)));
+    assert!(PACKETS[..7].iter().all(decodes));
+    assert!(!PACKETS[7..].iter().any(decodes));
 }
 
 /// The first inputs of each corpus, from which fuzzers start: run it after a change of the format.

@@ -135,7 +135,8 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        let fits = message.len() < self.room() && message.len() <= self.piece + PIECE_HEADER - 1;
+        // One byte stands in front of a whole message, and fifteen in front of a piece.
+        let fits = message.len() < self.room().min(self.piece + PIECE_HEADER);
         if fits { self.send_whole(message).await } else { self.send_in_pieces(message).await }
     }
 

@@ -117,6 +117,7 @@ fn mean(site: Site, one: impl Fn(u64) -> f64) -> f64 {
     (1..=seeds).map(one).sum::<f64>() / seeds as f64
 }
 
+#[expect(clippy::print_stdout, reason = "the figures, for whoever asks with --nocapture")]
 fn compare(site: Site) {
     let reno = mean(site, |seed| run(NewReno, site, seed).utilisation);
     let expected = mean(site, |seed| site.reference(Rules::NewReno, seed));
