@@ -59,6 +59,8 @@
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
+//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
 
@@ -95,16 +97,26 @@ pub mod prelude {
     pub use crate::{Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Runs};
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 
+    #[cfg(feature = "at_most_once")]
+    pub use bertha_chunnels::AtMostOnce;
+    #[cfg(feature = "batch")]
+    pub use bertha_chunnels::Batch;
     #[cfg(feature = "bincode")]
     pub use bertha_chunnels::Bincode;
+    #[cfg(feature = "fragment")]
+    pub use bertha_chunnels::Fragment;
     #[cfg(feature = "nothing")]
     pub use bertha_chunnels::Nothing;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
+    #[cfg(feature = "reliable")]
+    pub use bertha_chunnels::Reliable;
     #[cfg(feature = "serialize")]
     pub use bertha_chunnels::Serialize;
     #[cfg(feature = "shard")]
     pub use bertha_chunnels::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+    #[cfg(feature = "order")]
+    pub use bertha_chunnels::{Ordered, OrderedByKey};
 }
 
 /// Compiles and runs the README's program.

@@ -5,23 +5,58 @@
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
 //! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
+//! | `reliable` | [`Reliable`] | makes every message arrive, once and undamaged, with [congestion control](congestion) |
+//! | `order` | [`Ordered`], [`OrderedByKey`] | hand messages up in the order in which they were sent |
+//! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
+//! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
+//! | `batch` | [`Batch`] | sends short messages together |
+//! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
 //!
-//! All of them are on by default.
+//! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
+//! instead of a stream.
+//!
+//! All but `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(feature = "at_most_once")]
+pub mod at_most_once;
+#[cfg(feature = "batch")]
+pub mod batch;
+#[cfg(feature = "reliable")]
+pub mod congestion;
+#[cfg(feature = "fault")]
+pub mod fault;
+#[cfg(feature = "fragment")]
+pub mod fragment;
 #[cfg(test)]
 mod memory;
 #[cfg(feature = "nothing")]
 pub mod nothing;
+#[cfg(feature = "order")]
+pub mod order;
+#[cfg(feature = "reliable")]
+pub mod reliable;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
 
+#[cfg(feature = "at_most_once")]
+pub use at_most_once::AtMostOnce;
+#[cfg(feature = "batch")]
+pub use batch::Batch;
+#[cfg(feature = "fault")]
+pub use fault::Fault;
+#[cfg(feature = "fragment")]
+pub use fragment::Fragment;
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
+#[cfg(feature = "order")]
+pub use order::{Ordered, OrderedByKey};
+#[cfg(feature = "reliable")]
+pub use reliable::Reliable;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]

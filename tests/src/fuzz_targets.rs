@@ -5,6 +5,7 @@
 
 pub mod rendezvous;
 
+use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
@@ -28,11 +29,12 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("decide", decision),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
+    ("packet", packet),
     ("proofs", proofs),
     ("rendezvous", rendezvous::snapshots),
     ("wire", wire_format),
@@ -207,6 +209,28 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
             }
         }
     }
+}
+
+/// A packet of the reliability Chunnel with these bytes behind its check: what it says holds together.
+pub fn packet(body: &[u8]) {
+    let packet = [&crc32fast::hash(body).to_le_bytes(), body].concat();
+    let Some(header) = reliable::decode(&packet) else { return };
+    if let Some(ack) = header.ack {
+        assert!((1..=reliable::RANGES).contains(&ack.ranges.iter().len()));
+        let ranges: Vec<_> = ack.ranges.iter().collect();
+        assert!(ranges.iter().all(|range| range.start() <= range.end()));
+        assert!(ranges.windows(2).all(|two| *two[0].end() + 1 < *two[1].start()), "{ranges:?}");
+        assert_eq!(ack.ranges.newest(), ranges.last().map(|range| *range.end()));
+    }
+    let Some(messages) = header.messages else { return };
+    assert!(header.number.is_some());
+    let (mut next, mut end) = (messages.first, messages.at);
+    for message in messages.iter(&packet) {
+        assert_eq!(message.number, next);
+        assert!(end < message.bytes.start && message.bytes.end <= packet.len());
+        (next, end) = (next + 1, message.bytes.end);
+    }
+    assert_eq!(end, packet.len());
 }
 
 /// Every message with this body: what is read, is read again from what it is written as.

@@ -1,12 +1,16 @@
 //! The conformance suite over negotiated stacks: the link, and every Chunnel that we ship.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_chunnels::{ClientShard, Keyed, Nothing, Postcard, Serialize, ServerShard, ShardMap};
+use bertha_chunnels::{
+    AtMostOnce, Batch, ClientShard, Fault, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard,
+    Reliable, Serialize, ServerShard, ShardMap,
+};
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use bertha_tests::conformance::{self, Bufs, Messages};
 use serde::{Deserialize, Serialize as Encode};
+use std::time::Duration;
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
@@ -99,6 +103,74 @@ fn serialised_messages() {
         conformance::connection(async || connected(bincode.clone(), client, server).await, &Numbers).await;
         let postcard = make_stack!(Serialize::<Numbered, Postcard>::new());
         conformance::connection(async || connected(postcard.clone(), client, server).await, &Numbers).await;
+    });
+}
+
+#[test]
+fn reliable_messages() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Reliable::new());
+        let connect = async || connected(stack.clone(), client, server).await;
+        conformance::connection(connect, &Bufs).await;
+        let (here, there) = connect().await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+        let (here, there) = connect().await;
+        conformance::the_peer_hears_of_a_close(&there, &here, &Bufs).await;
+    });
+}
+
+#[test]
+fn messages_at_most_once() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(AtMostOnce);
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn messages_that_travel_together() {
+    everywhere(async |_, client, server| {
+        for stack in [Batch::new(), Batch::new().bytes(200).wait(Duration::ZERO)] {
+            conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        }
+        let stack = make_stack!(Batch::new(), Ordered::new(), Reliable::new());
+        let (here, there) = connected(stack.clone(), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+#[test]
+fn reliable_messages_over_a_bad_network() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Fault::new(1));
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let fault = Fault::new(1).loss(0.1).duplication(0.1).reordering(0.1, Duration::from_millis(1));
+        let stack = make_stack!(Ordered::new(), Reliable::new(), fault);
+        let (here, there) = connected(stack.clone(), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+#[test]
+fn ordered_messages() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Ordered::new());
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let stack = make_stack!(Ordered::new(), Reliable::new());
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+        // One key, so that the checks may expect one order.
+        let stack = make_stack!(OrderedByKey::new(|_| &[]), Reliable::new());
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn messages_in_pieces() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Fragment::new().limit(100_000));
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let stack = make_stack!(Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
     });
 }
 

@@ -40,6 +40,33 @@ fn short_and_repetitive_inputs_hold() {
     }
 }
 
+/// Packets of the reliability Chunnel behind their check: messages; an acknowledgement with a gap and a grant; an end; a
+/// refusal; an empty one; all at once; the largest numbers; and some that are not to be.
+const PACKETS: [&[u8]; 9] = [
+    &[0x21, 5, 7, 3, b'a', b'b', b'c', 0, 1, b'd'],
+    &[0x06, 40, 1, 9, 2, 1, 3, 0x40, 0x80, 0x80, 2, 0, 0],
+    &[0x09, 1, 44],
+    &[0x10, 3],
+    &[0x00],
+    &[0x3f, 1, 0, 0, 5, 5, 9, 9, 9, 2, 0, 1, b'x'],
+    &[
+        0x21, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        1, 1,
+    ],
+    &[0x20, 0, 0],
+    &[0x02, 0, 31, 60],
+];
+
+#[test]
+fn some_of_the_packets_are_packets() {
+    let decodes = |body: &&[u8]| {
+        let packet = [&crc32fast::hash(body).to_le_bytes(), *body].concat();
+        bertha_chunnels::reliable::wire::decode(&packet).is_some()
+    };
+    assert!(PACKETS[..7].iter().all(decodes));
+    assert!(!PACKETS[7..].iter().any(decodes));
+}
+
 /// The first inputs of each corpus, from which fuzzers start: run it after a change of the format.
 #[test]
 #[ignore = "writes the corpus"]
@@ -84,6 +111,12 @@ fn sow() {
         if name == "rendezvous" {
             for (record, bytes) in records() {
                 fs::write(corpus(name).join(format!("sown-{record}")), bytes).unwrap();
+            }
+            continue;
+        }
+        if name == "packet" {
+            for (number, body) in PACKETS.iter().enumerate() {
+                fs::write(corpus(name).join(format!("sown-{number}")), body).unwrap();
             }
             continue;
         }

@@ -4,7 +4,7 @@
 mod wire;
 
 use bertha_core::{Connection, Runtime};
-use bertha_datapath_sim::{Datagram, Link, Network, Sim, Verdict};
+use bertha_datapath_sim::{Bottleneck, Datagram, Link, Network, Sim, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -194,4 +194,27 @@ fn a_seed_repeats_its_course() {
     }
     let courses: std::collections::BTreeSet<_> = (0..100).map(chat).collect();
     assert_eq!(courses.len(), 100);
+}
+
+#[test]
+fn a_bottleneck_keeps_its_rate_and_drops_what_it_has_no_room_for() {
+    run(1, async |network| {
+        let (client, accepted, _listener) = connected(&network, |host| host).await;
+        let len = message(0).len() as u64;
+        // A hundred messages per second, of which ten wait.
+        let bottleneck = Bottleneck { rate: 100 * len, queue: 10 * len };
+        network.set_link_between(CLIENT, SERVER, Link { bottleneck: Some(bottleneck), ..Link::default() });
+        let start = network.runtime().elapsed();
+        send(&client, 0..25).await.unwrap();
+        assert_eq!(network.queueing_delay(CLIENT, SERVER), Duration::from_millis(100));
+        assert_eq!(network.counters().queue_full, 15);
+        for number in 0..10_u32 {
+            assert_eq!(wire::number(&accepted.recv().await.unwrap()), u64::from(number));
+            let passed = network.runtime().elapsed() - start;
+            assert_eq!(passed, Duration::from_millis(10) * (number + 1) + Link::default().delay);
+        }
+        assert_eq!(network.queueing_delay(CLIENT, SERVER), Duration::ZERO);
+        client.send(message(25)).await.unwrap();
+        assert_eq!(wire::number(&accepted.recv().await.unwrap()), 25);
+    });
 }

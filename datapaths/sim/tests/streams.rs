@@ -19,6 +19,7 @@ const POOR: Link = Link {
     jitter: Duration::from_millis(1),
     corruption: 0.3,
     mtu: 1400,
+    bottleneck: None,
 };
 
 #[test]

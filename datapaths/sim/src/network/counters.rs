@@ -18,6 +18,8 @@ pub struct Counters {
     pub corrupted: u64,
     /// Dropped because the hosts were cut off from each other; over streams, sent again after that.
     pub cut: u64,
+    /// Dropped because a [`Bottleneck`](crate::Bottleneck)'s queue was full.
+    pub queue_full: u64,
     /// Dropped by the tap.
     pub tapped: u64,
     /// Put on the wire by [`Network::inject`](crate::Network::inject).

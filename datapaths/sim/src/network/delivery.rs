@@ -17,8 +17,9 @@ impl Network {
     pub(crate) fn transmit(&self, from: SocketAddr, to: SocketAddr, payload: Buf) -> Result<(), Error> {
         self.state().counters.sent += 1;
         let Some((from, to, mut payload)) = self.pass_tap(from, to, payload)? else { return Ok(()) };
+        let now = self.runtime().elapsed();
         let mut state = self.state();
-        let Some(delay) = state.draw(from.ip(), to.ip()) else {
+        let Some(delay) = state.draw(from.ip(), to.ip(), payload.len(), now) else {
             tracing::debug!(%from, %to, len = payload.len(), "datagram lost");
             drop(state);
             self.runtime().world.record(b'l', u64::from(to.port()), &payload);
@@ -118,13 +119,14 @@ impl Network {
 
     /// Tells the sender that nothing is bound to the port.
     fn refuse(&self, from: SocketAddr, to: SocketAddr) {
+        let now = self.runtime().elapsed();
         let mut state = self.state();
         state.counters.closed_port += 1;
         tracing::debug!(%from, %to, "port closed");
         if !state.answers_closed_ports {
             return;
         }
-        let Some(delay) = state.draw(to.ip(), from.ip()) else { return };
+        let Some(delay) = state.draw(to.ip(), from.ip(), 0, now) else { return };
         drop(state);
         let network = self.clone();
         self.runtime().world.after(delay, move || {

@@ -27,6 +27,31 @@ pub struct Link {
     pub corruption: f64,
     /// The largest datagram, in bytes of payload. Sending a larger one fails.
     pub mtu: usize,
+    /// What limits the rate, if anything does.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// A place on the way that sends datagrams one after the other, and queues those that have to wait.
+///
+/// It comes before the delay and the faults of the link. Only payloads take time and room. What is injected passes by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bottleneck {
+    /// How many bytes it sends per second.
+    pub rate: u64,
+    /// How many bytes wait at most, that which is being sent included. A datagram that finds no room is dropped.
+    pub queue: u64,
+}
+
+impl Bottleneck {
+    /// For how long a datagram of `len` bytes is in it, if it comes when those before it are gone after `busy`. `None`
+    /// if there is no room.
+    pub(super) fn admit(&self, len: usize, busy: Duration) -> Option<Duration> {
+        let nanos = |bytes: u64| u128::from(bytes) * 1_000_000_000 / u128::from(self.rate.max(1));
+        let stay = busy.as_nanos() + nanos(len as u64);
+        // One that is larger than the whole queue passes if it need not wait.
+        let fits = busy.is_zero() || stay <= nanos(self.queue);
+        fits.then(|| Duration::from_nanos(u64::try_from(stay).unwrap_or(u64::MAX)))
+    }
 }
 
 impl Default for Link {
@@ -41,6 +66,7 @@ impl Default for Link {
             jitter: Duration::ZERO,
             corruption: 0.0,
             mtu: 65_507,
+            bottleneck: None,
         }
     }
 }

@@ -7,7 +7,7 @@ mod ports;
 mod tap;
 
 pub use counters::Counters;
-pub use link::Link;
+pub use link::{Bottleneck, Link};
 pub(crate) use ports::{Backlog, Inbox};
 pub use tap::{Datagram, Verdict};
 
@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) streams: StreamTable,
     default_link: Link,
     links: BTreeMap<(IpAddr, IpAddr), Link>,
+    /// Until when the bottleneck of each direction is busy with what it has.
+    busy: BTreeMap<(IpAddr, IpAddr), Duration>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     ports: Ports,
     tap: Option<Tap>,
@@ -75,6 +77,7 @@ impl Network {
             streams: StreamTable::default(),
             default_link: Link::default(),
             links: BTreeMap::new(),
+            busy: BTreeMap::new(),
             cuts: BTreeSet::new(),
             ports: Ports::default(),
             tap: None,
@@ -96,6 +99,13 @@ impl Network {
     /// Gives the direction from one host to another its own link.
     pub fn set_link_between(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>, link: Link) {
         self.state().links.insert((from.into(), to.into()), link);
+    }
+
+    /// For how long a datagram that is sent now waits in the [`Bottleneck`] of this direction.
+    pub fn queueing_delay(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) -> Duration {
+        let now = self.runtime().elapsed();
+        let busy = self.state().busy.get(&(from.into(), to.into())).copied();
+        busy.unwrap_or_default().saturating_sub(now)
     }
 
     /// Drops what `from` sends to `to` until it is healed. What is on its way still arrives.
@@ -204,14 +214,27 @@ impl State {
         !cut && !lost
     }
 
-    /// The delay of one datagram, or `None` if it does not arrive.
-    fn draw(&mut self, from: IpAddr, to: IpAddr) -> Option<Duration> {
+    /// The delay of one datagram of `len` bytes that is sent at `now`, or `None` if it does not arrive.
+    fn draw(&mut self, from: IpAddr, to: IpAddr, len: usize, now: Duration) -> Option<Duration> {
+        let queued = self.queue(from, to, len, now)?;
         if !self.passes(from, to) {
             return None;
         }
         let (delay, reordered) = self.link(from, to).draw_delay(&mut self.rng);
         self.counters.reordered += u64::from(reordered);
-        Some(delay)
+        Some(queued + delay)
+    }
+
+    /// How long the bottleneck of the link, if it has one, takes for a datagram; `None` if its queue is full.
+    fn queue(&mut self, from: IpAddr, to: IpAddr, len: usize, now: Duration) -> Option<Duration> {
+        let Some(bottleneck) = self.link(from, to).bottleneck else { return Some(Duration::ZERO) };
+        let busy = self.busy.entry((from, to)).or_default();
+        let stay = bottleneck.admit(len, busy.saturating_sub(now));
+        match stay {
+            Some(stay) => *busy = now + stay,
+            None => self.counters.queue_full += 1,
+        }
+        stay
     }
 }
 

@@ -1,0 +1,20 @@
+//! The Chunnel itself.
+
+use super::AtMostOnceConnection;
+use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+
+/// Drops messages that arrive again. See the [module](crate::at_most_once).
+///
+/// The connection below has to keep messages undamaged, as UDP does: a number that is changed on its way is taken for
+/// another message's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
+#[chunnel(guarantees(AtMostOnce))]
+pub struct AtMostOnce;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for AtMostOnce {
+    type Connection = AtMostOnceConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(AtMostOnceConnection::new(inner))
+    }
+}

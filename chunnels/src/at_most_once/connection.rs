@@ -1,0 +1,134 @@
+//! The connection that drops duplicates.
+
+use super::window::Window;
+use bertha_core::{Base, Buf, Connection, Error};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The number in front of each message.
+const HEADER: usize = 8;
+
+/// What [`AtMostOnce`](super::AtMostOnce) makes of a connection that carries bytes.
+///
+/// Errors, loss, backpressure and what dropping a future means are those of the connection below.
+pub struct AtMostOnceConnection<Inner> {
+    inner: Inner,
+    next: AtomicU64,
+    /// Locked for a look at a few words.
+    window: Mutex<Window>,
+    duplicates: AtomicU64,
+}
+
+impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
+    pub(super) fn new(inner: Inner) -> Self {
+        inner.base().reserve(HEADER);
+        let (next, duplicates) = Default::default();
+        Self { inner, next, window: Mutex::new(Window::EMPTY), duplicates }
+    }
+
+    /// How many messages were dropped since they had come before, came too late to tell, or had no number.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates.load(Relaxed)
+    }
+
+    #[inline]
+    fn number(&self, mut message: Buf) -> Result<Buf, Error> {
+        if message.headroom() < HEADER {
+            // Made elsewhere than by this connection's base.
+            message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
+        }
+        let number = self.next.fetch_add(1, Relaxed);
+        message.prepend(HEADER)?.copy_from_slice(&number.to_le_bytes());
+        Ok(message)
+    }
+
+    #[inline]
+    fn is_first(&self, message: &mut Buf) -> bool {
+        let number = message.first_chunk().map(|number| u64::from_le_bytes(*number));
+        let is_first = number.is_some_and(|number| self.window.lock().is_new(number));
+        if !is_first || message.advance(HEADER).is_err() {
+            self.duplicates.fetch_add(1, Relaxed);
+            return false;
+        }
+        true
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    #[inline]
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.inner.send(self.number(message)?).await
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        loop {
+            let mut message = self.inner.recv().await?;
+            if self.is_first(&mut message) {
+                return Ok(message);
+            }
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        let mut failed = Ok(());
+        let numbered = messages.map_while(|message| match self.number(message) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                failed = Err(error);
+                None
+            }
+        });
+        self.inner.send_batch(numbered).await?;
+        failed
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        let mut firsts = Firsts { connection: self, into, count: 0 };
+        // A burst of nothing but duplicates is no burst.
+        while firsts.count == 0 && limit > 0 {
+            self.inner.recv_batch(&mut firsts, limit).await?;
+        }
+        Ok(firsts.count)
+    }
+
+    #[inline]
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+/// Takes what comes from below, and hands on what comes for the first time.
+struct Firsts<'a, Inner, Into> {
+    connection: &'a AtMostOnceConnection<Inner>,
+    into: &'a mut Into,
+    count: usize,
+}
+
+impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Firsts<'_, Inner, Into> {
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
+        let Self { connection, into, count } = self;
+        into.extend(messages.into_iter().filter_map(|mut message| {
+            let is_first = connection.is_first(&mut message);
+            *count += usize::from(is_first);
+            is_first.then_some(message)
+        }));
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for AtMostOnceConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtMostOnceConnection")
+            .field("inner", &self.inner)
+            .field("duplicates", &self.duplicates)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+use super::AtMostOnce;
+use crate::memory::pair;
+use bertha_core::{Buf, Connection, Wrap};
+
+#[tokio::test]
+async fn duplicates_are_dropped_and_counted() {
+    let (here, wire) = pair::<Buf>();
+    let (relay, there) = pair::<Buf>();
+    let here = AtMostOnce.wrap(here).await.unwrap();
+    let there = AtMostOnce.wrap(there).await.unwrap();
+    for number in 0..3_u8 {
+        here.send(Buf::copy_of(&[number; 5], 8).unwrap()).await.unwrap();
+    }
+    let mut messages = Vec::new();
+    wire.recv_batch(&mut messages, 9).await.unwrap();
+    // The last first, each of them twice, and something that is too short.
+    for message in messages.iter().rev().chain(&messages) {
+        relay.send(Buf::copy_of(message, 0).unwrap()).await.unwrap();
+    }
+    relay.send(Buf::new(7, 0).unwrap()).await.unwrap();
+    here.send(Buf::copy_of(&[3; 5], 0).unwrap()).await.unwrap();
+    relay.send(wire.recv().await.unwrap()).await.unwrap();
+
+    assert_eq!(&*there.recv().await.unwrap(), &[2; 5]);
+    let mut burst = Vec::new();
+    while burst.len() < 3 {
+        there.recv_batch(&mut burst, 2).await.unwrap();
+    }
+    assert!(burst.iter().map(|message| message[0]).eq([1, 0, 3]));
+    assert_eq!(there.duplicates(), 4);
+}

@@ -1,0 +1,87 @@
+//! The task of a connection: sends batches when they are due.
+
+use super::filling::Filling;
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use futures_util::future::select;
+use parking_lot::Mutex;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// What the task shares with the connection. The lock is held for one message at a time, never while waiting.
+pub(super) struct Shared<Inner> {
+    pub(super) inner: Inner,
+    pub(super) state: Mutex<State>,
+    start: Instant,
+    /// There may be something to send.
+    pub(super) depart: Notify,
+    /// There may be room, or nothing left, or an end.
+    pub(super) sent: Notify,
+}
+
+pub(super) struct State {
+    pub(super) filling: Filling,
+    pub(super) is_closed: bool,
+    /// Why nothing can be sent any more.
+    pub(super) failure: Option<(ErrorKind, String)>,
+    /// Whether the last batch was handed to the connection below, and is not taken yet.
+    pub(super) is_sending: bool,
+    /// Batches that the connection below refused.
+    pub(super) lost: u64,
+}
+
+impl<Inner: Connection<Data = Buf>> Shared<Inner> {
+    pub(super) fn new(inner: Inner, filling: Filling) -> Self {
+        let start = inner.base().runtime().now();
+        let state = State { filling, is_closed: false, failure: None, is_sending: false, lost: 0 };
+        Self { inner, state: Mutex::new(state), start, depart: Notify::new(), sent: Notify::new() }
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    fn take(&self) -> Option<Buf> {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let batch = state.filling.pop(now);
+        state.is_sending = batch.is_some();
+        batch
+    }
+}
+
+/// Sends batches as they become due until the connection below ends.
+pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: std::sync::Arc<Shared<Inner>>) {
+    let runtime = shared.inner.base().runtime();
+    loop {
+        let sent = shared.inner.send_batch(std::iter::from_fn(|| shared.take())).await;
+        let due = {
+            let mut state = shared.state.lock();
+            state.is_sending = false;
+            if let Err(error) = &sent {
+                fail(&mut state, error);
+            }
+            if state.failure.is_some() { None } else { Some(state.filling.due()) }
+        };
+        shared.sent.notify_waiters();
+        shared.sent.notify_one();
+        let Some(due) = due else { return };
+        let notified = pin!(shared.depart.notified());
+        match due {
+            None => notified.await,
+            Some(due) => {
+                let alarm = pin!(runtime.sleep_until(shared.start + due));
+                select(alarm, notified).await;
+            }
+        }
+    }
+}
+
+fn fail(state: &mut State, error: &Error) {
+    if error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable {
+        state.lost += 1;
+        tracing::debug!(%error, "a batch was not sent");
+    } else {
+        state.failure = Some((error.kind(), error.context().to_owned()));
+    }
+}

@@ -1,0 +1,51 @@
+//! What an algorithm implements.
+
+use super::{Ack, Flow};
+use std::fmt;
+
+/// The congestion control of one flow: a state machine from signals to window and rate.
+///
+/// # For implementers
+///
+/// [`on_ack`](Self::on_ack) runs once per acknowledgement, so it should neither allocate nor lock. Window and rate are
+/// read after it.
+///
+/// # For datapaths
+///
+/// Call [`on_ack`](Self::on_ack) for every acknowledgement that says something new, and when loss is found or a
+/// time-out expires without one. Keep `bytes_in_flight` at most at [`window`](Self::window), except for the probes of
+/// a time-out, and pace by [`rate`](Self::rate).
+pub trait CongestionControl: fmt::Debug + Send + 'static {
+    /// Takes in what was just learned.
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow);
+
+    /// How many bytes may be in flight.
+    fn window(&self) -> u64;
+
+    /// How fast to send, in bytes per second. `None` leaves it to the datapath to spread the window over a round trip
+    /// (RFC 9002, section 7.7).
+    fn rate(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A congestion control algorithm, as a value that holds its configuration and starts flows.
+///
+/// ```
+/// use bertha_chunnels::congestion::{Algorithm, NewReno};
+/// assert_eq!(NewReno.start(1200).window(), 12_000);
+/// ```
+pub trait Algorithm: fmt::Debug + Send + Sync + 'static {
+    /// The state of a flow whose packets have at most `packet` bytes.
+    fn start(&self, packet: u64) -> Box<dyn CongestionControl>;
+}
+
+/// The window that a flow starts with, in bytes: ten packets, within the limits of RFC 9002, section 7.2.
+pub(super) fn initial_window(packet: u64) -> u64 {
+    (10 * packet).min((2 * packet).max(14_720))
+}
+
+/// The smallest window, in bytes (RFC 9002, section 7.2).
+pub(super) fn least_window(packet: u64) -> u64 {
+    2 * packet
+}

@@ -1,0 +1,65 @@
+//! The rate of the bottleneck.
+
+/// Over how many round trips a rate counts.
+const ROUNDS: u64 = 10;
+
+/// The largest delivery rate of the last ten round trips.
+#[derive(Debug, Default)]
+pub(super) struct Bandwidth {
+    /// The largest rate of each round, by its number modulo the length.
+    rates: [u64; ROUNDS as usize],
+    /// The round of the newest rate.
+    round: u64,
+}
+
+impl Bandwidth {
+    /// Takes in a rate, in bytes per second; zero is none. A flow that had too little to send shows a rate that the path
+    /// has at least, so it counts only if it is larger than what is known.
+    pub(super) fn sample(&mut self, round: u64, rate: u64, is_app_limited: bool) {
+        if rate == 0 || (is_app_limited && self.most().is_some_and(|most| rate <= most)) {
+            return;
+        }
+        // Rounds without a sample forget what lies ten rounds back as well.
+        for passed in self.round + 1..=round.min(self.round + ROUNDS) {
+            self.rates[(passed % ROUNDS) as usize] = 0;
+        }
+        self.round = round;
+        let newest = &mut self.rates[(round % ROUNDS) as usize];
+        *newest = rate.max(*newest);
+    }
+
+    /// The largest rate, in bytes per second, once there is one.
+    pub(super) fn most(&self) -> Option<u64> {
+        self.rates.iter().copied().max().filter(|rate| *rate > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bandwidth;
+
+    #[test]
+    fn a_rate_counts_for_ten_rounds() {
+        let mut bandwidth = Bandwidth::default();
+        assert_eq!(bandwidth.most(), None);
+        bandwidth.sample(3, 100, false);
+        bandwidth.sample(12, 50, false);
+        assert_eq!(bandwidth.most(), Some(100));
+        bandwidth.sample(13, 60, false);
+        assert_eq!(bandwidth.most(), Some(60));
+        bandwidth.sample(500, 7, false);
+        assert_eq!(bandwidth.most(), Some(7));
+    }
+
+    #[test]
+    fn a_flow_with_little_to_send_lowers_nothing() {
+        let mut bandwidth = Bandwidth::default();
+        bandwidth.sample(0, 100, false);
+        for round in 1..40 {
+            bandwidth.sample(round, 10, true);
+        }
+        assert_eq!(bandwidth.most(), Some(100));
+        bandwidth.sample(40, 110, true);
+        assert_eq!(bandwidth.most(), Some(110));
+    }
+}

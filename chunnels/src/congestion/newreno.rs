@@ -1,0 +1,69 @@
+//! NewReno.
+
+use super::algorithm::{initial_window, least_window};
+use super::recovery::{RecoveryPeriod, may_grow};
+use super::{Ack, Algorithm, CongestionControl, Flow};
+
+/// NewReno as in RFC 9002, appendix B: the window doubles each round trip until something is lost, then halves, then
+/// grows by one packet each round trip.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NewReno;
+
+impl Algorithm for NewReno {
+    fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
+        Box::new(State {
+            packet,
+            window: initial_window(packet),
+            threshold: u64::MAX,
+            carry: 0,
+            period: RecoveryPeriod::default(),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    packet: u64,
+    window: u64,
+    /// Where slow start ends.
+    threshold: u64,
+    /// By how much the window grows less than a byte later, in parts of the window.
+    carry: u128,
+    period: RecoveryPeriod,
+}
+
+impl State {
+    fn grow(&mut self, bytes: u64) {
+        if self.window < self.threshold {
+            self.window += bytes;
+            return;
+        }
+        // Byte by byte, and what is less than a byte is kept: in steps of packets, or rounded down, small windows would
+        // grow too slowly.
+        self.carry += u128::from(self.packet) * u128::from(bytes);
+        let window = u128::from(self.window);
+        self.window = self.window.saturating_add(u64::try_from(self.carry / window).unwrap_or(u64::MAX));
+        self.carry %= window;
+    }
+}
+
+impl CongestionControl for State {
+    fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
+        if may_grow(&self.period, ack, flow) {
+            self.grow(ack.bytes_delivered());
+        }
+        if self.period.begins(ack) {
+            self.threshold = (self.window / 2).max(least_window(self.packet));
+            self.window = self.threshold;
+            self.carry = 0;
+        }
+        if flow.was_timeout {
+            self.window = least_window(self.packet);
+            self.period.end();
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+}

@@ -1,0 +1,67 @@
+//! The Chunnel itself.
+
+use super::FaultConnection;
+use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use std::time::Duration;
+
+/// Makes what is sent suffer. See the [module](crate::fault). Rates are probabilities per message, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Identity)]
+#[chunnel(one_sided)]
+pub struct Fault {
+    seed: u64,
+    rates: Rates,
+}
+
+/// How often what happens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rates {
+    pub(super) loss: f64,
+    pub(super) duplication: f64,
+    pub(super) reordering: f64,
+    pub(super) delay: Duration,
+    pub(super) detour: Duration,
+}
+
+impl Fault {
+    /// Without any fault yet.
+    pub fn new(seed: u64) -> Self {
+        let (delay, detour) = (Duration::ZERO, Duration::from_millis(10));
+        Self { seed, rates: Rates { loss: 0.0, duplication: 0.0, reordering: 0.0, delay, detour } }
+    }
+
+    /// Loses messages at this rate.
+    #[must_use]
+    pub fn loss(mut self, rate: f64) -> Self {
+        self.rates.loss = rate;
+        self
+    }
+
+    /// Sends messages twice at this rate.
+    #[must_use]
+    pub fn duplication(mut self, rate: f64) -> Self {
+        self.rates.duplication = rate;
+        self
+    }
+
+    /// Sends messages on a detour at this rate, which takes up to `detour` longer, so that others overtake them.
+    #[must_use]
+    pub fn reordering(mut self, rate: f64, detour: Duration) -> Self {
+        (self.rates.reordering, self.rates.detour) = (rate, detour);
+        self
+    }
+
+    /// Keeps every message for so long before it goes.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.rates.delay = delay;
+        self
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fault {
+    type Connection = FaultConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(FaultConnection::new(inner, self.seed, self.rates))
+    }
+}

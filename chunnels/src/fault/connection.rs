@@ -1,0 +1,173 @@
+//! The connection that suffers.
+
+use super::chunnel::Rates;
+use super::schedule::Schedule;
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use futures_util::future::select;
+use parking_lot::Mutex;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// What [`Fault`](super::Fault) makes of a connection that carries bytes.
+///
+/// `send` is ready at once, since a message that waits is on its way already; up to 65,536 do, and more are lost. `close`
+/// lets them go first. What is received passes unchanged. Dropping the connection drops what waits.
+///
+/// # Errors
+/// Those of the connection below. One that a delayed message meets is that of the next `send` if it ends the connection,
+/// and otherwise counts as loss.
+pub struct FaultConnection<Inner: Connection> {
+    shared: Arc<Shared<Inner>>,
+    /// Ends the task with the connection.
+    _task: <<Inner::Base as Base>::Runtime as Runtime>::Task,
+}
+
+struct Shared<Inner> {
+    inner: Inner,
+    /// Locked for one message at a time, never while waiting.
+    state: Mutex<State>,
+    start: Instant,
+    /// There may be something to send.
+    depart: Notify,
+    /// Everything may have gone.
+    gone: Notify,
+}
+
+struct State {
+    schedule: Schedule,
+    is_closed: bool,
+    is_sending: bool,
+    failure: Option<(ErrorKind, String)>,
+}
+
+impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
+    pub(super) fn new(inner: Inner, seed: u64, rates: Rates) -> Self {
+        let start = inner.base().runtime().now();
+        let schedule = Schedule::new(seed, rates);
+        let state = Mutex::new(State { schedule, is_closed: false, is_sending: false, failure: None });
+        let shared = Arc::new(Shared { inner, state, start, depart: Notify::new(), gone: Notify::new() });
+        let task = shared.inner.base().runtime().spawn(run(shared.clone()));
+        Self { shared, _task: task }
+    }
+
+    /// How many messages were lost.
+    pub fn lost(&self) -> u64 {
+        self.shared.state.lock().schedule.lost
+    }
+
+    fn push(&self, message: Buf) -> Result<(), Error> {
+        let base = self.shared.inner.base();
+        if message.len() > base.mtu() {
+            let what = format!("message of {} bytes, at most {} fit", message.len(), base.mtu());
+            return Err(Error::new(ErrorKind::TooLarge, what).at("Fault"));
+        }
+        let now = self.shared.now();
+        let mut state = self.shared.state.lock();
+        if let Some((kind, what)) = &state.failure {
+            return Err(Error::new(*kind, what.clone()).at("Fault"));
+        }
+        if state.is_closed {
+            return Err(Error::new(ErrorKind::Closed, "this end closed the connection").at("Fault"));
+        }
+        state.schedule.push(message, now, |message| Buf::copy_of(message, message.headroom()))?;
+        self.shared.depart.notify_one();
+        Ok(())
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Shared<Inner> {
+    fn now(&self) -> Duration {
+        self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    fn take(&self) -> Option<Buf> {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let message = state.schedule.pop(now);
+        state.is_sending = message.is_some();
+        message
+    }
+
+    fn settle(&self, sent: Result<(), Error>) -> (bool, Option<Duration>) {
+        let mut state = self.state.lock();
+        state.is_sending = false;
+        match sent {
+            Err(error) if error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable => {
+                state.schedule.lost += 1;
+            }
+            Err(error) => state.failure = Some((error.kind(), error.context().to_owned())),
+            Ok(()) => {}
+        }
+        (state.failure.is_some(), state.schedule.due())
+    }
+}
+
+/// Sends messages as their time comes until the connection below ends.
+async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
+    let runtime = shared.inner.base().runtime();
+    loop {
+        let sent = shared.inner.send_batch(std::iter::from_fn(|| shared.take())).await;
+        let (is_over, due) = shared.settle(sent);
+        shared.gone.notify_waiters();
+        if is_over {
+            return;
+        }
+        let notified = pin!(shared.depart.notified());
+        match due {
+            None => notified.await,
+            Some(due) => {
+                select(pin!(runtime.sleep_until(shared.start + due)), notified).await;
+            }
+        }
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.shared.inner.base()
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.push(message)
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
+        self.shared.inner.recv()
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Buf> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.shared.inner.recv_batch(into, limit)
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.shared.state.lock().is_closed = true;
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.gone.notified();
+            {
+                let state = self.shared.state.lock();
+                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
+                    break;
+                }
+            }
+            changed.await;
+        }
+        self.shared.inner.close().await
+    }
+}
+
+impl<Inner: Connection> fmt::Debug for FaultConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultConnection").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! Which message goes when, without I/O.
+
+use super::chunnel::Rates;
+use super::dice::Dice;
+use bertha_core::{Buf, Error};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How many messages wait at most; what is more is lost, as in any queue.
+const MOST: usize = 65_536;
+
+/// Messages that wait for their time.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    dice: Dice,
+    rates: Rates,
+    /// By when they go, and in which order they came.
+    waiting: BTreeMap<(Duration, u64), Buf>,
+    came: u64,
+    pub(super) lost: u64,
+}
+
+impl Schedule {
+    pub(super) fn new(seed: u64, rates: Rates) -> Self {
+        Self { dice: Dice(seed), rates, waiting: BTreeMap::new(), came: 0, lost: 0 }
+    }
+
+    /// Takes a message, and draws what becomes of it. `copy` makes another of it.
+    ///
+    /// # Errors
+    /// Those of `copy`.
+    pub(super) fn push(
+        &mut self,
+        message: Buf,
+        now: Duration,
+        copy: impl FnOnce(&Buf) -> Result<Buf, Error>,
+    ) -> Result<(), Error> {
+        // Each is drawn for each message, so that one rate does not change what the others do.
+        let is_lost = self.dice.chance(self.rates.loss);
+        let is_double = self.dice.chance(self.rates.duplication);
+        let (first, second) = (self.draw_time(now), self.draw_time(now));
+        if is_lost {
+            self.lost += 1;
+            return Ok(());
+        }
+        if is_double {
+            let copy = copy(&message)?;
+            self.keep(second, copy);
+        }
+        self.keep(first, message);
+        Ok(())
+    }
+
+    fn draw_time(&mut self, now: Duration) -> Duration {
+        let takes_detour = self.dice.chance(self.rates.reordering);
+        let detour = self.dice.up_to(self.rates.detour);
+        now + self.rates.delay + if takes_detour { detour } else { Duration::ZERO }
+    }
+
+    fn keep(&mut self, at: Duration, message: Buf) {
+        if self.waiting.len() >= MOST {
+            self.lost += 1;
+            return;
+        }
+        self.waiting.insert((at, self.came), message);
+        self.came += 1;
+    }
+
+    /// The next message whose time has come.
+    pub(super) fn pop(&mut self, now: Duration) -> Option<Buf> {
+        let next = self.waiting.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(next.remove())
+    }
+
+    /// When the next message goes.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.waiting.keys().next().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Fault;
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn run(rates: Rates) -> (Vec<(Duration, u64)>, u64) {
+        let mut schedule = Schedule::new(7, rates);
+        let mut went = Vec::new();
+        for tick in 0..2_000 {
+            let now = MS * tick;
+            if tick < 1_000 {
+                let message = Buf::copy_of(&u64::from(tick).to_le_bytes(), 0).unwrap();
+                schedule.push(message, now, |message| Buf::copy_of(message, 0)).unwrap();
+            }
+            while let Some(message) = schedule.pop(now) {
+                went.push((now, u64::from_le_bytes(message[..].try_into().unwrap())));
+            }
+        }
+        assert_eq!(schedule.due(), None);
+        (went, schedule.lost)
+    }
+
+    fn none() -> Rates {
+        Rates { loss: 0.0, duplication: 0.0, reordering: 0.0, delay: Duration::ZERO, detour: 10 * MS }
+    }
+
+    #[test]
+    fn each_rate_takes_its_share_and_a_seed_repeats_itself() {
+        let (went, lost) = run(none());
+        assert_eq!((went.len(), lost), (1_000, 0));
+        let (went, lost) = run(Rates { loss: 0.3, ..none() });
+        assert!((240..360).contains(&lost) && went.len() as u64 == 1_000 - lost, "{lost}");
+        assert_eq!(run(Rates { loss: 0.3, ..none() }).0, went);
+        let (went, _) = run(Rates { duplication: 0.3, ..none() });
+        assert!((1_240..1_360).contains(&went.len()), "{}", went.len());
+        let (went, _) = run(Rates { reordering: 0.3, ..none() });
+        assert!(went.len() == 1_000 && !went.is_sorted_by_key(|(_, number)| *number));
+        let (went, _) = run(Rates { delay: 5 * MS, ..none() });
+        assert!(went.iter().all(|(at, number)| *at == MS * (*number as u32 + 5)));
+    }
+
+    #[test]
+    fn the_builder_sets_what_it_says() {
+        let fault = Fault::new(1).loss(0.1).duplication(0.2).reordering(0.3, MS).delay(2 * MS);
+        assert!(
+            format!("{fault:?}")
+                .contains("loss: 0.1, duplication: 0.2, reordering: 0.3, delay: 2ms, detour: 1ms")
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! The Chunnel itself.
+
+use super::FragmentConnection;
+use super::piece::{LEAST_PIECE, MOST_PIECE};
+use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, More};
+use serde::{Deserialize, Serialize};
+
+/// Splits messages that are too large for the connection below. See the [module](crate::fragment).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+#[chunnel(capability = Self::capability)]
+pub struct Fragment {
+    limit: u32,
+    piece: usize,
+}
+
+/// The largest message, on which the two ends have to agree.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
+#[capability(exact)]
+pub(super) struct Limit {
+    bytes: u32,
+}
+
+impl Fragment {
+    /// For messages of up to 64 MiB, in pieces of up to 1,300 bytes.
+    pub fn new() -> Self {
+        Self { limit: 64 * 1024 * 1024, piece: 1_300 }
+    }
+
+    /// For messages of up to `bytes`, at most 256 MiB. Both ends need the same limit.
+    #[must_use]
+    pub fn limit(self, bytes: u32) -> Self {
+        Self { limit: bytes.clamp(1, 256 * 1024 * 1024), ..self }
+    }
+
+    /// In pieces of up to `bytes`, from 64 to 60,000, less if the connection below carries less. Larger ones cost less; one
+    /// that exceeds what the path carries is fragmented by the network, and then any lost fragment loses it.
+    #[must_use]
+    pub fn piece(self, bytes: usize) -> Self {
+        Self { piece: bytes.clamp(LEAST_PIECE, MOST_PIECE), ..self }
+    }
+
+    fn capability(&self) -> Limit {
+        Limit { bytes: self.limit }
+    }
+}
+
+impl Default for Fragment {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
+    type Connection = FragmentConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(FragmentConnection::new(inner, self.limit, self.piece))
+    }
+}

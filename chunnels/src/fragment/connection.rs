@@ -1,0 +1,194 @@
+//! The connection that cuts and puts together.
+
+use super::FragmentBase;
+use super::assembly::{Assembly, Contradiction};
+use super::piece::{self, Arrived, LEAST_PIECE, PIECE_HEADER, WHOLE};
+use super::pieces::Pieces;
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use tokio::sync::Semaphore;
+
+/// What [`Fragment`](super::Fragment) makes of a connection that carries bytes.
+///
+/// Loss and backpressure are those of the connection below. A `send` whose future is dropped may have sent some pieces,
+/// which the receiver keeps until it needs their room. Dropping the future of `recv` loses nothing.
+///
+/// # Errors
+/// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit; `recv` with
+/// [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each other.
+pub struct FragmentConnection<Inner> {
+    base: FragmentBase<Inner>,
+    limit: u32,
+    piece: usize,
+    /// What the layers below put in front of each message.
+    below: usize,
+    next: AtomicU32,
+    /// One message in pieces at a time, which bounds what the receiver has to keep. Whole messages need no permit.
+    turn: Semaphore,
+    /// Locked for one piece at a time, never while waiting.
+    assembly: Mutex<State>,
+    malformed: AtomicU64,
+}
+
+struct State {
+    assembly: Assembly,
+    refused: Option<Contradiction>,
+}
+
+impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
+    pub(super) fn new(inner: Inner, limit: u32, piece: usize) -> Self {
+        let below = inner.base().reserved();
+        inner.base().reserve(1);
+        let assembly = Mutex::new(State { assembly: Assembly::new(limit), refused: None });
+        let base = FragmentBase::new(inner, limit as usize);
+        let (next, malformed) = Default::default();
+        Self { base, limit, piece, below, next, turn: Semaphore::new(1), assembly, malformed }
+    }
+
+    /// How many messages were given up before all of their pieces came, to make room for others.
+    pub fn abandoned(&self) -> u64 {
+        self.assembly.lock().assembly.abandoned
+    }
+
+    /// How many messages were dropped since they were neither whole messages nor pieces.
+    pub fn malformed(&self) -> u64 {
+        self.malformed.load(Relaxed)
+    }
+
+    /// What the connection below carries at the moment.
+    fn room(&self) -> usize {
+        self.base.inner.base().mtu().saturating_sub(self.below)
+    }
+
+    async fn send_whole(&self, mut message: Buf) -> Result<(), Error> {
+        if message.headroom() == 0 {
+            // Made elsewhere than by this connection's base.
+            message = Buf::copy_of(&message, 1 + self.below)?;
+        }
+        message.prepend(1)?[0] = WHOLE;
+        self.base.inner.send(message).await
+    }
+
+    async fn send_in_pieces(&self, message: Buf) -> Result<(), Error> {
+        if message.len() > self.limit as usize {
+            let what = format!("message of {} bytes, at most {} fit", message.len(), self.limit);
+            return Err(Error::new(ErrorKind::TooLarge, what).at("Fragment"));
+        }
+        // Buffers have headroom for all layers, those above as well.
+        let inner = self.base.inner.base();
+        let room = inner.mtu().saturating_sub(inner.reserved() + PIECE_HEADER);
+        let size = self.piece.min(room);
+        if size < LEAST_PIECE {
+            let what =
+                format!("pieces of {room} bytes are all that fits below, at least {LEAST_PIECE} are needed");
+            return Err(Error::new(ErrorKind::TooLarge, what).at("Fragment"));
+        }
+        // Never closed, so this waits for its turn and does not fail.
+        let _turn = self.turn.acquire().await.ok();
+        let mut failed = None;
+        let number = self.next.fetch_add(1, Relaxed);
+        let pieces = Pieces::new(inner, &message, number, size, &mut failed);
+        self.base.inner.send_batch(pieces).await?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Takes what comes from below, and returns the message that it is or completes.
+    fn take(&self, bytes: Buf) -> Option<Buf> {
+        match piece::read(bytes) {
+            Some(Arrived::Whole(message)) => Some(message),
+            Some(Arrived::Piece(piece, bytes)) => {
+                let mut state = self.assembly.lock();
+                match state.assembly.insert(piece, &bytes) {
+                    Ok(message) => message,
+                    Err(contradiction) => {
+                        state.refused.get_or_insert(contradiction);
+                        None
+                    }
+                }
+            }
+            None => {
+                self.malformed.fetch_add(1, Relaxed);
+                None
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.assembly.lock().refused {
+            None => Ok(()),
+            Some(contradiction) => {
+                let what = format!("the peer's pieces can't be put together: {contradiction}");
+                Err(Error::new(ErrorKind::Malformed, what).at("Fragment"))
+            }
+        }
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
+    type Data = Buf;
+    type Base = FragmentBase<Inner>;
+
+    fn base(&self) -> &FragmentBase<Inner> {
+        &self.base
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        // One byte stands in front of a whole message, and fifteen in front of a piece.
+        let fits = message.len() < self.room().min(self.piece + PIECE_HEADER);
+        if fits { self.send_whole(message).await } else { self.send_in_pieces(message).await }
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        loop {
+            self.check()?;
+            let arrived = self.base.inner.recv().await?;
+            if let Some(message) = self.take(arrived) {
+                return Ok(message);
+            }
+        }
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        let mut whole = Whole { connection: self, into, count: 0 };
+        // A burst of pieces that complete no message is no burst.
+        while whole.count == 0 && limit > 0 {
+            self.check()?;
+            self.base.inner.recv_batch(&mut whole, limit).await?;
+        }
+        Ok(whole.count)
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.base.inner.close()
+    }
+}
+
+/// Takes what comes from below, and hands on whole messages.
+struct Whole<'a, Inner, Into> {
+    connection: &'a FragmentConnection<Inner>,
+    into: &'a mut Into,
+    count: usize,
+}
+
+impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Whole<'_, Inner, Into> {
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
+        let Self { connection, into, count } = self;
+        into.extend(arrived.into_iter().filter_map(|bytes| {
+            let message = connection.take(bytes);
+            *count += usize::from(message.is_some());
+            message
+        }));
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for FragmentConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FragmentConnection")
+            .field("base", &self.base)
+            .field("limit", &self.limit)
+            .field("piece", &self.piece)
+            .finish_non_exhaustive()
+    }
+}

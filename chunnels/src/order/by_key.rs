@@ -1,0 +1,76 @@
+//! The Chunnel for an order of each key.
+
+use super::OrderedConnection;
+use super::sequence::Limits;
+use bertha_core::capability::exact;
+use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, Mismatch, More};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Hands messages with the same key up in the order in which they were sent. See the [module](crate::order).
+///
+/// Keys are hashed to groups, 1,024 unless said otherwise; messages of one group are kept in order. Both ends need the same
+/// number of groups. Only the sender looks at keys.
+#[derive(Clone, Copy, Identity)]
+#[chunnel(capability = Self::groups_of)]
+pub struct OrderedByKey {
+    key: fn(&[u8]) -> &[u8],
+    groups: u16,
+    limits: Limits,
+}
+
+/// How many groups there are, which the two ends have to agree on.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
+#[capability(compare = Self::compare)]
+pub(super) struct Groups(u16);
+
+impl Groups {
+    fn compare(&self, theirs: &Self) -> Result<(), Mismatch> {
+        exact(self, theirs)
+    }
+}
+
+impl OrderedByKey {
+    /// With the key that `key` finds in a message.
+    pub fn new(key: fn(&[u8]) -> &[u8]) -> Self {
+        Self { key, groups: 1_024, limits: Limits { capacity: 8_192, skip_after: None } }
+    }
+
+    /// With so many groups, of which each takes a few bytes at both ends. At least one.
+    #[must_use]
+    pub fn groups(self, groups: u16) -> Self {
+        Self { groups: groups.max(1), ..self }
+    }
+
+    /// Keeps up to `messages` of all groups that came before their turn. At least one.
+    #[must_use]
+    pub fn capacity(mut self, messages: usize) -> Self {
+        self.limits.capacity = messages.max(1);
+        self
+    }
+
+    /// Gives a message up once `messages` later ones of its group are there.
+    #[must_use]
+    pub fn skip_after(mut self, messages: usize) -> Self {
+        self.limits.skip_after = Some(messages);
+        self
+    }
+
+    fn groups_of(&self) -> Groups {
+        Groups(self.groups)
+    }
+}
+
+impl fmt::Debug for OrderedByKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OrderedByKey").field("groups", &self.groups).field("limits", &self.limits).finish()
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for OrderedByKey {
+    type Connection = OrderedConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(OrderedConnection::new(inner, self.limits, self.groups, self.key))
+    }
+}

@@ -1,0 +1,50 @@
+//! The Chunnel for one order.
+
+use super::OrderedConnection;
+use super::sequence::Limits;
+use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+
+/// Hands messages up in the order in which they were sent, whatever the order in which they arrive. See the
+/// [module](crate::order).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+#[chunnel(guarantees(Ordered))]
+pub struct Ordered {
+    limits: Limits,
+}
+
+impl Ordered {
+    /// Waits for every message, and keeps up to 8,192 that came before their turn.
+    pub fn new() -> Self {
+        Self { limits: Limits { capacity: 8_192, skip_after: None } }
+    }
+
+    /// Keeps up to `messages` that came before their turn: at least as many as the stack below lets overtake each other,
+    /// which for [`Reliable`](crate::Reliable) is the number of messages in its buffer. At least one.
+    #[must_use]
+    pub fn capacity(mut self, messages: usize) -> Self {
+        self.limits.capacity = messages.max(1);
+        self
+    }
+
+    /// Gives a message up once `messages` later ones are there: for stacks that lose messages. It is dropped if it comes
+    /// after that. At most the capacity.
+    #[must_use]
+    pub fn skip_after(mut self, messages: usize) -> Self {
+        self.limits.skip_after = Some(messages);
+        self
+    }
+}
+
+impl Default for Ordered {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Ordered {
+    type Connection = OrderedConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(OrderedConnection::new(inner, self.limits, 1, |_| &[]))
+    }
+}

@@ -1,0 +1,276 @@
+//! The connection that puts messages in order.
+
+use super::sequence::{Full, Limits, Sequence};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use futures_util::future::{Either, select};
+use parking_lot::Mutex;
+use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
+use std::pin::pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use tokio::sync::Notify;
+
+/// The number in 47 bits, which a million messages a second use up in four years; a flag; the group in 16 bits.
+const HEADER: usize = 8;
+
+/// The number's bits.
+const NUMBER: u64 = (1 << 47) - 1;
+
+/// Says that no message with this number will come.
+const VOID: u64 = 1 << 47;
+
+/// What [`Ordered`](super::Ordered) and [`OrderedByKey`](super::OrderedByKey) make of a connection that carries bytes.
+///
+/// Messages are numbered when `send` is called, before it is ready; with several `send`s at once their order is not
+/// defined. The number of a `send` that fails or whose future is dropped is taken back: the next `send` first tells the
+/// peer not to wait for it. `send_batch` sends message by message for that reason. Several `recv`s at once each get the
+/// next message.
+///
+/// # Errors
+/// Those of the connection below; and [`Invalid`](ErrorKind::Invalid) once a message is missing and the buffer is full of
+/// later ones, from then on for every `recv`: then the stack below loses messages, and must not.
+pub struct OrderedConnection<Inner> {
+    inner: Inner,
+    key: fn(&[u8]) -> &[u8],
+    /// The next number of each group. Locked, not atomic, since a table of atomics per group would cost the same.
+    next: Mutex<Box<[u64]>>,
+    /// Locked for one message or burst at a time, never while waiting.
+    arrived: Mutex<Arrived>,
+    /// Headers of messages that were numbered and not sent, which the peer must not wait for; and whether there are any,
+    /// so that a `send` need not lock to find out.
+    voids: Mutex<Vec<u64>>,
+    has_voids: AtomicBool,
+    /// Another receiver left a message whose turn it is.
+    ready: Notify,
+}
+
+struct Arrived {
+    sequence: Sequence<Buf>,
+    stuck: Option<Full>,
+}
+
+impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
+    pub(super) fn new(inner: Inner, limits: Limits, groups: u16, key: fn(&[u8]) -> &[u8]) -> Self {
+        inner.base().reserve(HEADER);
+        let next = Mutex::new(vec![0; usize::from(groups)].into());
+        let arrived = Mutex::new(Arrived { sequence: Sequence::new(groups, limits), stuck: None });
+        Self {
+            inner,
+            key,
+            next,
+            arrived,
+            voids: Mutex::default(),
+            has_voids: AtomicBool::new(false),
+            ready: Notify::new(),
+        }
+    }
+
+    /// How many messages were dropped: they came again, after they were given up, or without a number.
+    pub fn dropped(&self) -> u64 {
+        self.arrived.lock().sequence.dropped
+    }
+
+    /// Gives a message its number.
+    fn number(&self, message: &[u8]) -> Unsent<'_> {
+        let mut next = self.next.lock();
+        let group = match next.len() {
+            1 => 0,
+            groups => group((self.key)(message), groups),
+        };
+        let header = (group as u64) << 48 | next[group] & NUMBER;
+        next[group] += 1;
+        Unsent { header, was_tried: false, next: &self.next, voids: &self.voids, has_voids: &self.has_voids }
+    }
+
+    async fn send_numbered(&self, mut message: Buf, mut unsent: Unsent<'_>) -> Result<(), Error> {
+        if self.has_voids.load(Acquire) {
+            self.send_voids().await?;
+        }
+        if message.headroom() < HEADER {
+            // Made elsewhere than by this connection's base.
+            message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
+        }
+        message.prepend(HEADER)?.copy_from_slice(&unsent.header.to_le_bytes());
+        unsent.was_tried = true;
+        self.inner.send(message).await?;
+        // Sent, so there is nothing to take back.
+        std::mem::forget(unsent);
+        Ok(())
+    }
+
+    /// Tells the peer which messages it must not wait for. Dropping the future may tell it twice.
+    #[cold]
+    async fn send_voids(&self) -> Result<(), Error> {
+        loop {
+            let next = self.voids.lock().last().copied();
+            let Some(header) = next else { break };
+            let mut message = self.inner.base().buffer(HEADER)?;
+            message.copy_from_slice(&(header | VOID).to_le_bytes());
+            self.inner.send(message).await?;
+            self.voids.lock().retain(|other| *other != header);
+        }
+        let voids = self.voids.lock();
+        self.has_voids.store(!voids.is_empty(), Release);
+        Ok(())
+    }
+
+    /// The next message, or the end, if there is either.
+    fn take(&self) -> Option<Result<Buf, Error>> {
+        let mut arrived = self.arrived.lock();
+        match arrived.sequence.pop() {
+            Some(message) => Some(Ok(message)),
+            None => arrived.stuck.as_ref().map(|full| Err(stuck(full))),
+        }
+    }
+
+    /// Leaves what is left to another who waits.
+    fn pass_on(&self) {
+        let arrived = self.arrived.lock();
+        if arrived.sequence.has_ready() || arrived.stuck.is_some() {
+            self.ready.notify_one();
+        }
+    }
+}
+
+impl Arrived {
+    fn insert(&mut self, mut message: Buf) {
+        let Some(header) = message.first_chunk().map(|header| u64::from_le_bytes(*header)) else {
+            self.sequence.dropped += 1;
+            return;
+        };
+        // There is a header, so this does not fail.
+        if message.advance(HEADER).is_err() {
+            return;
+        }
+        let message = (header & VOID == 0).then_some(message);
+        if let Err(full) = self.sequence.insert((header >> 48) as u16, header & NUMBER, message) {
+            self.stuck.get_or_insert(full);
+        }
+    }
+}
+
+/// A number that the peer waits for and that was not sent. Dropped so, it is taken back.
+struct Unsent<'a> {
+    header: u64,
+    /// Whether the layer below had it, and may have sent it after all.
+    was_tried: bool,
+    next: &'a Mutex<Box<[u64]>>,
+    voids: &'a Mutex<Vec<u64>>,
+    has_voids: &'a AtomicBool,
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        let (group, number) = ((self.header >> 48) as usize, self.header & NUMBER);
+        let mut next = self.next.lock();
+        if !self.was_tried && next[group] == number + 1 {
+            // The newest, and nobody has seen it: the next message can have it. So only as many numbers are taken back as
+            // sends were going on at once.
+            next[group] = number;
+            return;
+        }
+        drop(next);
+        self.voids.lock().push(self.header);
+        self.has_voids.store(true, Release);
+    }
+}
+
+/// The group of a key: any mapping will do that one sender sticks to.
+fn group(key: &[u8], groups: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(key);
+    (hasher.finish() % groups as u64) as usize
+}
+
+#[cold]
+fn stuck(full: &Full) -> Error {
+    let what = format!(
+        "message {} is missing, and as many later ones as fit have arrived: the stack below loses messages; put Reliable \
+         below, or give messages up with skip_after",
+        full.missing
+    );
+    Error::new(ErrorKind::Invalid, what).at("Ordered")
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    #[inline]
+    fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
+        // Numbered in the order of the calls.
+        let unsent = self.number(&message);
+        self.send_numbered(message, unsent)
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        loop {
+            if let Some(taken) = self.take() {
+                self.pass_on();
+                return taken;
+            }
+            // What another receiver takes from below may be what this one waits for. Dropping `recv` loses nothing.
+            match select(pin!(self.inner.recv()), pin!(self.ready.notified())).await {
+                Either::Left((message, _)) => self.arrived.lock().insert(message?),
+                Either::Right(_) => {}
+            }
+        }
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let mut count = 0;
+        loop {
+            // An error waits for the next call if there are messages before it.
+            while count < limit
+                && let Some(Ok(message)) = self.take()
+            {
+                into.extend([message]);
+                count += 1;
+            }
+            if count > 0 {
+                self.pass_on();
+                return Ok(count);
+            }
+            if let Some(Err(error)) = self.take() {
+                self.pass_on();
+                return Err(error);
+            }
+            let mut burst = Burst(&self.arrived);
+            let received = pin!(self.inner.recv_batch(&mut burst, limit));
+            match select(received, pin!(self.ready.notified())).await {
+                Either::Left((received, _)) => drop(received?),
+                Either::Right(_) => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+/// Puts what comes from below in its place.
+struct Burst<'a>(&'a Mutex<Arrived>);
+
+impl Extend<Buf> for Burst<'_> {
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
+        // Locked for each, since taking the next may run code of the layers below.
+        messages.into_iter().for_each(|message| self.0.lock().insert(message));
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for OrderedConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OrderedConnection").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}

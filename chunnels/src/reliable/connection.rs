@@ -1,0 +1,183 @@
+//! The connection that applications hold.
+
+use super::Statistics;
+use super::machine::{LARGEST_MESSAGE, Machine, Received};
+use super::settings::Settings;
+use super::task::{self, Shared};
+use super::wire::OVERHEAD;
+use crate::congestion::Algorithm;
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use std::fmt;
+use std::sync::Arc;
+
+/// What [`Reliable`](super::Reliable) makes of a connection that carries bytes.
+///
+/// `send` is ready once the message is in the buffer, from where it is sent again until the peer has it; it waits while
+/// the buffer is full. `recv` gives messages in the order in which they arrive. Dropping the future of either loses
+/// nothing. Dropping the connection drops what is in the buffers; `close` first to be sure that it arrives. The future
+/// of `close` can be dropped and made again.
+///
+/// # Errors
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit in one packet below, or exceeds
+/// 64 KiB; a layer that splits messages belongs above. All calls fail with [`Malformed`](ErrorKind::Malformed) once the
+/// peer has broken the protocol, with [`Reset`](ErrorKind::Reset) if it says that this end did, with
+/// [`TimedOut`](ErrorKind::TimedOut) if it is silent, and otherwise as the connection below does.
+pub struct ReliableConnection<Inner: Connection> {
+    shared: Arc<Shared<Inner>>,
+    /// Ends the task with the connection.
+    _task: <<Inner::Base as Base>::Runtime as Runtime>::Task,
+}
+
+impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
+    pub(super) fn new(inner: Inner, settings: Settings, algorithm: &dyn Algorithm) -> Self {
+        let base = inner.base();
+        let below = base.reserved();
+        base.reserve(OVERHEAD);
+        let most = base.mtu().saturating_sub(below);
+        let machine = Machine::new(settings, algorithm, most, base.runtime().random());
+        let shared = Arc::new(Shared::new(inner, machine, below));
+        let task = shared.inner.base().runtime().spawn(task::run(shared.clone()));
+        Self { shared, _task: task }
+    }
+
+    /// Counts, and how the connection stands.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.machine.lock().statistics()
+    }
+
+    /// The largest message that can be sent, in bytes.
+    fn most(&self) -> usize {
+        let base = self.shared.inner.base();
+        base.mtu().saturating_sub(self.shared.below + OVERHEAD).min(LARGEST_MESSAGE)
+    }
+
+    fn check(&self, message: &Buf) -> Result<(), Error> {
+        let most = self.most();
+        if message.len() <= most { Ok(()) } else { Err(too_large(message.len(), most)) }
+    }
+
+    /// Waits for room and takes the message, without telling the task.
+    async fn enqueue(&self, message: Buf) -> Result<(), Error> {
+        self.check(&message)?;
+        let mut message = Some(message);
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.room.notified();
+            {
+                let mut machine = self.shared.machine.lock();
+                let Some(waiting) = &message else { return Ok(()) };
+                if machine.has_room(waiting.len())? {
+                    message.take().into_iter().for_each(|message| machine.send(message));
+                    // There may be room for another who waits, too.
+                    self.shared.room.notify_one();
+                    return Ok(());
+                }
+            }
+            // What is in the buffer has to leave it.
+            self.shared.depart.notify_one();
+            changed.await;
+        }
+    }
+}
+
+#[cold]
+fn too_large(len: usize, most: usize) -> Error {
+    let what = format!("message of {len} bytes, at most {most} fit; put Fragment above to split messages");
+    Error::new(ErrorKind::TooLarge, what).at("Reliable")
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.shared.inner.base()
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.enqueue(message).await?;
+        self.shared.depart.notify_one();
+        Ok(())
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.arrived.notified();
+            if let Some(received) = self.take() {
+                self.taken();
+                return received;
+            }
+            changed.await;
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        let mut sent = Ok(());
+        for message in messages {
+            sent = self.enqueue(message).await;
+            if sent.is_err() {
+                break;
+            }
+        }
+        self.shared.depart.notify_one();
+        sent
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        into.extend([self.recv().await?]);
+        let mut count = 1;
+        // An error waits for the next call.
+        while count < limit
+            && let Some(Ok(message)) = self.take()
+        {
+            into.extend([message]);
+            count += 1;
+        }
+        self.taken();
+        Ok(count)
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.shared.machine.lock().close();
+        self.shared.wake_all();
+        loop {
+            let changed = self.shared.closed.notified();
+            let closed = self.shared.machine.lock().closed();
+            if let Some(closed) = closed {
+                // Whatever happened above, the layers below should hear of it.
+                return closed.and(self.shared.inner.close().await);
+            }
+            changed.await;
+        }
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
+    /// The next message or the end, if there is one. The lock is taken for each message, so that what the layers above do
+    /// with one in between holds up no packet.
+    fn take(&self) -> Option<Result<Buf, Error>> {
+        match self.shared.machine.lock().receive() {
+            Received::Message(message) => Some(Ok(message)),
+            Received::End(error) => Some(Err(error)),
+            Received::Nothing => None,
+        }
+    }
+
+    /// Something was taken: another who waits may find more, or the same end, and the peer may be allowed more.
+    fn taken(&self) {
+        self.shared.arrived.notify_one();
+        if self.shared.machine.lock().is_grant_due() {
+            self.shared.depart.notify_one();
+        }
+    }
+}
+
+impl<Inner: Connection> fmt::Debug for ReliableConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReliableConnection").finish_non_exhaustive()
+    }
+}

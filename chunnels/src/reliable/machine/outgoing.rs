@@ -1,0 +1,291 @@
+//! Messages on their way to the peer.
+
+use crate::reliable::wire::{Grant, size};
+use bertha_core::Buf;
+use std::collections::VecDeque;
+
+/// Messages that were taken from the application and are not acknowledged, in the order of their numbers.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// Those that are acknowledged stay as gaps until the ones before them are.
+    messages: VecDeque<Outstanding>,
+    /// The number of the first.
+    first: u64,
+    /// The number of the first that was never sent.
+    unsent: u64,
+    /// What is to be sent again, in the order in which it was found missing. No number is in it twice.
+    lost: VecDeque<u64>,
+    /// The bytes of all that are held.
+    held: usize,
+    /// The bytes of all that were ever sent.
+    sent_bytes: u64,
+    /// How much the peer lets us send.
+    grant: Grant,
+    limits: Limits,
+}
+
+/// How much is held at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) messages: usize,
+    pub(super) bytes: usize,
+}
+
+#[derive(Debug)]
+struct Outstanding {
+    /// `None` once it is acknowledged.
+    message: Option<Buf>,
+    is_lost: bool,
+}
+
+/// Messages that go in one packet: without gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) first: u64,
+    pub(super) count: u32,
+    /// What the messages and their lengths take in a packet.
+    pub(super) size: usize,
+}
+
+impl Outgoing {
+    pub(super) fn new(limits: Limits, grant: Grant) -> Self {
+        Self {
+            messages: VecDeque::new(),
+            first: 0,
+            unsent: 0,
+            lost: VecDeque::new(),
+            held: 0,
+            sent_bytes: 0,
+            grant,
+            limits,
+        }
+    }
+
+    /// Whether a message of `len` bytes is taken now. One that is larger than all the room is taken alone.
+    pub(super) fn has_room(&self, len: usize) -> bool {
+        self.messages.len() < self.limits.messages && (self.held == 0 || self.held + len <= self.limits.bytes)
+    }
+
+    pub(super) fn push(&mut self, message: Buf) {
+        self.held += message.len();
+        self.messages.push_back(Outstanding { message: Some(message), is_lost: false });
+    }
+
+    /// The number that the next message gets, which is how many there are so far.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.messages.len() as u64
+    }
+
+    /// Whether everything is acknowledged.
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Whether everything was sent, and nothing is known to be missing.
+    pub(super) fn is_sent(&self) -> bool {
+        self.unsent == self.next() && self.lost.is_empty()
+    }
+
+    /// How much the peer lets us send, if that is more than before.
+    pub(super) fn granted(&mut self, grant: Grant) {
+        self.grant.messages = self.grant.messages.max(grant.messages);
+        self.grant.bytes = self.grant.bytes.max(grant.bytes);
+    }
+
+    /// Whether something can be sent, as far as the peer's grant goes.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.lost.is_empty() || self.may_send_next(self.sent_bytes).is_some()
+    }
+
+    /// Takes what goes into the next packet: what is missing first. The first message goes in any case; more follow while
+    /// all take at most `space`.
+    pub(super) fn take(&mut self, space: usize) -> Option<Run> {
+        self.take_lost(space).or_else(|| self.take_unsent(space))
+    }
+
+    fn take_lost(&mut self, space: usize) -> Option<Run> {
+        let mut run: Option<Run> = None;
+        while let Some(&number) = self.lost.front() {
+            let Some((len, _)) = self.outstanding(number).filter(|(_, is_lost)| *is_lost) else {
+                self.lost.pop_front();
+                continue;
+            };
+            if !extend(&mut run, number, len, space) {
+                break;
+            }
+            self.lost.pop_front();
+            self.mark_lost(number, false);
+        }
+        run
+    }
+
+    fn take_unsent(&mut self, space: usize) -> Option<Run> {
+        let (mut run, mut sent_bytes) = (None, self.sent_bytes);
+        while let Some(len) = self.may_send_next(sent_bytes) {
+            if !extend(&mut run, self.unsent, len, space) {
+                break;
+            }
+            sent_bytes += len as u64;
+            self.unsent += 1;
+        }
+        self.sent_bytes = sent_bytes;
+        run
+    }
+
+    /// The length of the first message that was never sent, if there is one and the peer lets us send it after
+    /// `sent_bytes`.
+    fn may_send_next(&self, sent_bytes: u64) -> Option<usize> {
+        let (len, _) = self.outstanding(self.unsent)?;
+        (self.unsent < self.grant.messages && sent_bytes + len as u64 <= self.grant.bytes).then_some(len)
+    }
+
+    /// The first message that is not acknowledged, alone, to be sent once more as a probe.
+    pub(super) fn oldest(&self) -> Option<Run> {
+        let mut run = None;
+        let (len, _) = self.outstanding(self.first).filter(|_| self.first < self.unsent)?;
+        extend(&mut run, self.first, len, 0);
+        run
+    }
+
+    /// The messages of a run. Those that were acknowledged since it was made are missing.
+    pub(super) fn contents(&self, run: Run) -> impl Iterator<Item = &[u8]> {
+        let from = (run.first - self.first) as usize;
+        let messages = self.messages.range(from..from + run.count as usize);
+        messages.filter_map(|outstanding| outstanding.message.as_deref())
+    }
+
+    /// A packet with these messages arrived.
+    pub(super) fn acked(&mut self, first: u64, count: u32) {
+        for number in first..first + u64::from(count) {
+            let Some(outstanding) = self.get_mut(number) else { continue };
+            outstanding.is_lost = false;
+            if let Some(message) = outstanding.message.take() {
+                self.held -= message.len();
+            }
+        }
+        while self.messages.front().is_some_and(|front| front.message.is_none()) {
+            self.messages.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// A packet with these messages is taken for lost, or was never made.
+    pub(super) fn lost(&mut self, first: u64, count: u32) {
+        for number in first..first + u64::from(count) {
+            if self.outstanding(number).is_some_and(|(_, is_lost)| !is_lost) {
+                self.mark_lost(number, true);
+                self.lost.push_back(number);
+            }
+        }
+    }
+
+    /// Forgets everything, and takes back the numbers of what was never sent: the peer no longer wants it.
+    pub(super) fn clear(&mut self) {
+        self.first = self.unsent;
+        self.messages.clear();
+        self.lost.clear();
+        self.held = 0;
+    }
+
+    /// The length of a message that is not acknowledged, and whether it waits to be sent again.
+    fn outstanding(&self, number: u64) -> Option<(usize, bool)> {
+        let outstanding = self.messages.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
+        Some((outstanding.message.as_ref()?.len(), outstanding.is_lost))
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut Outstanding> {
+        self.messages.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    fn mark_lost(&mut self, number: u64, is_lost: bool) {
+        if let Some(outstanding) = self.get_mut(number) {
+            outstanding.is_lost = is_lost;
+        }
+    }
+}
+
+/// Adds a message to `run`, if it is the next and fits.
+fn extend(run: &mut Option<Run>, number: u64, len: usize, space: usize) -> bool {
+    let size = size(len as u64) + len;
+    match run {
+        None => {
+            *run = Some(Run { first: number, count: 1, size });
+            true
+        }
+        Some(run) => {
+            let fits = number == run.first + u64::from(run.count) && run.size + size <= space;
+            if fits {
+                run.count += 1;
+                run.size += size;
+            }
+            fits
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLENTY: Grant = Grant { messages: 1000, bytes: 1_000_000 };
+
+    fn holding(lens: &[usize], grant: Grant) -> Outgoing {
+        let mut outgoing = Outgoing::new(Limits { messages: 4, bytes: 1000 }, grant);
+        lens.iter().for_each(|len| outgoing.push(Buf::new(*len, 0).unwrap()));
+        outgoing
+    }
+
+    fn taken(outgoing: &mut Outgoing, space: usize) -> Option<(u64, u32)> {
+        outgoing.take(space).map(|run| (run.first, run.count))
+    }
+
+    #[test]
+    fn runs_are_as_long_as_fits_and_the_first_goes_anyway() {
+        let mut outgoing = holding(&[10, 10, 50, 10], PLENTY);
+        assert_eq!(taken(&mut outgoing, 30), Some((0, 2)));
+        assert_eq!(taken(&mut outgoing, 30), Some((2, 1)));
+        assert_eq!(taken(&mut outgoing, 30), Some((3, 1)));
+        assert_eq!(taken(&mut outgoing, 30), None);
+        assert!(outgoing.is_sent() && !outgoing.is_empty());
+    }
+
+    #[test]
+    fn what_is_lost_goes_again_in_runs_and_before_all_else() {
+        let mut outgoing = holding(&[1, 1, 1, 1], PLENTY);
+        assert_eq!(taken(&mut outgoing, 6), Some((0, 3)));
+        outgoing.acked(1, 1);
+        outgoing.lost(0, 3);
+        outgoing.lost(0, 3);
+        assert!(!outgoing.is_sent());
+        assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
+        // A late acknowledgement saves the second.
+        outgoing.acked(2, 1);
+        assert_eq!(taken(&mut outgoing, 100), Some((3, 1)));
+        outgoing.acked(0, 1);
+        outgoing.acked(3, 1);
+        assert!(outgoing.is_empty());
+        assert_eq!(outgoing.next(), 4);
+    }
+
+    #[test]
+    fn the_grant_is_kept_for_what_is_new() {
+        let mut outgoing = holding(&[10, 10, 10], Grant { messages: 2, bytes: 15 });
+        assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
+        assert!(!outgoing.is_ready());
+        outgoing.lost(0, 1);
+        assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
+        outgoing.granted(Grant { messages: 2, bytes: 100 });
+        // A grant never shrinks.
+        outgoing.granted(Grant { messages: 1, bytes: 1 });
+        assert_eq!(taken(&mut outgoing, 100), Some((1, 1)));
+        assert_eq!(taken(&mut outgoing, 100), None);
+    }
+
+    #[test]
+    fn room_is_bounded_and_one_message_is_always_taken() {
+        let outgoing = holding(&[900], PLENTY);
+        assert!(outgoing.has_room(100) && !outgoing.has_room(101));
+        assert!(holding(&[], PLENTY).has_room(5000));
+        assert!(!holding(&[1, 1, 1, 1], PLENTY).has_room(1));
+    }
+}

@@ -1,0 +1,356 @@
+//! Which packets arrived, which are lost, and when to probe (RFC 9002, section 6 and appendix A).
+
+use super::rate::Snapshot;
+use super::rtt::Rtt;
+use crate::reliable::wire::{Fault, Ranges};
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// How many packets later one has to be acknowledged for a packet to be taken for lost (section 6.1.1).
+const REORDERING: u64 = 3;
+
+/// How many packets are remembered. Nothing is sent while it is that many.
+const MOST: usize = 16_384;
+
+/// How often the time of a probe doubles at most.
+const MOST_DOUBLINGS: u32 = 10;
+
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// Packets from the oldest on that is neither acknowledged nor lost.
+    sent: VecDeque<Sent>,
+    /// The number of the first.
+    first: u64,
+    newest_acked: Option<u64>,
+    /// The number that was last left out on purpose: who acknowledges it lies (RFC 9000, section 21.4).
+    skipped: Option<u64>,
+    pub(super) bytes_in_flight: u64,
+    pub(super) packets_in_flight: u64,
+    /// When the next packet is taken for lost.
+    loss_at: Option<Duration>,
+    last_sent: Duration,
+    /// How many time-outs there were in a row.
+    pub(super) timeouts: u32,
+    pub(super) rtt: Rtt,
+}
+
+/// A packet that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    fate: Fate,
+    pub(super) at: Duration,
+    pub(super) bytes: u64,
+    pub(super) contents: Contents,
+    pub(super) snapshot: Snapshot,
+}
+
+/// What was in a packet that has to arrive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Contents {
+    pub(super) first: u64,
+    pub(super) count: u32,
+    pub(super) last: bool,
+    pub(super) grant: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    InFlight,
+    Acked,
+    Lost,
+    /// The number was left out.
+    Skipped,
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Acknowledged; whether nothing older was outstanding.
+    Acked { in_order: bool },
+    /// Acknowledged after it was taken for lost.
+    Late,
+    /// Taken for lost.
+    Lost,
+}
+
+impl Recovery {
+    pub(super) fn new() -> Self {
+        Self {
+            sent: VecDeque::new(),
+            first: 0,
+            newest_acked: None,
+            skipped: None,
+            bytes_in_flight: 0,
+            packets_in_flight: 0,
+            loss_at: None,
+            last_sent: Duration::ZERO,
+            timeouts: 0,
+            rtt: Rtt::default(),
+        }
+    }
+
+    /// The number of the next packet.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.sent.len() as u64
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.sent.len() >= MOST
+    }
+
+    /// The packet with the next number is sent.
+    pub(super) fn sent(&mut self, at: Duration, bytes: u64, contents: Contents, snapshot: Snapshot) {
+        self.sent.push_back(Sent { fate: Fate::InFlight, at, bytes, contents, snapshot });
+        self.bytes_in_flight += bytes;
+        self.packets_in_flight += 1;
+        self.last_sent = at;
+    }
+
+    /// Leaves a number out.
+    pub(super) fn skip(&mut self, at: Duration) {
+        let (contents, snapshot) = (Contents::default(), Snapshot::default());
+        self.skipped = Some(self.next());
+        self.sent.push_back(Sent { fate: Fate::Skipped, at, bytes: 0, contents, snapshot });
+    }
+
+    /// Takes in an acknowledgement, and tells `tell` what became of each packet. Whether any was new.
+    ///
+    /// # Errors
+    /// If it acknowledges what was not sent.
+    pub(super) fn acked(
+        &mut self,
+        ranges: &Ranges,
+        delay: Duration,
+        now: Duration,
+        mut tell: impl FnMut(&Sent, Outcome),
+    ) -> Result<bool, Fault> {
+        let Some(newest) = ranges.newest() else { return Ok(false) };
+        let is_skipped =
+            |range: RangeInclusive<u64>| self.skipped.is_some_and(|skipped| range.contains(&skipped));
+        if newest >= self.next() || ranges.iter().any(is_skipped) {
+            return Err(Fault::AcknowledgedUnsent);
+        }
+        let mut any = false;
+        for range in ranges.iter() {
+            for number in self.first.max(*range.start())..=*range.end() {
+                // The first may have moved on, beyond numbers that were settled before.
+                let Some(sent) = number.checked_sub(self.first).and_then(|at| self.sent.get_mut(at as usize))
+                else {
+                    continue;
+                };
+                match sent.fate {
+                    Fate::Skipped | Fate::Acked => {}
+                    Fate::Lost => {
+                        sent.fate = Fate::Acked;
+                        tell(sent, Outcome::Late);
+                    }
+                    Fate::InFlight => {
+                        any = true;
+                        sent.fate = Fate::Acked;
+                        self.bytes_in_flight -= sent.bytes;
+                        self.packets_in_flight -= 1;
+                        let sent = *sent;
+                        if number == newest {
+                            self.rtt.sample(now.saturating_sub(sent.at), delay, now);
+                        }
+                        tell(&sent, Outcome::Acked { in_order: number == self.first });
+                        self.tidy();
+                    }
+                }
+            }
+        }
+        self.newest_acked = self.newest_acked.max(Some(newest));
+        if any {
+            self.timeouts = 0;
+        }
+        Ok(any)
+    }
+
+    /// Finds lost packets (appendix A.10), and tells `tell` of each. Whether they amount to persistent congestion.
+    pub(super) fn find_lost(&mut self, now: Duration, mut tell: impl FnMut(&Sent, Outcome)) -> bool {
+        self.loss_at = None;
+        let Some(newest) = self.newest_acked else { return false };
+        let delay = self.rtt.loss_delay();
+        let persistent = self.rtt.persistent();
+        let mut lost_since = None;
+        let mut is_persistent = false;
+        let Some(before) = newest.checked_sub(self.first) else { return false };
+        for (at, sent) in self.sent.iter_mut().enumerate().take(before as usize) {
+            match sent.fate {
+                Fate::Acked => lost_since = None,
+                Fate::Lost | Fate::Skipped => {}
+                Fate::InFlight if sent.at + delay <= now || before - at as u64 >= REORDERING => {
+                    sent.fate = Fate::Lost;
+                    self.bytes_in_flight -= sent.bytes;
+                    self.packets_in_flight -= 1;
+                    tell(sent, Outcome::Lost);
+                    // Only what was sent after the first sample counts (section 7.6.2).
+                    if self.rtt.first_sample.is_some_and(|first| sent.at > first) {
+                        let since = *lost_since.get_or_insert(sent.at);
+                        is_persistent |= sent.at.saturating_sub(since) > persistent;
+                    }
+                }
+                Fate::InFlight => {
+                    let at = sent.at + delay;
+                    self.loss_at = Some(self.loss_at.map_or(at, |loss_at| loss_at.min(at)));
+                }
+            }
+        }
+        self.tidy();
+        is_persistent
+    }
+
+    /// When the loss timer expires (appendix A.8), unless nothing is in flight. Probes go some thirty times in `patience`,
+    /// if round trips are short enough for that.
+    pub(super) fn timer(&self, patience: Duration) -> Option<Duration> {
+        self.loss_at.or_else(|| (self.packets_in_flight > 0).then(|| self.probe_at(patience)))
+    }
+
+    /// Whether the timer that expired is for loss, rather than for a probe.
+    pub(super) fn is_loss_due(&self, now: Duration) -> bool {
+        self.loss_at.is_some_and(|at| at <= now)
+    }
+
+    fn probe_at(&self, patience: Duration) -> Duration {
+        let single = self.rtt.probe_timeout();
+        let doubled = single * (1 << self.timeouts.min(MOST_DOUBLINGS));
+        // The RFC sets no bound. Two packets in a thirtieth of the patience burden no path, and without them a few losses
+        // in a row would use the patience up.
+        self.last_sent + doubled.min(single.max(patience / 30))
+    }
+
+    /// Forgets what is in flight: the peer no longer answers.
+    pub(super) fn clear(&mut self) {
+        self.first = self.next();
+        self.sent.clear();
+        (self.bytes_in_flight, self.packets_in_flight, self.loss_at) = (0, 0, None);
+    }
+
+    /// Forgets packets that are settled, from the oldest on.
+    fn tidy(&mut self) {
+        while self.sent.front().is_some_and(|sent| sent.fate != Fate::InFlight) {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// `count` packets, one each millisecond.
+    fn sent(count: u64) -> Recovery {
+        let mut recovery = Recovery::new();
+        for number in 0..count {
+            let contents = Contents { first: number, count: 1, ..Contents::default() };
+            recovery.sent(ms(number), 1000, contents, Snapshot::default());
+        }
+        recovery
+    }
+
+    fn ranges(numbers: impl IntoIterator<Item = u64>) -> Ranges {
+        let mut ranges = Ranges::NONE;
+        numbers.into_iter().for_each(|number| {
+            ranges.insert(number);
+        });
+        ranges
+    }
+
+    fn acked(
+        recovery: &mut Recovery,
+        numbers: impl IntoIterator<Item = u64>,
+        now: Duration,
+    ) -> Vec<(u64, Outcome)> {
+        let mut told = Vec::new();
+        let tell = |sent: &Sent, outcome| told.push((sent.contents.first, outcome));
+        recovery.acked(&ranges(numbers), Duration::ZERO, now, tell).unwrap();
+        told
+    }
+
+    fn lost(recovery: &mut Recovery, now: Duration) -> (Vec<u64>, bool) {
+        let mut told = Vec::new();
+        let persistent = recovery.find_lost(now, |sent, _| told.push(sent.contents.first));
+        (told, persistent)
+    }
+
+    #[test]
+    fn order_is_told_and_each_packet_counts_once() {
+        let mut recovery = sent(4);
+        let (in_order, not) = (Outcome::Acked { in_order: true }, Outcome::Acked { in_order: false });
+        assert_eq!(acked(&mut recovery, [0, 2], ms(50)), [(0, in_order), (2, not)]);
+        assert_eq!(acked(&mut recovery, [0, 1, 2], ms(51)), [(1, in_order)]);
+        assert_eq!((recovery.bytes_in_flight, recovery.packets_in_flight), (1000, 1));
+    }
+
+    #[test]
+    fn three_packets_later_or_nine_eighths_of_a_round_trip() {
+        let mut recovery = sent(6);
+        acked(&mut recovery, [4], ms(44));
+        assert_eq!(lost(&mut recovery, ms(44)), (vec![0, 1], false));
+        // 2 was sent at 2 ms, and the round trip takes 40.
+        assert_eq!(recovery.timer(PATIENCE), Some(ms(47)));
+        assert!(!recovery.is_loss_due(ms(46)) && recovery.is_loss_due(ms(47)));
+        assert_eq!(lost(&mut recovery, ms(47)), (vec![2], false));
+        assert_eq!(lost(&mut recovery, ms(48)), (vec![3], false));
+        assert_eq!(recovery.packets_in_flight, 1);
+    }
+
+    #[test]
+    fn what_was_lost_too_early_is_told() {
+        let mut recovery = sent(6);
+        acked(&mut recovery, [5], ms(45));
+        assert_eq!(lost(&mut recovery, ms(45)).0, [0, 1, 2]);
+        // They are forgotten with those before them; only what is behind a gap is still known.
+        let mut recovery = sent(6);
+        acked(&mut recovery, [3, 1], ms(45));
+        assert_eq!(lost(&mut recovery, ms(45)).0, [0]);
+        acked(&mut recovery, [5], ms(45));
+        assert_eq!(lost(&mut recovery, ms(45)).0, [2]);
+        assert_eq!(acked(&mut recovery, [2], ms(46)), []);
+    }
+
+    #[test]
+    fn probes_double_up_to_a_bound() {
+        let mut recovery = sent(1);
+        let first = recovery.timer(PATIENCE).unwrap();
+        assert_eq!(first, Duration::from_millis(333 + 666 + 1));
+        recovery.timeouts = 1;
+        assert_eq!(recovery.timer(PATIENCE * 10), Some(first * 2));
+        recovery.timeouts = 60;
+        assert_eq!(recovery.timer(PATIENCE * 10), Some(ms(10_000)));
+        assert_eq!(recovery.timer(PATIENCE), Some(first));
+        acked(&mut recovery, [0], ms(40));
+        assert_eq!((recovery.timer(PATIENCE), recovery.timeouts), (None, 0));
+    }
+
+    #[test]
+    fn everything_lost_for_long_is_persistent_congestion() {
+        let mut recovery = sent(1);
+        acked(&mut recovery, [0], ms(40));
+        let patient = recovery.rtt.persistent();
+        for at in [ms(50), ms(60), ms(50) + patient + ms(1), ms(2000)] {
+            recovery.sent(at, 1000, Contents::default(), Snapshot::default());
+        }
+        acked(&mut recovery, [4], ms(2040));
+        assert_eq!(lost(&mut recovery, ms(2040)), (vec![0, 0, 0], true));
+    }
+
+    #[test]
+    fn who_acknowledges_what_was_not_sent_is_caught() {
+        let mut recovery = sent(3);
+        let fault = Err(Fault::AcknowledgedUnsent);
+        assert_eq!(recovery.acked(&ranges([3]), ms(0), ms(40), |_, _| {}), fault);
+        recovery.skip(ms(3));
+        recovery.sent(ms(4), 1000, Contents::default(), Snapshot::default());
+        assert_eq!(recovery.acked(&ranges([2, 4]), ms(0), ms(40), |_, _| {}), Ok(true));
+        assert_eq!(recovery.acked(&ranges([2, 3, 4]), ms(0), ms(40), |_, _| {}), fault);
+    }
+}

@@ -1,0 +1,104 @@
+//! The round-trip time (RFC 9002, section 5).
+
+use std::time::Duration;
+
+/// What is assumed before the first sample (section 6.2.2).
+const INITIAL: Duration = Duration::from_millis(333);
+
+/// How long a receiver waits at most before it acknowledges. Both ends know it.
+pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// The resolution of timers (section 6.1.2).
+pub(super) const GRANULARITY: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub(super) struct Rtt {
+    pub(super) latest: Duration,
+    smoothed: Duration,
+    variation: Duration,
+    least: Duration,
+    /// When the first sample was taken.
+    pub(super) first_sample: Option<Duration>,
+}
+
+impl Default for Rtt {
+    fn default() -> Self {
+        Self {
+            latest: Duration::ZERO,
+            smoothed: INITIAL,
+            variation: INITIAL / 2,
+            least: Duration::MAX,
+            first_sample: None,
+        }
+    }
+}
+
+impl Rtt {
+    /// Takes in a sample, for an acknowledgement that says it was delayed by `delay`.
+    pub(super) fn sample(&mut self, latest: Duration, delay: Duration, now: Duration) {
+        self.latest = latest;
+        self.least = self.least.min(latest);
+        if self.first_sample.is_none() {
+            (self.smoothed, self.variation) = (latest, latest / 2);
+            self.first_sample = Some(now);
+            return;
+        }
+        // A peer that overstates its delay must not push the sample below what the path can do.
+        let delay = delay.min(MAX_ACK_DELAY);
+        let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
+        self.variation = (self.variation * 3 + self.smoothed.abs_diff(adjusted)) / 4;
+        self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+    }
+
+    pub(super) fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    /// The smallest sample; zero before the first.
+    pub(super) fn least(&self) -> Duration {
+        if self.first_sample.is_some() { self.least } else { Duration::ZERO }
+    }
+
+    /// How long after it was sent a packet is taken for lost, once a later one is acknowledged (section 6.1.2).
+    pub(super) fn loss_delay(&self) -> Duration {
+        (self.latest.max(self.smoothed) * 9 / 8).max(GRANULARITY)
+    }
+
+    /// How long to wait for an acknowledgement of anything (section 6.2.1).
+    pub(super) fn probe_timeout(&self) -> Duration {
+        self.smoothed + (self.variation * 4).max(GRANULARITY) + MAX_ACK_DELAY
+    }
+
+    /// For how long everything has to be lost to count as persistent congestion (section 7.6.1).
+    pub(super) fn persistent(&self) -> Duration {
+        self.probe_timeout() * 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn samples_are_smoothed_as_the_rfc_says() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.probe_timeout(), Duration::from_micros(333_000 + 4 * 166_500 + 1_000));
+        rtt.sample(ms(80), ms(0), ms(80));
+        assert_eq!((rtt.smoothed(), rtt.variation), (ms(80), ms(40)));
+        rtt.sample(ms(85), ms(1), ms(200));
+        assert_eq!((rtt.smoothed(), rtt.variation), (Duration::from_micros(80_500), ms(31)));
+        assert_eq!(rtt.loss_delay(), Duration::from_micros(95_625));
+    }
+
+    #[test]
+    fn a_delay_that_cannot_be_is_not_believed() {
+        let mut rtt = Rtt::default();
+        rtt.sample(ms(80), ms(0), ms(80));
+        rtt.sample(ms(80), ms(60), ms(160));
+        assert_eq!(rtt.smoothed(), ms(80));
+    }
+}

@@ -1,0 +1,53 @@
+//! Everything arrives once, whatever the wire does.
+
+use super::*;
+
+/// How many seeds run: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
+fn seeds() -> u64 {
+    std::env::var("RELIABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
+}
+
+const MESSAGES: u64 = 40;
+
+#[test]
+fn every_message_arrives_once_over_a_wire_that_does_its_worst() {
+    let faults = Faults { loss: 30, duplication: 30, reordering: 30, corruption: 10 };
+    for seed in 0..seeds() {
+        let run = std::panic::catch_unwind(|| transfer(seed, faults));
+        assert!(run.is_ok(), "seed {seed}");
+    }
+}
+
+/// Both ends send at once, and close when they have what they want.
+fn transfer(seed: u64, faults: Faults) {
+    let mut wire = Wire::new(seed, faults);
+    let mut sent = [0; 2];
+    let mut got = [vec![false; MESSAGES as usize], vec![false; MESSAGES as usize]];
+    while got.iter().flatten().any(|got| !got) {
+        for end in 0..2 {
+            while sent[end] < MESSAGES {
+                let len = (wire.roll() % 1300) as usize;
+                if !wire.ends[end].has_room(len).unwrap() {
+                    break;
+                }
+                wire.ends[end].send(message(sent[end], len));
+                sent[end] += 1;
+            }
+            loop {
+                match wire.ends[end].receive() {
+                    Received::Message(message) => {
+                        let number = number(&message) as usize;
+                        assert!(!got[end][number], "message {number} came twice");
+                        got[end][number] = true;
+                    }
+                    Received::Nothing => break,
+                    Received::End(error) => panic!("{error} at {:?}", wire.now),
+                }
+            }
+        }
+        assert!(wire.step(wire.now + Duration::from_secs(60)), "nothing more happens");
+    }
+    wire.ends[0].close();
+    wire.run_until(|ends| ends[0].closed().is_some());
+    assert!(wire.ends[0].closed().unwrap().is_ok());
+}

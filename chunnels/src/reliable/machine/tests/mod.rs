@@ -1,0 +1,114 @@
+//! Two machines and a wire between them, in virtual time.
+
+mod faults;
+mod misbehaviour;
+mod wire;
+
+use super::*;
+use crate::congestion::{Bbr, Cubic, FixedWindow, NewReno};
+use wire::{Faults, Wire};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn settings() -> Settings {
+    Settings { packet: 1200, messages: 64, bytes: 128 * 1024, idle: Duration::from_secs(30) }
+}
+
+fn machine(seed: u64) -> Machine {
+    let algorithms: [&dyn Algorithm; 4] = [&NewReno, &Cubic, &Bbr, &FixedWindow(100_000)];
+    Machine::new(settings(), algorithms[(seed % 4) as usize], 1400, seed)
+}
+
+fn message(number: u64, len: usize) -> Buf {
+    let mut message = Buf::new(len.max(8), 0).unwrap();
+    message.fill(number as u8);
+    message[..8].copy_from_slice(&number.to_le_bytes());
+    message
+}
+
+fn number(message: &[u8]) -> u64 {
+    let number = u64::from_le_bytes(message[..8].try_into().unwrap());
+    assert!(message[8..].iter().all(|byte| *byte == number as u8), "message {number} was changed");
+    number
+}
+
+#[test]
+fn a_message_crosses_and_both_close() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    wire.ends[0].send(message(7, 100));
+    wire.run_until(|ends| matches!(ends[1].receive(), Received::Message(_)));
+    wire.ends[0].close();
+    wire.run_until(|ends| ends[0].closed().is_some());
+    assert!(wire.ends[0].closed().unwrap().is_ok());
+    let Received::End(error) = wire.ends[1].receive() else { panic!("the peer heard of no end") };
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert_eq!(wire.ends[1].has_room(1).unwrap_err().kind(), ErrorKind::Closed);
+    assert!(wire.now < 500 * MS, "took {:?}", wire.now);
+}
+
+#[test]
+fn short_messages_share_packets() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    (0..60).for_each(|number| wire.ends[0].send(message(number, 8)));
+    let mut got = 0;
+    wire.run_until(|ends| {
+        while let Received::Message(_) = ends[1].receive() {
+            got += 1;
+        }
+        got == 60
+    });
+    assert!(wire.ends[0].statistics().packets_sent <= 2, "{:?}", wire.ends[0].statistics());
+}
+
+/// A receiver that takes nothing stops the sender, and one that goes on lets it go on.
+#[test]
+fn a_slow_receiver_holds_the_sender_back() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    let (mut sent, mut got) = (0, 0);
+    for _ in 0..200 {
+        while wire.ends[0].has_room(1000).unwrap() {
+            wire.ends[0].send(message(sent, 1000));
+            sent += 1;
+        }
+        wire.run_for(100 * MS);
+        // The window of one end and the buffer of the other.
+        assert!(sent - got <= 64 + 64, "{sent} sent, {got} received");
+        for _ in 0..5 {
+            if let Received::Message(message) = wire.ends[1].receive() {
+                assert_eq!(number(&message), got);
+                got += 1;
+            }
+        }
+    }
+    assert_eq!(got, 1000);
+}
+
+#[test]
+fn an_idle_connection_lasts_and_a_silent_peer_ends_it() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    wire.run_for(Duration::from_secs(300));
+    assert!(wire.ends.iter().all(|end| end.end.is_none()));
+    wire.faults = Faults { loss: 100, ..Faults::NONE };
+    wire.run_for(Duration::from_secs(31));
+    for end in &mut wire.ends {
+        let Received::End(error) = end.receive() else { panic!("still alive") };
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    }
+}
+
+#[test]
+fn a_close_that_nobody_answers_fails_and_one_that_only_lacks_the_last_word_does_not() {
+    let mut wire = Wire::new(1, Faults { loss: 100, ..Faults::NONE });
+    wire.ends[0].send(message(0, 8));
+    wire.ends[0].close();
+    wire.run_for(Duration::from_secs(31));
+    assert_eq!(wire.ends[0].closed().unwrap().unwrap_err().kind(), ErrorKind::TimedOut);
+
+    let mut wire = Wire::new(1, Faults::NONE);
+    wire.ends[0].send(message(0, 8));
+    wire.run_for(Duration::from_secs(1));
+    wire.ends[0].close();
+    wire.faults = Faults { loss: 100, ..Faults::NONE };
+    wire.run_until(|ends| ends[0].closed().is_some());
+    assert!(wire.ends[0].closed().unwrap().is_ok());
+}

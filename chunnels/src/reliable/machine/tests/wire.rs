@@ -1,0 +1,107 @@
+//! What lies between two machines.
+
+use super::*;
+use std::collections::BTreeMap;
+
+/// How many packets in a hundred suffer what.
+#[derive(Clone, Copy)]
+pub(super) struct Faults {
+    pub(super) loss: u64,
+    pub(super) duplication: u64,
+    pub(super) reordering: u64,
+    pub(super) corruption: u64,
+}
+
+impl Faults {
+    pub(super) const NONE: Self = Self { loss: 0, duplication: 0, reordering: 0, corruption: 0 };
+}
+
+pub(super) struct Wire {
+    pub(super) ends: [Machine; 2],
+    pub(super) now: Duration,
+    pub(super) faults: Faults,
+    /// Packets on their way, by when they arrive, and to which end.
+    packets: BTreeMap<(Duration, u64), (usize, Buf)>,
+    sent: u64,
+    dice: u64,
+}
+
+impl Wire {
+    pub(super) fn new(seed: u64, faults: Faults) -> Self {
+        let ends = [machine(seed), machine(seed / 4)];
+        Self { ends, now: Duration::ZERO, faults, packets: BTreeMap::new(), sent: 0, dice: seed }
+    }
+
+    pub(super) fn roll(&mut self) -> u64 {
+        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.dice ^ (self.dice >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 20
+    }
+
+    fn happens(&mut self, percent: u64) -> bool {
+        self.roll() % 100 < percent
+    }
+
+    fn put(&mut self, to: usize, packet: &[u8]) {
+        let mut delay = 10 * MS;
+        if self.happens(self.faults.reordering) {
+            delay += Duration::from_micros(self.roll() % 30_000);
+        }
+        let mut packet = Buf::copy_of(packet, 0).unwrap();
+        if self.happens(self.faults.corruption) {
+            let at = (self.roll() % packet.len() as u64) as usize;
+            if self.happens(50) {
+                packet.truncate(at);
+            } else {
+                packet[at] ^= 1 << (self.roll() % 8);
+            }
+        }
+        self.sent += 1;
+        self.packets.insert((self.now + delay, self.sent), (to, packet));
+    }
+
+    /// Takes what the ends want to send.
+    fn collect(&mut self) {
+        for from in 0..2 {
+            while let Some(packet) = self.ends[from].poll_packet(self.now, |len| Buf::new(len, 0)) {
+                if self.happens(self.faults.loss) {
+                    continue;
+                }
+                self.put(1 - from, &packet);
+                if self.happens(self.faults.duplication) {
+                    self.put(1 - from, &packet);
+                }
+            }
+        }
+    }
+
+    /// Goes on to the next thing that happens, if it happens before `until`.
+    pub(super) fn step(&mut self, until: Duration) -> bool {
+        self.collect();
+        let arrival = self.packets.keys().next().map(|(at, _)| *at);
+        let timers = self.ends.iter().filter_map(Machine::poll_timeout);
+        let Some(next) = timers.chain(arrival).min().filter(|next| *next <= until) else { return false };
+        self.now = self.now.max(next);
+        while let Some(entry) = self.packets.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (to, packet) = entry.remove();
+            self.ends[to].handle_packet(packet, self.now);
+        }
+        let now = self.now;
+        self.ends.iter_mut().for_each(|end| end.handle_timeout(now));
+        true
+    }
+
+    pub(super) fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.step(until) {}
+        self.now = until;
+    }
+
+    pub(super) fn run_until(&mut self, mut is_done: impl FnMut(&mut [Machine; 2]) -> bool) {
+        while !is_done(&mut self.ends) {
+            assert!(self.step(self.now + Duration::from_secs(600)), "nothing more happens: {:#?}", self.ends);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The packets of [`Reliable`](super::Reliable), and nothing else: no state, no time.
+//!
+//! ```text
+//! check    4 bytes   CRC-32 of all that follows, little-endian
+//! flags    1 byte    which of the parts below there are
+//! number   varint    the packet's number, if the packet has to be acknowledged
+//! ack      ...       how long the newest acknowledged packet waited, in microseconds; how many ranges of packet
+//!                    numbers less one (1 byte); the newest number; its range's length less one; then for each further
+//!                    range the gap before it less one and its length less one. All varints, newest first
+//! grant    2 varints the number of messages, and of bytes in them, that the peer may have sent in all
+//! last     varint    how many messages there are in all: the sender closes
+//! abort    1 byte    why the sender gives up on the peer
+//! messages ...       the number of the first message (varint), then for each its length (varint) and its bytes, up to
+//!                    the end of the packet; they are numbered without gaps
+//! ```
+//!
+//! A varint is that of RFC 9000, section 16. Packet numbers are never used twice; a message keeps its number however
+//! often it is sent.
+
+mod packet;
+mod ranges;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod varint;
+mod writer;
+
+pub use packet::{Acknowledgement, Fault, Grant, Header, Message, Messages, decode};
+pub use ranges::{RANGES, Ranges};
+#[cfg(test)]
+use varint::MOST as VARINT_MOST;
+pub(super) use varint::size;
+pub(super) use writer::{Draft, OVERHEAD, write};

@@ -1,0 +1,197 @@
+//! What a packet says.
+
+use super::Ranges;
+use super::reader::Reader;
+use std::fmt;
+use std::ops::Range;
+
+/// The packet has a number and has to be acknowledged.
+pub(super) const NUMBERED: u8 = 1;
+pub(super) const ACK: u8 = 1 << 1;
+pub(super) const GRANT: u8 = 1 << 2;
+pub(super) const LAST: u8 = 1 << 3;
+pub(super) const ABORT: u8 = 1 << 4;
+pub(super) const MESSAGES: u8 = 1 << 5;
+const KNOWN: u8 = NUMBERED | ACK | GRANT | LAST | ABORT | MESSAGES;
+
+/// The check and the flags.
+pub(super) const FIXED: usize = 5;
+
+/// Everything in a packet but the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The packet's number, if it has to be acknowledged.
+    pub number: Option<u64>,
+    /// What the sender has received.
+    pub ack: Option<Acknowledgement>,
+    /// What the sender may be sent.
+    pub grant: Option<Grant>,
+    /// How many messages there are in all, if the sender closes.
+    pub last: Option<u64>,
+    /// Why the sender gives up on the peer, if it does.
+    pub abort: Option<Fault>,
+    /// Where the messages begin in the packet, and the number of the first of them, if there are any.
+    pub messages: Option<Messages>,
+}
+
+/// Packets that have arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// For how long the newest of them waited for this acknowledgement, in microseconds.
+    pub delay_us: u64,
+    /// Their numbers; at least one.
+    pub ranges: Ranges,
+}
+
+/// How much a peer may have sent in all since the connection began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+}
+
+/// What a peer did that no peer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Fault {
+    /// It acknowledged a packet that was never sent.
+    AcknowledgedUnsent = 1,
+    /// It sent more than it was granted.
+    ExceededGrant = 2,
+    /// It sent messages beyond the last, or two different last ones.
+    ContradictedEnd = 3,
+    /// It acknowledged nothing for as long as the idle time-out, while it was sent something.
+    NeverAcknowledged = 4,
+    /// A reason that this version does not know.
+    Other = 255,
+}
+
+impl Fault {
+    fn of(byte: u8) -> Self {
+        match byte {
+            1 => Self::AcknowledgedUnsent,
+            2 => Self::ExceededGrant,
+            3 => Self::ContradictedEnd,
+            4 => Self::NeverAcknowledged,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What it did, to be read behind "the peer" or "this end".
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AcknowledgedUnsent => "acknowledged a packet that was never sent",
+            Self::ExceededGrant => "sent more than it was granted",
+            Self::ContradictedEnd => "sent messages beyond the last, or two different last ones",
+            Self::NeverAcknowledged => "acknowledged nothing of what it was sent until time ran out",
+            Self::Other => "did something that no peer does",
+        })
+    }
+}
+
+/// Where the messages of a packet are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Messages {
+    /// The number of the first.
+    pub first: u64,
+    /// Where the first begins, in bytes from the start of the packet.
+    pub at: usize,
+}
+
+/// One message of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its number.
+    pub number: u64,
+    /// Where its bytes are in the packet.
+    pub bytes: Range<usize>,
+}
+
+/// What `packet` says, or `None` if it is damaged or of another format. It is checked to its end, so that going through
+/// its [`messages`](Messages::iter) meets no surprise.
+pub fn decode(packet: &[u8]) -> Option<Header> {
+    let (check, rest) = packet.split_first_chunk()?;
+    if crc32fast::hash(rest) != u32::from_le_bytes(*check) {
+        return None;
+    }
+    let mut reader = Reader::new(packet, check.len());
+    let flags = reader.byte()?;
+    if flags & !KNOWN != 0 {
+        return None;
+    }
+    let number = if flags & NUMBERED != 0 { Some(reader.varint()?) } else { None };
+    let ack = if flags & ACK != 0 { Some(acknowledgement(&mut reader)?) } else { None };
+    let grant = match flags & GRANT {
+        0 => None,
+        _ => Some(Grant { messages: reader.varint()?, bytes: reader.varint()? }),
+    };
+    let last = if flags & LAST != 0 { Some(reader.varint()?) } else { None };
+    let abort = if flags & ABORT != 0 { Some(Fault::of(reader.byte()?)) } else { None };
+    let messages = match flags & MESSAGES {
+        0 => None,
+        _ => Some(Messages { first: reader.varint()?, at: reader.position() }),
+    };
+    let end = match messages {
+        Some(messages) => messages.check(packet)?,
+        None => reader.position(),
+    };
+    // A packet with messages but no number could never be acknowledged.
+    (end == packet.len() && (messages.is_none() || number.is_some())).then_some(Header {
+        number,
+        ack,
+        grant,
+        last,
+        abort,
+        messages,
+    })
+}
+
+fn acknowledgement(reader: &mut Reader<'_>) -> Option<Acknowledgement> {
+    let delay_us = reader.varint()?;
+    let further = reader.byte()?;
+    let mut high = reader.varint()?;
+    let mut ranges = Ranges::NONE;
+    for left in (0..=further).rev() {
+        let low = high.checked_sub(reader.varint()?)?;
+        if !ranges.push_older(low, high) {
+            return None;
+        }
+        if left > 0 {
+            high = low.checked_sub(reader.varint()?.checked_add(2)?)?;
+        }
+    }
+    Some(Acknowledgement { delay_us, ranges })
+}
+
+impl Messages {
+    /// The messages of `packet`, of which this is part of the header.
+    pub fn iter(self, packet: &[u8]) -> impl Iterator<Item = Message> + '_ {
+        let mut next = self;
+        std::iter::from_fn(move || next.take(packet))
+    }
+
+    /// Takes the first message off, if there is one that is whole.
+    pub(in crate::reliable) fn take(&mut self, packet: &[u8]) -> Option<Message> {
+        let mut reader = Reader::new(packet, self.at);
+        let len = usize::try_from(reader.varint()?).ok()?;
+        let start = reader.position();
+        let end = start.checked_add(len).filter(|end| *end <= packet.len())?;
+        let number = self.first;
+        *self = Self { first: number.checked_add(1)?, at: end };
+        Some(Message { number, bytes: start..end })
+    }
+
+    /// Where the last message ends; `None` if there is none, or one has no number.
+    fn check(mut self, packet: &[u8]) -> Option<usize> {
+        self.take(packet)?;
+        while self.at < packet.len() {
+            self.take(packet)?;
+        }
+        Some(self.at)
+    }
+}

@@ -1,0 +1,104 @@
+//! Writing a packet.
+
+use super::packet::{ABORT, ACK, Acknowledgement, FIXED, Fault, GRANT, Grant, LAST, MESSAGES, NUMBERED};
+use super::varint::{self, size};
+
+/// What a packet with one message has besides it at most: check, flags, both numbers and the length.
+pub(in crate::reliable) const OVERHEAD: usize = FIXED + 8 + 8 + 4;
+
+/// A packet to be written. Messages are written behind it by who has them.
+#[derive(Debug, Default)]
+pub(in crate::reliable) struct Draft {
+    pub(in crate::reliable) number: Option<u64>,
+    pub(in crate::reliable) ack: Option<Acknowledgement>,
+    pub(in crate::reliable) grant: Option<Grant>,
+    pub(in crate::reliable) last: Option<u64>,
+    pub(in crate::reliable) abort: Option<Fault>,
+    /// The number of the first message.
+    pub(in crate::reliable) first: Option<u64>,
+}
+
+impl Draft {
+    /// How many bytes everything but the messages takes.
+    pub(in crate::reliable) fn size(&self) -> usize {
+        let numbers = [self.number, self.last, self.first].into_iter().flatten().map(size).sum::<usize>();
+        let ack = self.ack.as_ref().map_or(0, ack_size);
+        let grant = self.grant.map_or(0, |grant| size(grant.messages) + size(grant.bytes));
+        FIXED + numbers + ack + grant + usize::from(self.abort.is_some())
+    }
+
+    fn flags(&self) -> u8 {
+        let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
+        flag(NUMBERED, self.number.is_some())
+            | flag(ACK, self.ack.is_some())
+            | flag(GRANT, self.grant.is_some())
+            | flag(LAST, self.last.is_some())
+            | flag(ABORT, self.abort.is_some())
+            | flag(MESSAGES, self.first.is_some())
+    }
+}
+
+fn ack_size(ack: &Acknowledgement) -> usize {
+    let mut total = size(ack.delay_us) + 1;
+    let mut above = None;
+    for range in ack.ranges.iter().rev() {
+        let (low, high) = (*range.start(), *range.end());
+        total += size(high - low) + above.map_or(size(high), |above: u64| size(above - high - 2));
+        above = Some(low);
+    }
+    total
+}
+
+/// Writes `draft` to the start of `packet`, then `messages` into the rest, then the check. The rest must be what the
+/// messages fill.
+pub(in crate::reliable) fn write<'a>(
+    draft: &Draft,
+    messages: impl Iterator<Item = &'a [u8]>,
+    packet: &mut [u8],
+) {
+    let mut writer = Writer { packet, at: 4 };
+    writer.bytes(&[draft.flags()]);
+    draft.number.into_iter().for_each(|number| writer.varint(number));
+    if let Some(ack) = &draft.ack {
+        writer.varint(ack.delay_us);
+        let further = ack.ranges.iter().len().saturating_sub(1);
+        writer.bytes(&[further as u8]);
+        let mut above = None;
+        for range in ack.ranges.iter().rev() {
+            let (low, high) = (*range.start(), *range.end());
+            writer.varint(above.map_or(high, |above: u64| above - high - 2));
+            writer.varint(high - low);
+            above = Some(low);
+        }
+    }
+    if let Some(grant) = draft.grant {
+        writer.varint(grant.messages);
+        writer.varint(grant.bytes);
+    }
+    draft.last.into_iter().for_each(|last| writer.varint(last));
+    draft.abort.into_iter().for_each(|fault| writer.bytes(&[fault as u8]));
+    draft.first.into_iter().for_each(|first| writer.varint(first));
+    for message in messages {
+        writer.varint(message.len() as u64);
+        writer.bytes(message);
+    }
+    debug_assert_eq!(writer.at, writer.packet.len(), "the packet's size was computed wrongly");
+    let (check, rest) = writer.packet.split_at_mut(4);
+    check.copy_from_slice(&crc32fast::hash(rest).to_le_bytes());
+}
+
+struct Writer<'a> {
+    packet: &'a mut [u8],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn varint(&mut self, number: u64) {
+        self.bytes(&varint::encode(number)[..size(number)]);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.packet[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+}

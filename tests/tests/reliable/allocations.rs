@@ -1,0 +1,70 @@
+//! A packet costs no allocation once buffers and queues have their size.
+
+use bertha_chunnels::Reliable;
+use bertha_core::{Buf, Connection, Wrap};
+use bertha_datapath_kernel::TokioRuntime;
+use bertha_datapath_sim::pair;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// Counts what each thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: the system's allocator does the work; counting touches no memory that it gives out.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps this function's contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above; `pointer` came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Bursts in one direction and an answer to each, so that data, acknowledgements and grants all take part.
+async fn exchange(here: &impl Connection<Data = Buf>, there: &impl Connection<Data = Buf>, rounds: u32) {
+    let mut burst = Vec::with_capacity(64);
+    for _ in 0..rounds {
+        let messages = (0..20).map(|number| Buf::copy_of(&[number; 900], 64).unwrap());
+        let send = async { here.send_batch(messages).await.unwrap() };
+        let receive = async {
+            let mut left = 20;
+            while left > 0 {
+                left -= there.recv_batch(&mut burst, 64).await.unwrap();
+                burst.clear();
+            }
+            there.send(Buf::copy_of(b"answer", 64).unwrap()).await.unwrap();
+            here.recv().await.unwrap();
+        };
+        futures_util::join!(send, receive);
+    }
+}
+
+#[test]
+fn a_packet_costs_none() {
+    // One thread, so that its count is that of both tasks.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let (here, there) = pair(TokioRuntime);
+        let stack = Reliable::new();
+        let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+        exchange(&here, &there, 500).await;
+        let before = (ALLOCATIONS.get(), here.statistics().packets_sent);
+        exchange(&here, &there, 500).await;
+        let packets = here.statistics().packets_sent - before.1;
+        let allocations = ALLOCATIONS.get() - before.0;
+        assert!(packets > 5_000, "{packets} packets");
+        // The window grows all the time, and with it, at last, a queue: that is not per packet.
+        assert!(allocations <= 8, "{allocations} allocations for {packets} packets");
+    });
+}
