@@ -6,7 +6,7 @@
 //! What a router can do shows only while it is busy. So its neighbours cost as little as they can: the client's requests
 //! are encoded beforehand, shards send each request back as it came, and neither looks into a message. Requests and replies
 //! alike are messages of the key-value store, of 132 bytes as in the thesis. Latency is measured apart, with the whole
-//! store and its client; see [`line`].
+//! store and its client; see [`line()`].
 
 mod figure;
 mod service;
