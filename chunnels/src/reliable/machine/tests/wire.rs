@@ -106,6 +106,8 @@ impl Wire {
 
     pub(super) fn run_until(&mut self, mut is_done: impl FnMut(&mut [Machine; 2]) -> bool) {
         while !is_done(&mut self.ends) {
+            // Signs of life go on for ever.
+            assert!(self.now < Duration::from_secs(3600), "an hour passed: {:#?}", self.ends);
             assert!(self.step(self.now + Duration::from_secs(600)), "nothing more happens: {:#?}", self.ends);
         }
     }
