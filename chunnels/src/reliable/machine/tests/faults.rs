@@ -46,6 +46,7 @@ fn transfer(seed: u64, faults: Faults) {
             }
         }
         assert!(wire.step(wire.now + Duration::from_secs(60)), "nothing more happens");
+        assert!(wire.now < Duration::from_secs(3600), "an hour passed");
     }
     wire.ends[0].close();
     wire.run_until(|ends| ends[0].closed().is_some());

@@ -60,6 +60,24 @@ fn short_messages_share_packets() {
     assert!(wire.ends[0].statistics().packets_sent <= 2, "{:?}", wire.ends[0].statistics());
 }
 
+/// One lost packet is sent again as soon as three later ones are acknowledged, not after a time-out: that would take a
+/// second, since no round trip was measured before.
+#[test]
+fn a_lost_packet_is_repaired_within_two_round_trips() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    wire.doomed = Some(2);
+    (0..8).for_each(|number| wire.ends[0].send(message(number, 1100)));
+    let mut got = Vec::new();
+    wire.run_until(|ends| {
+        while let Received::Message(message) = ends[1].receive() {
+            got.push(number(&message));
+        }
+        got.len() == 8
+    });
+    assert_eq!(got, [0, 2, 3, 4, 5, 6, 7, 1]);
+    assert!(wire.now < 40 * MS, "took {:?}", wire.now);
+}
+
 /// A receiver that takes nothing stops the sender, and one that goes on lets it go on.
 #[test]
 fn a_slow_receiver_holds_the_sender_back() {

@@ -20,6 +20,9 @@ pub(super) struct Wire {
     pub(super) ends: [Machine; 2],
     pub(super) now: Duration,
     pub(super) faults: Faults,
+    /// The packet with this number, counted over both ends, is lost.
+    pub(super) doomed: Option<u64>,
+    collected: u64,
     /// Packets on their way, by when they arrive, and to which end.
     packets: BTreeMap<(Duration, u64), (usize, Buf)>,
     sent: u64,
@@ -29,7 +32,8 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
         let ends = [machine(seed), machine(seed / 4)];
-        Self { ends, now: Duration::ZERO, faults, packets: BTreeMap::new(), sent: 0, dice: seed }
+        let (now, packets) = (Duration::ZERO, BTreeMap::new());
+        Self { ends, now, faults, doomed: None, collected: 0, packets, sent: 0, dice: seed }
     }
 
     pub(super) fn roll(&mut self) -> u64 {
@@ -64,7 +68,8 @@ impl Wire {
     fn collect(&mut self) {
         for from in 0..2 {
             while let Some(packet) = self.ends[from].poll_packet(self.now, |len| Buf::new(len, 0)) {
-                if self.happens(self.faults.loss) {
+                self.collected += 1;
+                if self.happens(self.faults.loss) || self.doomed == Some(self.collected) {
                     continue;
                 }
                 self.put(1 - from, &packet);
@@ -101,6 +106,8 @@ impl Wire {
 
     pub(super) fn run_until(&mut self, mut is_done: impl FnMut(&mut [Machine; 2]) -> bool) {
         while !is_done(&mut self.ends) {
+            // Signs of life go on for ever.
+            assert!(self.now < Duration::from_secs(3600), "an hour passed: {:#?}", self.ends);
             assert!(self.step(self.now + Duration::from_secs(600)), "nothing more happens: {:#?}", self.ends);
         }
     }
