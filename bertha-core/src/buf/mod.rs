@@ -48,7 +48,7 @@ impl Buf {
     /// A pooled buffer of `len` arbitrary bytes with at least `headroom` bytes in front.
     ///
     /// # Errors
-    /// [`TooLarge`](ErrorKind::TooLarge) if both together take 64 MiB or more, or the headroom 2 KiB or more.
+    /// [`TooLarge`](ErrorKind::TooLarge) if both together take 128 MiB or more, or the headroom 512 bytes or more.
     #[inline]
     pub fn new(len: usize, headroom: usize) -> Result<Self, Error> {
         match len.checked_add(headroom) {
@@ -96,7 +96,7 @@ impl Buf {
         }
     }
 
-    /// Bytes free in front of the message, as far as it remembers: 2047 at most.
+    /// Bytes free in front of the message, as far as it remembers: 511 at most.
     #[inline]
     pub fn headroom(&self) -> usize {
         self.view.window.headroom()
@@ -215,7 +215,7 @@ impl Buf {
 #[cold]
 fn no_such_buffer(len: usize, headroom: usize) -> Error {
     let what =
-        format!("no buffer holds {len} bytes with {headroom} in front: less than 64 MiB, and 2 KiB in front");
+        format!("no buffer holds {len} bytes with {headroom} in front: less than 128 MiB, and 512 bytes in front");
     Error::new(ErrorKind::TooLarge, what)
 }
 

@@ -25,7 +25,7 @@ pub struct Vtable {
 pub struct Storage {
     /// The first byte.
     pub memory: NonNull<u8>,
-    /// How many bytes there are, below 64 MiB.
+    /// How many bytes there are, below 128 MiB.
     pub len: u32,
     /// How the owner counts windows.
     pub vtable: &'static Vtable,

@@ -30,7 +30,7 @@ fn a_buffer_is_two_words() {
 #[test]
 fn too_large_is_an_error() {
     assert_eq!(Buf::new(usize::MAX, 1).unwrap_err().kind(), ErrorKind::TooLarge);
-    assert_eq!(Buf::new(1 << 26, 0).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(Buf::new(1 << 27, 0).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn a_lane_has_messages_made_behind_each_other() {
 
 #[test]
 fn headroom_beyond_what_a_buffer_remembers_is_refused() {
-    assert_eq!(Buf::new(1, 2047).unwrap().headroom(), 2047);
-    assert_eq!(Buf::new(1, 2048).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(Buf::new(1, 511).unwrap().headroom(), 511);
+    assert_eq!(Buf::new(1, 512).unwrap_err().kind(), ErrorKind::TooLarge);
     let mut long = Buf::new(5000, 0).unwrap();
     long.advance(3000).unwrap();
-    assert_eq!((long.headroom(), long.len()), (2047, 2000));
-    long.prepend(2047).unwrap();
-    assert_eq!((long.headroom(), long.len()), (0, 4047));
+    assert_eq!((long.headroom(), long.len()), (511, 2000));
+    long.prepend(511).unwrap();
+    assert_eq!((long.headroom(), long.len()), (0, 2511));
 }
 
 #[test]

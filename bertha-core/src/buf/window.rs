@@ -1,14 +1,14 @@
 //! Which part of its storage a buffer may touch, in 64 bits.
 //!
 //! ```text
-//!  63         53     52    26            0
+//!  63         55     54    27            0
 //! |  headroom  | last | length |  start  |
 //! ```
 //!
 //! Packed, since every layer that awaits moves a buffer once or twice, and two registers are quickly moved.
 
 /// How many bits a start or a length takes.
-const BITS: u32 = 26;
+const BITS: u32 = 27;
 
 const MASK: u64 = (1 << BITS) - 1;
 

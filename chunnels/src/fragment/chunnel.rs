@@ -26,10 +26,10 @@ impl Fragment {
         Self { limit: 64 * 1024 * 1024, piece: 1_300 }
     }
 
-    /// For messages of up to `bytes`, at most 256 MiB. Both ends need the same limit.
+    /// For messages of up to `bytes`, at most 127 MiB. Both ends need the same limit.
     #[must_use]
     pub fn limit(self, bytes: u32) -> Self {
-        Self { limit: bytes.clamp(1, 256 * 1024 * 1024), ..self }
+        Self { limit: bytes.clamp(1, 127 * 1024 * 1024), ..self }
     }
 
     /// In pieces of up to `bytes`, from 64 to 60,000, less if the connection below carries less. Larger ones cost less; one
