@@ -30,6 +30,7 @@ mod negotiated;
 pub mod proto;
 mod runs;
 mod settings;
+mod switch;
 pub mod wire;
 
 pub use agreement::Agreement;
@@ -40,6 +41,7 @@ pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
+pub use switch::{Pick, Switching, Upgradable};
 
 #[cfg(test)]
 mod wire_vectors;

@@ -258,8 +258,9 @@ impl Tally {
     #[inline]
     pub(crate) fn add(&self, place: usize, count: i64) {
         match self.seats.get(place) {
-            Some(seat) => seat
-                .store(seat.load(Ordering::Relaxed).wrapping_add_signed(count), Ordering::Relaxed),
+            Some(seat) => {
+                seat.store(seat.load(Ordering::Relaxed).wrapping_add_signed(count), Ordering::Relaxed)
+            }
             None => {
                 self.guests.fetch_add(count as u64, Ordering::Relaxed);
             }
