@@ -36,8 +36,9 @@ impl Agreement {
     }
 
     /// The agreement to which the connection has changed.
-    pub(crate) fn renewed(&self, nodes: &[Node], (round, picks, reasons): (u64, Vec<u8>, String)) -> Self {
+    pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let layers = resolve(nodes, Picks::new(&picks));
+        let reasons = String::new();
         Self { role: self.role, layers, picks, reasons, round, session: self.session.clone() }
     }
 
@@ -83,10 +84,6 @@ impl Agreement {
     /// Whether the agreement was protected by [`Credentials`](crate::Credentials) on both ends.
     pub fn is_authenticated(&self) -> bool {
         self.session.is_authenticated()
-    }
-
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
     }
 
     /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many messages of a round wait for their reader before the link reads no more.
+/// How many messages of a round wait for their reader before the link reads no more, or, over a base that loses messages
+/// anyway, drops more. There the reader has to go on, since the old round's Chunnels may wait for what it reads.
 const CAPACITY: usize = 1024;
 
 /// There are messages in the queue.
@@ -20,8 +21,10 @@ pub(crate) struct Lane {
     /// Almost always 0, and then one load is all that a reception spends on it.
     state: AtomicU8,
     queue: Mutex<VecDeque<Buf>>,
-    /// Whether the link of this round is no longer the connection's, so that its end is not the connection's end.
-    is_retired: AtomicBool,
+    /// Whether this end sends in the round, so that the end of its link is the connection's end.
+    is_in_force: AtomicBool,
+    /// Whether nobody reads it any more.
+    is_forgotten: AtomicBool,
 }
 
 impl Lane {
@@ -38,7 +41,8 @@ impl Lane {
     fn new(header: u32, queue: VecDeque<Buf>, aside: u8) -> Self {
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         let (state, queue) = (AtomicU8::new(queued | aside), Mutex::new(queue));
-        Self { header, state, queue, is_retired: AtomicBool::new(false) }
+        let is_in_force = AtomicBool::new(aside == 0);
+        Self { header, state, queue, is_in_force, is_forgotten: AtomicBool::new(false) }
     }
 
     /// What stands here: equal to an earlier result as long as there is nothing new for a reader.
@@ -65,11 +69,11 @@ impl Lane {
         Some((message, was_full && queue.len() < CAPACITY))
     }
 
-    /// Keeps a message for the round's reader. Fails if there are far too many already: the readers that brought them
-    /// were cancelled one after the other while they waited for room.
-    pub(super) fn put(&self, message: Buf) -> Result<(), Buf> {
+    /// Keeps a message for the round's reader. Fails if there are too many already; over a reliable base if there are
+    /// twice as many, since then the readers that brought them wait for room, and were cancelled one after the other.
+    pub(super) fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.len() >= 2 * CAPACITY {
+        if queue.len() >= CAPACITY << u32::from(is_reliable) {
             return Err(message);
         }
         queue.push_back(message);
@@ -92,11 +96,19 @@ impl Lane {
         };
     }
 
-    pub(crate) fn retire(&self) {
-        self.is_retired.store(true, Ordering::Release);
+    pub(crate) fn put_in_force(&self, is_in_force: bool) {
+        self.is_in_force.store(is_in_force, Ordering::Release);
     }
 
-    pub(super) fn is_retired(&self) -> bool {
-        self.is_retired.load(Ordering::Acquire)
+    pub(super) fn is_in_force(&self) -> bool {
+        self.is_in_force.load(Ordering::Acquire)
+    }
+
+    pub(super) fn forget(&self) {
+        self.is_forgotten.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.is_forgotten.load(Ordering::Acquire)
     }
 }

@@ -246,9 +246,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone.
-    /// The link of a round that is over has nothing to tell.
+    /// The link of a round that is over, or not yet there, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
-        if self.lane.is_retired() {
+        if !self.lane.is_in_force() {
             return Ok(());
         }
         self.shared.close().await
@@ -310,7 +310,7 @@ impl<C: Connection<Data = Buf>> Drop for Link<C> {
     /// An end that was dropped without `close` says so once, without waiting. If that is lost, the peer's idle
     /// time-out finds out.
     fn drop(&mut self) {
-        if !self.shared.in_setup.load(Ordering::Relaxed) && !self.lane.is_retired() {
+        if !self.shared.in_setup.load(Ordering::Relaxed) && self.lane.is_in_force() {
             self.shared.leave("");
         }
     }

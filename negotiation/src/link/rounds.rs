@@ -140,9 +140,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.liveness.wake();
     }
 
-    /// Forgets a round: what still arrives of it is dropped and counted. Dropping its link is not the connection's end.
+    /// Forgets a round: what still arrives of it is dropped and counted.
     pub(crate) fn forget(&self, lane: &Arc<Lane>) {
-        lane.retire();
+        lane.forget();
         lock(&self.rounds.lanes).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
@@ -167,8 +167,12 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     pub(super) fn sort(&self, message: Buf) -> Sorted {
         let lane = lock(&self.rounds.lanes).iter().find(|lane| lane.carries(&message)).cloned();
         let Some(lane) = lane else { return Sorted::Control(message) };
+        let is_reliable = self.base.base().properties().reliable;
         let mut message = message;
-        match message.advance(crate::wire::HEADER).map_err(drop).and_then(|_| lane.put(message).map_err(drop))
+        match message
+            .advance(crate::wire::HEADER)
+            .map_err(drop)
+            .and_then(|_| lane.put(message, is_reliable).map_err(drop))
         {
             Ok(()) => {
                 self.liveness.wake();
@@ -181,12 +185,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Waits until there is room in a lane, and so keeps its reader from reading more. Cancellation-safe.
+    /// Waits until there is room in a lane, and so keeps its reader from reading more, over a base that keeps what is not
+    /// read. Cancellation-safe.
     pub(super) async fn room(&self, lane: &Lane) {
-        while lane.is_full() && !lane.is_retired() {
+        if !self.base.base().properties().reliable {
+            return;
+        }
+        while lane.is_full() && !lane.is_forgotten() {
             let state = lane.state();
             let forever = std::future::pending::<Result<(), Error>>();
-            let full = || lane.is_full() && !lane.is_retired();
+            let full = || lane.is_full() && !lane.is_forgotten();
             if Parked::until(&self.liveness, lane, state, pin!(forever), full).await.is_err() {
                 return;
             }

@@ -32,6 +32,10 @@ pub(super) struct Agent<S, C, B: Connection<Data = Buf>> {
     /// The future that builds the staged stack.
     building: Option<BoxFuture<'static, Result<C, Error>>>,
     work: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// Whether this end sends in the next round, and has received all of the old one. Only then do receivers leave the
+    /// old stack: as long as it drains, somebody has to receive what its counterpart says to that.
+    has_begun: bool,
+    has_received_rest: bool,
     /// Whether receivers are asked to leave, so that nobody may read for them.
     is_changing_receivers: bool,
 }
@@ -101,6 +105,8 @@ where
             staged: None,
             building: None,
             work: FuturesUnordered::new(),
+            has_begun: false,
+            has_received_rest: false,
             is_changing_receivers: false,
         }
     }
@@ -216,20 +222,25 @@ where
                 self.staged = None;
             }
             Act::EndSending { may_fail } => {
-                let limit = may_fail.then_some(shared.settings().handshake_timeout);
-                self.work
-                    .push(Box::pin(async move { Done::Sent(end_sending(rounds, old, shared, limit).await) }));
+                self.work.push(Box::pin(async move {
+                    Done::Sent(end_sending(rounds, old, shared, may_fail).await)
+                }));
             }
             Act::Begin { round, terms } => {
                 let Some(new) = self.staged.as_ref().and_then(|staged| staged.round.clone()) else { return };
                 if let Some(agreement) = shared.agreement() {
-                    let agreement: Agreement =
-                        agreement.renewed(&self.stack.nodes(), (round, terms.picks, terms.reasons));
+                    let agreement: Agreement = agreement.renewed(&self.stack.nodes(), (round, terms.picks));
                     tracing::debug!(%agreement, "changed the stack");
                     shared.agree(agreement);
                 }
+                self.current.lane.put_in_force(false);
+                if let Some(staged) = &self.staged {
+                    staged.lane.put_in_force(true);
+                }
                 *rounds.newest() = new.clone();
                 rounds.sending.open(&new);
+                self.has_begun = true;
+                self.change_receivers();
             }
             Act::EndReceiving { sent } => self.work.push(Box::pin(async move {
                 receive_rest(rounds, old, shared, sent).await;
@@ -280,21 +291,29 @@ where
         }));
     }
 
+    fn change_receivers(&mut self) {
+        if self.has_begun && self.has_received_rest {
+            self.is_changing_receivers = true;
+            let (rounds, shared) = (self.rounds.clone(), self.shared().clone());
+            self.work.push(Box::pin(async move {
+                vacate(&rounds.receiving, &shared).await;
+                Done::ReceiversLeft
+            }));
+        }
+    }
+
     fn done(&mut self, now: Instant, done: Done) {
         match done {
             Done::Sent(result) => self.upgrades.sent(now, result),
             Done::ReceivedRest => {
-                self.is_changing_receivers = true;
-                let (rounds, shared) = (self.rounds.clone(), self.shared().clone());
-                self.work.push(Box::pin(async move {
-                    vacate(&rounds.receiving, &shared).await;
-                    Done::ReceiversLeft
-                }));
+                self.has_received_rest = true;
+                self.change_receivers();
             }
             Done::ReceiversLeft => {
                 let Some(Staged { lane, round: Some(round), .. }) = &self.staged else { return };
                 self.shared().read_through(&self.current.lane, lane);
                 self.rounds.receiving.open(round);
+                (self.has_begun, self.has_received_rest) = (false, false);
                 self.is_changing_receivers = false;
                 self.upgrades.received(now);
             }

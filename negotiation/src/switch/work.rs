@@ -32,37 +32,50 @@ pub(super) async fn vacate<R, B: Connection<Data = Buf>>(seats: &Seats<R>, share
     }
 }
 
-/// Ends sending in `round`, and says how many messages were sent. With a limit it gives up after that, and the round
-/// goes on.
+/// Ends sending in `round`, and says how many messages were sent. What may fail gives up after the handshake's time-out,
+/// and the round goes on; what may not goes on without having drained.
 pub(super) async fn end_sending<C: Connection, B: Connection<Data = Buf>>(
     rounds: Arc<Rounds<C>>,
     round: Arc<Round<C>>,
     shared: Arc<Shared<B>>,
-    limit: Option<Duration>,
+    may_fail: bool,
 ) -> Result<u64, Error> {
-    let ending = async {
-        vacate(&rounds.sending, &shared).await;
-        round.connection.drain().await
-    };
-    let ended = match limit {
-        // The other end has begun already: what could not be drained can't be kept for later either.
-        None => Ok(ending.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a stack was not drained before it was changed");
-        })),
-        Some(limit) => match select(pin!(ending), pin!(sleep(&shared, limit))).await {
-            Either::Left((drained, _)) => drained,
-            Either::Right(_) => {
-                let what = "sends under way did not end in time, or Chunnels could not be drained";
-                Err(Error::new(ErrorKind::TimedOut, what).at("negotiation"))
-            }
-        },
-    };
-    match ended {
-        Ok(()) => Ok(round.sent.total()),
-        Err(error) => {
-            rounds.sending.open(&round);
-            Err(error)
+    let limit = shared.settings().handshake_timeout;
+    let vacated = match may_fail {
+        false => Ok(vacate(&rounds.sending, &shared).await),
+        true => {
+            within(&shared, limit, "sends under way did not end in time", async {
+                Ok(vacate(&rounds.sending, &shared).await)
+            })
+            .await
         }
+    };
+    let drained = match vacated {
+        Ok(()) => {
+            within(&shared, limit, "Chunnels could not be drained in time", round.connection.drain()).await
+        }
+        failed => failed,
+    };
+    match drained {
+        Err(error) if may_fail => {
+            rounds.sending.open(&round);
+            return Err(error);
+        }
+        Err(error) => tracing::warn!(%error, "a stack was not drained before it was changed"),
+        Ok(()) => {}
+    }
+    Ok(round.sent.total())
+}
+
+async fn within<B: Connection<Data = Buf>>(
+    shared: &Shared<B>,
+    limit: Duration,
+    what: &'static str,
+    work: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    match select(pin!(work), pin!(sleep(shared, limit))).await {
+        Either::Left((done, _)) => done,
+        Either::Right(_) => Err(Error::new(ErrorKind::TimedOut, what).at("negotiation")),
     }
 }
 
@@ -96,7 +109,6 @@ pub(super) async fn retire<C: Connection, B: Connection<Data = Buf>>(
     lane: Arc<Lane>,
     shared: Arc<Shared<B>>,
 ) {
-    lane.retire();
     let limit = shared.settings().close_timeout;
     let closing = pin!(round.connection.close());
     if let Either::Left((Err(error), _)) = select(closing, pin!(sleep(&shared, limit))).await {
@@ -118,7 +130,7 @@ pub(super) async fn read_meanwhile<C, B: Connection<Data = Buf>>(
             continue;
         }
         // Opens again, also if this is cancelled.
-        let _reopen = Reopen(&rounds.receiving, round);
+        let reopen = Reopen(&rounds.receiving, round);
         let reading = async {
             loop {
                 if let Err(error) = shared.read_for_others().await {
@@ -130,6 +142,9 @@ pub(super) async fn read_meanwhile<C, B: Connection<Data = Buf>>(
         if let Either::Right((error, _)) = select(wanted, pin!(reading)).await {
             return error;
         }
+        // Those who want to receive have to get the chance.
+        drop(reopen);
+        sleep(shared, LOOK_FOR_RECEIVERS).await;
     }
 }
 
