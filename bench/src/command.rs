@@ -5,3 +5,4 @@ pub(crate) mod kv;
 pub(crate) mod kv_overload;
 pub(crate) mod overhead;
 pub(crate) mod shard_raw;
+pub(crate) mod switch;

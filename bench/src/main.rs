@@ -35,6 +35,8 @@ enum Measurement {
     Overhead(command::overhead::Options),
     /// Routing at the server, with and without decoding messages
     ShardRaw(command::shard_raw::Options),
+    /// Changing the stack of a connection under full load, and what it costs that it can
+    Switch(command::switch::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Measurement::Kv(options) => command::kv::run(&options),
         Measurement::KvOverload(options) => command::kv_overload::run(&options),
         Measurement::Overhead(options) => command::overhead::run(&options),
+        Measurement::Switch(options) => command::switch::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {

@@ -548,3 +548,7 @@ impl Phase {
 fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(kind, what).at("negotiation")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;
