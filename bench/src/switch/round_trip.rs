@@ -1,8 +1,9 @@
 //! A message there, for the instruction counter.
 
-use super::{Message, failed, runtime, stack};
+use super::{failed, runtime};
 use crate::{Error, ErrorKind};
-use bertha_core::{Connection, Describe};
+use bertha_chunnels::Nothing;
+use bertha_core::{Bottom, Buf, Connection, Describe, Select, Stack, make_stack, select};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Runs};
 use std::net::Ipv4Addr;
@@ -50,18 +51,12 @@ pub fn probe(cost: Cost, messages: u64) -> Result<(), Error> {
             }
             Cost::Upgraded => {
                 let (from, to) = connect(stack().upgradable()).await?;
-                let receiving = async {
-                    let mut message = to.recv().await?;
-                    while message[0] != 1 {
-                        message = to.recv().await?;
-                    }
-                    Ok(())
-                };
+                let receiving = async { to.recv().await.map(drop) };
                 let changing = async {
                     from.upgrade(bertha_negotiation::Pick::alternative(1)).await?;
                     // Until both ends have closed the old stack.
                     tokio::time::sleep(Duration::from_millis(100)).await;
-                    from.send([1; 8]).await
+                    from.send(Buf::copy_of(&[7; 64], 64)?).await
                 };
                 let pumping = async {
                     let _ = tokio::time::timeout(Duration::from_millis(50), from.recv()).await;
@@ -75,6 +70,13 @@ pub fn probe(cost: Cost, messages: u64) -> Result<(), Error> {
     let in_time = runtime()?.block_on(async { tokio::time::timeout(Duration::from_secs(120), work).await });
     in_time.map_err(Error::while_doing(ErrorKind::Stalled, "waiting for a message"))?.map_err(failed)
 }
+
+/// Two alternatives that cost nothing.
+fn stack() -> Stack<Select<Layer, Layer>, Bottom> {
+    make_stack!(select!(Nothing, Nothing))
+}
+
+type Layer = Stack<Nothing, Bottom>;
 
 type Pair<S> = (
     bertha_negotiation::Negotiated<<Udp as Runs<S>>::Out>,
@@ -94,11 +96,11 @@ where
 }
 
 async fn there(
-    from: &impl Connection<Data = Message>,
-    to: &impl Connection<Data = Message>,
+    from: &impl Connection<Data = Buf>,
+    to: &impl Connection<Data = Buf>,
     messages: u64,
 ) -> Result<(), bertha_core::Error> {
-    let mut message = [7; 8];
+    let mut message = Buf::copy_of(&[7; 64], 64)?;
     for _ in 0..messages {
         from.send(message).await?;
         message = to.recv().await?;

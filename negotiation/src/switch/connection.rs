@@ -43,34 +43,47 @@ where
     }
 
     async fn send(&self, message: C::Data) -> Result<(), Error> {
-        let taken = enter(&self.rounds.sending).await;
-        let (round, place) = round(&taken)?;
-        // Before the call, which may be cancelled after it has sent the message.
-        round.sent.add(place, 1);
-        let sent = round.connection.send(message).await;
-        if sent.is_err() {
-            round.sent.add(place, -1);
+        let seats = &self.rounds.sending;
+        if let Some(taken) = seats.sit()
+            && let Some((round, place)) = taken.round()
+        {
+            return send(round, place, message).await;
         }
-        sent
+        // Boxed, so that calls that need not wait have nothing to set up for it.
+        Box::pin(async move {
+            let taken = enter(seats).await;
+            let (round, place) = taken.round().ok_or_else(no_round)?;
+            send(round, place, message).await
+        })
+        .await
     }
 
     async fn recv(&self) -> Result<C::Data, Error> {
-        loop {
-            let taken = enter(&self.rounds.receiving).await;
-            let (round, place) = round(&taken)?;
-            let reception = pin!(round.connection.recv());
-            if let Some(received) = (Leaving { seats: taken.seats(), reception }).await {
-                if received.is_ok() {
-                    round.received.add(place, 1);
-                }
-                return received;
-            }
+        let seats = &self.rounds.receiving;
+        if let Some(taken) = seats.sit()
+            && let Some((round, place)) = taken.round()
+            && let Some(received) = Receiving::new((seats, place), pin!(round.connection.recv())).await
+        {
+            round.received.add(place, i64::from(received.is_ok()));
+            return received;
         }
+        Box::pin(async move {
+            loop {
+                let taken = enter(seats).await;
+                let (round, place) = taken.round().ok_or_else(no_round)?;
+                let reception = pin!(round.connection.recv());
+                if let Some(received) = Receiving::new((seats, place), reception).await {
+                    round.received.add(place, i64::from(received.is_ok()));
+                    return received;
+                }
+            }
+        })
+        .await
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
         let taken = enter(&self.rounds.sending).await;
-        let (round, place) = round(&taken)?;
+        let (round, place) = taken.round().ok_or_else(no_round)?;
         let messages = messages.inspect(|_| round.sent.add(place, 1));
         round.connection.send_batch(messages).await
     }
@@ -80,14 +93,13 @@ where
         into: &mut (impl Extend<C::Data> + Send),
         limit: usize,
     ) -> Result<usize, Error> {
+        let seats = &self.rounds.receiving;
         loop {
-            let taken = enter(&self.rounds.receiving).await;
-            let (round, place) = round(&taken)?;
+            let taken = enter(seats).await;
+            let (round, place) = taken.round().ok_or_else(no_round)?;
             let reception = pin!(round.connection.recv_batch(into, limit));
-            if let Some(received) = (Leaving { seats: taken.seats(), reception }).await {
-                if let Ok(count) = received {
-                    round.received.add(place, count as i64);
-                }
+            if let Some(received) = Receiving::new((seats, place), reception).await {
+                round.received.add(place, received.as_ref().map_or(0, |count| *count as i64));
                 return received;
             }
         }
@@ -113,28 +125,50 @@ async fn enter<R>(seats: &Seats<R>) -> Taken<'_, R> {
     }
 }
 
-#[inline]
-fn round<'t, C>(taken: &'t Taken<'_, Round<C>>) -> Result<(&'t Round<C>, usize), Error> {
-    // A place that was given out is never empty; the error keeps this free of panics.
-    taken.round().ok_or_else(|| Error::new(ErrorKind::Closed, "the connection is being changed"))
+/// A place that was given out is never empty; the error keeps this free of panics.
+#[cold]
+fn no_round() -> Error {
+    Error::new(ErrorKind::Closed, "the connection is being changed").at("negotiation")
+}
+
+#[inline(always)]
+async fn send<C: Connection>(round: &Round<C>, place: usize, message: C::Data) -> Result<(), Error> {
+    // Before the call, which may be cancelled after it has sent the message.
+    round.sent.add(place, 1);
+    let sent = round.connection.send(message).await;
+    if sent.is_err() {
+        round.sent.add(place, -1);
+    }
+    sent
 }
 
 /// A reception that gives up, with nothing, when its round is over.
-struct Leaving<'a, F, R> {
-    seats: &'a Seats<R>,
+struct Receiving<'a, C, F> {
+    seats: &'a Seats<Round<C>>,
+    place: usize,
     reception: Pin<&'a mut F>,
 }
 
-impl<F: Future, R> Future for Leaving<'_, F, R> {
+impl<'a, C, F> Receiving<'a, C, F> {
+    #[inline(always)]
+    fn new((seats, place): (&'a Seats<Round<C>>, usize), reception: Pin<&'a mut F>) -> Self {
+        Self { seats, place, reception }
+    }
+}
+
+impl<C, T, F> Future for Receiving<'_, C, F>
+where
+    F: Future<Output = Result<T, Error>>,
+{
     type Output = Option<F::Output>;
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let Poll::Ready(received) = self.reception.as_mut().poll(context) {
             return Poll::Ready(Some(received));
         }
         // A reception that is dropped has lost no message.
-        if self.seats.park(context) { Poll::Ready(None) } else { Poll::Pending }
+        if self.seats.park(self.place, context) { Poll::Ready(None) } else { Poll::Pending }
     }
 }
 

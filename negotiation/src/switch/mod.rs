@@ -19,6 +19,9 @@ mod sync;
 mod upgradable;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 pub use connection::Switching;
 pub use pick::Pick;
 pub use upgradable::Upgradable;

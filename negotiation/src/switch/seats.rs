@@ -9,6 +9,7 @@
 //! request, and seeing it late costs time only. So nothing here needs an order between two atomics.
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Guard, Mutex, Ordering, TryLock};
+use futures_util::task::AtomicWaker;
 use std::task::{Context, Poll, Waker};
 
 /// How many calls find a place without a lock. Others are guests: counted under a lock that is held for the counting.
@@ -20,6 +21,8 @@ const WAITERS: usize = 64;
 /// The places of one direction.
 pub(crate) struct Seats<R> {
     seats: [TryLock<Option<Arc<R>>>; SEATS],
+    /// For each seat, whoever waits in it for something else, and shall be told if it is to leave.
+    parked: [AtomicWaker; SEATS],
     /// Asks calls to leave, and not to come.
     is_closing: AtomicBool,
     rest: Mutex<Rest<R>>,
@@ -31,7 +34,7 @@ struct Rest<R> {
     guests: usize,
     /// Calls that wait for a round.
     waiting: Vec<Waker>,
-    /// Calls with a place that wait for something else, and shall be told if they are to leave.
+    /// Guests that wait for something else, and shall be told if they are to leave.
     parked: Vec<Waker>,
     /// Who waits for the places to become empty.
     closer: Option<Waker>,
@@ -41,7 +44,7 @@ struct Rest<R> {
 // Fields are dropped in this order: first the seat is free, then whoever waits for it hears of it.
 pub(crate) struct Taken<'s, R> {
     place: Place<'s, R>,
-    leaving: Leaving<'s, R>,
+    _leaving: Leaving<'s, R>,
 }
 
 enum Place<'s, R> {
@@ -59,6 +62,7 @@ impl<R> Seats<R> {
     pub(crate) fn new(round: &Arc<R>) -> Self {
         Self {
             seats: std::array::from_fn(|_| TryLock::new(Some(round.clone()))),
+            parked: Default::default(),
             is_closing: AtomicBool::new(false),
             rest: Mutex::new(Rest {
                 round: Some(round.clone()),
@@ -71,7 +75,7 @@ impl<R> Seats<R> {
     }
 
     /// Takes the first seat, if it is free and the round open: almost always.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sit(&self) -> Option<Taken<'_, R>> {
         let seat = self.seats[0].try_lock()?;
         if self.is_closing() || seat.is_none() {
@@ -109,9 +113,10 @@ impl<R> Seats<R> {
         Poll::Ready(self.taken(Place::Guest(round)))
     }
 
+    #[inline(always)]
     fn taken<'s>(&'s self, place: Place<'s, R>) -> Taken<'s, R> {
         let is_guest = matches!(place, Place::Guest(_));
-        Taken { place, leaving: Leaving { seats: self, is_guest } }
+        Taken { place, _leaving: Leaving { seats: self, is_guest } }
     }
 
     /// Whether calls are asked to leave.
@@ -120,8 +125,21 @@ impl<R> Seats<R> {
         self.is_closing.load(Ordering::Relaxed)
     }
 
-    /// Remembers a call that waits while it has a place. Whether it shall leave instead.
-    pub(crate) fn park(&self, context: &Context<'_>) -> bool {
+    /// Remembers a call that waits while it has this place. Whether it shall leave instead.
+    #[inline]
+    pub(crate) fn park(&self, place: usize, context: &Context<'_>) -> bool {
+        match self.parked.get(place) {
+            Some(parked) => {
+                parked.register(context.waker());
+                // After that, so that being asked to leave is not missed.
+                self.is_closing()
+            }
+            None => self.park_guest(context),
+        }
+    }
+
+    #[cold]
+    fn park_guest(&self, context: &Context<'_>) -> bool {
         let mut rest = self.lock();
         // Under the lock under which calls are asked to leave, so that it is not missed.
         if rest.round.is_none() {
@@ -139,6 +157,7 @@ impl<R> Seats<R> {
         let parked = std::mem::take(&mut rest.parked);
         drop(rest);
         parked.into_iter().for_each(Waker::wake);
+        self.parked.iter().for_each(AtomicWaker::wake);
     }
 
     /// Ready once all places are empty after a [`close`](Self::close). May have to be polled without having been woken:
@@ -210,18 +229,12 @@ impl<R> Seats<R> {
 
 impl<R> Taken<'_, R> {
     /// The round, and which place this is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn round(&self) -> Option<(&R, usize)> {
         match &self.place {
             Place::Seat(number, seat) => seat.as_deref().map(|round| (round, *number)),
             Place::Guest(round) => Some((round, SEATS)),
         }
-    }
-
-    /// Where the place is.
-    #[inline]
-    pub(crate) fn seats(&self) -> &Seats<R> {
-        self.leaving.seats
     }
 }
 

@@ -25,6 +25,50 @@ fn reliable_stacks_stay_reliable_across_changes() {
     }
 }
 
+/// Without a Chunnel that restores the order, messages arrive in any; but they arrive, once, and those of a round before
+/// those of the next.
+#[test]
+fn what_is_late_is_waited_for() {
+    for seed in 0..200 {
+        simulate(seed, async |network: Network| {
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            network.set_link(Link { reordering: 0.3, ..Link::default() });
+            let runtime = network.runtime();
+            let sending = async {
+                for number in 0..200u8 {
+                    client.send(bytes(&[number])).await.unwrap();
+                    if number % 50 == 49 {
+                        let alternative = usize::from(number % 100 == 49);
+                        client.upgrade(Pick::alternative(alternative)).await.unwrap();
+                    }
+                }
+            };
+            let receiving = async {
+                let mut received = Vec::new();
+                loop {
+                    let timer = std::pin::pin!(runtime.sleep_until(runtime.now() + Duration::from_secs(2)));
+                    let next = std::pin::pin!(server.recv());
+                    match futures_util::future::select(next, timer).await {
+                        futures_util::future::Either::Left((message, _)) => {
+                            received.push(message.unwrap()[0])
+                        }
+                        futures_util::future::Either::Right(_) => return received,
+                    }
+                }
+            };
+            let (received, ()) = futures_util::join!(receiving, sending);
+            assert_eq!(received.len(), 200, "seed {seed}");
+            for (round, numbers) in received.chunks(50).enumerate() {
+                let mut numbers = numbers.to_vec();
+                numbers.sort_unstable();
+                let first = round as u8 * 50;
+                assert_eq!(numbers, (first..first + 50).collect::<Vec<_>>(), "seed {seed}");
+            }
+        });
+    }
+}
+
 #[test]
 fn without_a_peer_nothing_changes_and_the_application_hears_it() {
     simulate(1, async |network: Network| {
