@@ -1,6 +1,6 @@
 //! Two ends that talk while they change their stacks, and the history of what was said.
 
-use crate::scene::{client, server, server_addr};
+use crate::scene::{SERVER, client, server};
 use bertha_core::{Buf, Connection, Describe, Runtime};
 use bertha_datapath_sim::{Network, SimConnection, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Pick, Runs, Settings, Switching};
@@ -34,8 +34,8 @@ where
     B: Describe + Send + Sync + 'static,
     SimDatapath: Runs<A> + Runs<B>,
 {
-    let mut incoming = there.listen_with(server(network), server_addr(), settings.clone()).await.unwrap();
-    let connecting = here.connect_with(client(network), server_addr(), settings);
+    let mut incoming = there.listen_with(server(network), (SERVER, 0), settings.clone()).await.unwrap();
+    let connecting = here.connect_with(client(network), incoming.local_addr(), settings);
     let (served, connected) = futures_util::join!(incoming.next(), connecting);
     let ends = (connected.unwrap(), served.unwrap().unwrap());
     // Inline demultiplexing goes on without the listener.
