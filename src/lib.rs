@@ -46,6 +46,7 @@
 //!
 //! * Composing: [`make_stack!`], [`select!`], and [`Negotiate`], which has `connect` and `listen`.
 //!   [`Negotiated::explain`] says which stack a connection has, and why.
+//! * Changing the stack of a connection in use: [`Negotiate::upgradable`], [`Negotiated::upgrade`].
 //! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
 //! * More than two ends, agreeing through a store: [`negotiation::rendezvous`].
@@ -82,8 +83,8 @@ pub use bertha_core::{
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
-    Agreement, BoxedStack, Credentials, IdentityKey, Incoming, Negotiate, Negotiated, PublicKey, Runs,
-    Settings, SharedKey,
+    Agreement, BoxedStack, Credentials, IdentityKey, Incoming, Negotiate, Negotiated, Pick, PublicKey, Runs,
+    Settings, SharedKey, Upgradable,
 };
 
 mod datapath;
@@ -94,7 +95,9 @@ pub use datapath::datapath;
 
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
-    pub use crate::{Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Runs};
+    pub use crate::{
+        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Pick, Runs,
+    };
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 
     #[cfg(feature = "at_most_once")]

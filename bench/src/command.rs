@@ -6,3 +6,4 @@ pub(crate) mod kv_overload;
 pub(crate) mod overhead;
 pub(crate) mod passes;
 pub(crate) mod shard_raw;
+pub(crate) mod switch;

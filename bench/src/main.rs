@@ -37,6 +37,8 @@ enum Measurement {
     Passes(command::passes::Options),
     /// Routing at the server, with and without decoding messages
     ShardRaw(command::shard_raw::Options),
+    /// Changing the stack of a connection under full load, and what it costs that it can
+    Switch(command::switch::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Measurement::KvOverload(options) => command::kv_overload::run(&options),
         Measurement::Overhead(options) => command::overhead::run(&options),
         Measurement::Passes(options) => command::passes::run(&options),
+        Measurement::Switch(options) => command::switch::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {

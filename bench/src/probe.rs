@@ -2,6 +2,7 @@
 
 use crate::baseline::{Rounds, Waiting, echo_tokio, kv_raw};
 use crate::codec::{Bincode, Codec, Postcard};
+use crate::switch::{self, Cost};
 use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead, passes};
 use std::hint::black_box;
 
@@ -29,6 +30,9 @@ pub const PROBES: &[Probe] = &[
     },
     Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
     Probe { name: "kv-bertha", run: kv_bertha_requests },
+    Probe { name: "switch-fixed", run: |iterations| switch::probe(Cost::Fixed, iterations) },
+    Probe { name: "switch-upgradable", run: |iterations| switch::probe(Cost::Upgradable, iterations) },
+    Probe { name: "switch-upgraded", run: |iterations| switch::probe(Cost::Upgraded, iterations) },
     Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
 ];
 

@@ -80,6 +80,19 @@ pub trait Connection: Send + Sync + 'static {
         }
     }
 
+    /// Sends what layers still hold back, and waits until nothing of it needs to be sent again. The connection goes on; no
+    /// `send` may be under way.
+    ///
+    /// A Chunnel that holds messages back, or repeats them until they arrive, does that here and then drains the
+    /// connection below; one that doesn't passes the call on. What it held is on its way before a connection changes its
+    /// stack. The default is for the bottom of a stack, which holds nothing.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send); what is held is lost only if the connection has ended.
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        async { Ok(()) }
+    }
+
     /// Sends what layers still hold back, tells the peer, and closes. Later calls fail with
     /// [`Closed`](crate::ErrorKind::Closed), on this end at once and at the peer when the message reaches it.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send;

@@ -40,6 +40,7 @@ trait DynConnection<T, B>: Send + Sync {
     ) -> BoxFuture<'a, Result<(), Error>>;
     fn boxed_recv_batch<'a>(&'a self, into: Sink<'a, T>, limit: usize)
     -> BoxFuture<'a, Result<usize, Error>>;
+    fn boxed_drain(&self) -> BoxFuture<'_, Result<(), Error>>;
     fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
 
@@ -80,6 +81,10 @@ impl<C: Connection> DynConnection<C::Data, C::Base> for C {
         Box::pin(async move { self.recv_batch(&mut into, limit).await })
     }
 
+    fn boxed_drain(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.drain())
+    }
+
     fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(self.close())
     }
@@ -108,6 +113,10 @@ impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
     async fn recv_batch(&self, into: &mut (impl Extend<T> + Send), limit: usize) -> Result<usize, Error> {
         let mut push = |message| into.extend([message]);
         self.connection.boxed_recv_batch(Sink(&mut push), limit).await
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.boxed_drain()
     }
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {

@@ -196,6 +196,13 @@ where
         }
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        match self {
+            Self::First(connection) => connection.drain().await,
+            Self::Second(connection) => connection.drain().await,
+        }
+    }
+
     async fn close(&self) -> Result<(), Error> {
         match self {
             Self::First(connection) => connection.close().await,

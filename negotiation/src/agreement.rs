@@ -15,6 +15,7 @@ pub struct Agreement {
     layers: Vec<Node>,
     picks: Vec<u8>,
     reasons: String,
+    round: u64,
     session: Arc<Session>,
 }
 
@@ -24,7 +25,27 @@ impl Agreement {
             Role::Server => answer.server_picks,
             _ => answer.client_picks,
         };
-        Self { role, layers: resolve(nodes, Picks::new(&picks)), picks, reasons: answer.reasons, session }
+        Self {
+            role,
+            layers: resolve(nodes, Picks::new(&picks)),
+            picks,
+            reasons: answer.reasons,
+            round: 0,
+            session,
+        }
+    }
+
+    /// The agreement to which the connection has changed.
+    pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+        let layers = resolve(nodes, Picks::new(&picks));
+        let reasons = String::new();
+        Self { role: self.role, layers, picks, reasons, round, session: self.session.clone() }
+    }
+
+    /// Which round of the connection this is: 0 for the stack with which it began, and a higher number after each
+    /// [`upgrade`](crate::Negotiated::upgrade).
+    pub fn round(&self) -> u64 {
+        self.round
     }
 
     /// Which end this is.
@@ -65,10 +86,6 @@ impl Agreement {
         self.session.is_authenticated()
     }
 
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
-    }
-
     /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.
     pub fn reasons(&self) -> &str {
         &self.reasons
@@ -85,6 +102,9 @@ impl fmt::Display for Agreement {
             Role::Server => ", agreed as server",
             _ => ", agreed as client",
         })?;
+        if self.round > 0 {
+            write!(f, ", round {}", self.round)?;
+        }
         if !self.reasons.is_empty() {
             write!(f, "; passed over: {}", self.reasons)?;
         }

@@ -31,6 +31,7 @@ pub mod proto;
 pub mod rendezvous;
 mod runs;
 mod settings;
+mod switch;
 pub mod wire;
 
 pub use agreement::Agreement;
@@ -41,6 +42,7 @@ pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
+pub use switch::{Pick, Switching, Upgradable};
 
 #[cfg(test)]
 mod wire_vectors;

@@ -1,6 +1,6 @@
 //! What an application calls on its stack.
 
-use crate::{Incoming, Link, Negotiated, Runs, Settings, driver};
+use crate::{Incoming, Link, Negotiated, Runs, Settings, Upgradable, driver};
 use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Error};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
@@ -42,7 +42,7 @@ pub trait Negotiate: Describe + Send + Sync {
         D: Runs<Self>,
     {
         let to = to.into();
-        async move { driver::connect(self, &datapath, to, &settings).await }
+        async move { driver::connect(self, datapath, to, settings).await }
     }
 
     /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.
@@ -76,6 +76,32 @@ pub trait Negotiate: Describe + Send + Sync {
         D: Runs<Self>,
     {
         driver::listen(self, datapath, on.into(), settings)
+    }
+
+    /// Lets connections of this stack change to other alternatives of its `select!`s while they are in use; see
+    /// [`Negotiated::upgrade`]. Both ends have to. It costs a connection a task, and a few instructions per message.
+    ///
+    /// ```no_run
+    /// # use bertha_core::{Addr, Buf, Chunnel, Connection, Datapath, Error, make_stack, select};
+    /// # use bertha_negotiation::{Link, Negotiate, Pick};
+    /// # async fn example<D: Datapath, A, B>(datapath: D, server: Addr, fast: A, careful: B) -> Result<(), Error>
+    /// # where
+    /// #     A: Chunnel<Link<D::Connection>, Connection: Connection<Data = Buf, Base = <D::Connection as Connection>::Base>> + 'static,
+    /// #     B: Chunnel<Link<D::Connection>, Connection = A::Connection> + 'static,
+    /// # {
+    /// let stack = make_stack!(select!(fast, careful)).upgradable();
+    /// let connection = stack.connect(datapath, server).await?;
+    /// // ... and while messages flow:
+    /// let agreement = connection.upgrade(Pick::alternative(1)).await?;
+    /// # let _ = agreement;
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn upgradable(self) -> Upgradable<Self>
+    where
+        Self: Sized + 'static,
+    {
+        Upgradable::new(self)
     }
 
     /// Forgets the stack's type, so that stacks of different types can take each other's place at run time.

@@ -1,9 +1,9 @@
 //! The connection that an application holds after negotiation.
 
-use crate::Agreement;
+use crate::{Agreement, Session};
 use bertha_core::{Connection, Error};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A connection whose stack two ends agreed on.
 ///
@@ -14,18 +14,45 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Negotiated<C> {
     connection: C,
-    agreement: Agreement,
+    standing: Arc<Standing>,
+    session: Arc<Session>,
     dropped: Arc<AtomicU64>,
 }
 
-impl<C> Negotiated<C> {
-    pub(crate) fn new(connection: C, agreement: Agreement, dropped: Arc<AtomicU64>) -> Self {
-        Self { connection, agreement, dropped }
+/// The agreement in force.
+#[derive(Debug)]
+pub(crate) struct Standing(Mutex<Arc<Agreement>>);
+
+impl Standing {
+    pub(crate) fn new(agreement: Agreement) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Arc::new(agreement))))
     }
 
-    /// Which stack is in use, and why.
-    pub fn explain(&self) -> &Agreement {
-        &self.agreement
+    pub(crate) fn get(&self) -> Arc<Agreement> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, agreement: Agreement) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
+    }
+}
+
+impl<C> Negotiated<C> {
+    pub(crate) fn new(
+        connection: C,
+        (standing, session): (Arc<Standing>, Arc<Session>),
+        dropped: Arc<AtomicU64>,
+    ) -> Self {
+        Self { connection, standing, session, dropped }
+    }
+
+    pub(crate) fn connection(&self) -> &C {
+        &self.connection
+    }
+
+    /// Which stack is in use, and why. Another one after an [`upgrade`](Negotiated::upgrade), by either end.
+    pub fn explain(&self) -> Arc<Agreement> {
+        self.standing.get()
     }
 
     /// How many messages arrived that were damaged, late, forged, or of no connection, and were dropped.
@@ -36,7 +63,7 @@ impl<C> Negotiated<C> {
     /// How many of them claimed to be of this connection and had not the proof that they needed: they were forged,
     /// replayed, or, rarely, damaged. Zero without [`Credentials`](crate::Credentials).
     pub fn forged(&self) -> u64 {
-        self.agreement.session().forged()
+        self.session.forged()
     }
 }
 
@@ -69,6 +96,10 @@ impl<C: Connection> Connection for Negotiated<C> {
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
         self.connection.recv_batch(into, limit)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.drain()
     }
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {

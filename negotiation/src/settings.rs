@@ -21,6 +21,9 @@ pub struct Settings {
     pub concurrent_handshakes: usize,
     /// How long `close` waits for the peer to see it, per attempt; three attempts are made.
     pub close_timeout: Duration,
+    /// How long a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
+    /// did. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.
+    pub drain_timeout: Duration,
     /// What this end proves itself with and what it asks of the other; nothing at first.
     pub credentials: Credentials,
     /// What the stack must guarantee on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives that
@@ -47,6 +50,7 @@ impl Default for Settings {
             early_messages: 64,
             concurrent_handshakes: 256,
             close_timeout: Duration::from_millis(100),
+            drain_timeout: Duration::from_millis(250),
             credentials: Credentials::default(),
             floor: guarantee::Set::NONE,
             unproven_clients: 256,

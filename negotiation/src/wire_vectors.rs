@@ -3,7 +3,8 @@
 use crate::auth::{Answering, Offering, offer_hash, reset};
 use crate::proto::Cookies;
 use crate::wire::{
-    self, Answer, Close, Confirm, Kind, Offer, Refusal, RefusalKind, Retry, Tag, envelop, offer_in,
+    self, Answer, Close, Confirm, Kind, Offer, Refusal, RefusalKind, Retry, Tag, Upgrade, UpgradeStep,
+    envelop, offer_in,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{Layer, Node};
@@ -129,6 +130,9 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     let said = client.say(Kind::Confirm, tag, &confirm).unwrap();
     vectors.add(&format!("{name} confirm"), &said, format!("{confirm:?}"));
     vectors.value(&format!("{name} keep-alive"), &client.say_bare(Kind::KeepAlive, tag).unwrap());
+    let upgrade = Upgrade { id: ID, round: 3, step: UpgradeStep::Begin { sent: 1000 } };
+    let upgraded = client.say(Kind::Upgrade, tag, &upgrade).unwrap();
+    vectors.add(&format!("{name} upgrade"), &upgraded, format!("{upgrade:?}"));
     vectors.value(&format!("{name} reset"), &reset(tag, &token));
     read_back(name, &offering, &answering, &client, &server);
 }
@@ -156,6 +160,34 @@ fn read_back(name: &str, offering: &Offering, answering: &Answering<'_>, client:
     assert!(client.hear_reset(&take("reset").0));
     assert_eq!(take("hash of the offer").0, answering.hash());
     assert_eq!(take("transcript").0, server.transcript());
+    let (message, meaning) = take("upgrade");
+    if !message.is_empty() {
+        assert_eq!(format!("{:?}", server.hear::<Upgrade>(&message).unwrap()), meaning);
+    }
+}
+
+fn upgrades(vectors: &mut Vectors) {
+    let mut wanted = offer();
+    wanted.idle_ms = u32::MAX;
+    let accept = |is_ready| UpgradeStep::Accept {
+        is_ready,
+        proposer_picks: vec![1],
+        own_picks: vec![0],
+        reasons: String::new(),
+    };
+    let steps = [
+        ("propose", UpgradeStep::Propose { offer: wanted }),
+        ("accept", accept(false)),
+        ("accept, ready", accept(true)),
+        ("decline", UpgradeStep::Decline { next: 0, text: "no stack suits both ends".into() }),
+        ("decline of a number", UpgradeStep::Decline { next: 4, text: "the number is used".into() }),
+        ("abort", UpgradeStep::Abort),
+        ("begin", UpgradeStep::Begin { sent: 1000 }),
+        ("begin-seen", UpgradeStep::BeginSeen),
+    ];
+    for (name, step) in steps {
+        vectors.plain(&format!("upgrade: {name}"), Kind::Upgrade, &Upgrade { id: ID, round: 3, step });
+    }
 }
 
 fn vectors() -> Vectors {
@@ -178,6 +210,10 @@ fn vectors() -> Vectors {
         Kind::Refusal,
         &Refusal { id: 0, ..refusal(RefusalKind::Version, old) },
     );
+    upgrades(&mut vectors);
+    vectors.value("data of round 1", &Tag::of(ID).data_header(1));
+    vectors.value("data of round 127", &Tag::of(ID).data_header(127));
+    vectors.value("data of round 128", &Tag::of(ID).data_header(128));
     vectors.plain("close", Kind::Close, &Close { id: ID, failure: String::new() });
     vectors.plain("confirm", Kind::Confirm, &Confirm { id: ID, number: 0x1122_3344_5566_7788 });
 

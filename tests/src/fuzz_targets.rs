@@ -13,8 +13,8 @@ use bertha_negotiation::proto::{
     Accepted, Admission, Credit, Decision, Gate, Handshake, Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, envelop,
-    offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, Upgrade,
+    envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
@@ -241,6 +241,7 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Close>(Kind::Close, body);
     read_twice::<Confirm>(Kind::Confirm, body);
     read_twice::<Retry>(Kind::Retry, body);
+    read_twice::<Upgrade>(Kind::Upgrade, body);
     if let Ok(offer) = wire::decode::<Offer>(&offer(body)) {
         let nodes = offer.nodes().unwrap_or_default();
         assert!(size_of_offered(&nodes) <= wire::NODES);

@@ -53,6 +53,10 @@ impl<const STACK: usize, Inner: Connection> Connection for AwaitingConnection<ST
         self.inner.recv_batch(into, limit).await
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        self.inner.drain().await
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.inner.close().await
     }

@@ -214,8 +214,9 @@ impl Buf {
 
 #[cold]
 fn no_such_buffer(len: usize, headroom: usize) -> Error {
-    let what =
-        format!("no buffer holds {len} bytes with {headroom} in front: less than 128 MiB, and 512 bytes in front");
+    let what = format!(
+        "no buffer holds {len} bytes with {headroom} in front: less than 128 MiB, and 512 bytes in front"
+    );
     Error::new(ErrorKind::TooLarge, what)
 }
 

@@ -51,6 +51,10 @@ impl<Inner: Connection> Connection for NothingConnection<Inner> {
         self.inner.recv_batch(into, limit)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     #[inline]
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()

@@ -157,6 +157,10 @@ where
     }
 
     #[inline]
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }

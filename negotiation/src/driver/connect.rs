@@ -2,6 +2,7 @@
 
 use super::open::Reach;
 use crate::link::{Agreed, Start};
+use crate::negotiated::Standing;
 use crate::proto::{Handshake, Progress, agreed_idle_timeout, check_floor, check_possible, of_transport};
 use crate::wire::{Answer, HEADER};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
@@ -14,19 +15,22 @@ use std::sync::Arc;
 /// Connects, agrees and builds the stack.
 pub(crate) async fn connect<S, D>(
     stack: &S,
-    datapath: &D,
+    datapath: D,
     to: Addr,
-    settings: &Settings,
+    settings: Settings,
 ) -> Result<Negotiated<D::Out>, Error>
 where
     S: Describe + Sync + ?Sized,
     D: Runs<S>,
 {
     let nodes = stack.nodes();
-    let (link, answer, session) = agree(datapath.connect(to).await?, &nodes, settings).await?;
-    let (picks, dropped, setup) = (answer.client_picks.clone(), link.dropped(), link.setup());
-    let reach = Reach { datapath, settings };
-    let more = More::new(&reach, Role::Client);
+    let (link, answer, session) = agree(datapath.connect(to).await?, &nodes, &settings).await?;
+    let (dropped, setup) = (link.dropped(), link.setup());
+    let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
+    let picks = agreement.picks().to_vec();
+    let (standing, reach) = (Standing::new(agreement), Arc::new(Reach { datapath, settings }));
+    link.stand(standing.clone(), reach.clone());
+    let more = More::new(&*reach, Role::Client);
     let connection = match D::instantiate(stack, link, Picks::new(&picks), more).await {
         Ok(connection) => connection,
         Err(error) => {
@@ -35,9 +39,8 @@ where
         }
     };
     setup.done();
-    let agreement = Agreement::new(Role::Client, &nodes, answer, session);
-    tracing::debug!(%agreement, "connected");
-    Ok(Negotiated::new(connection, agreement, dropped))
+    tracing::debug!(agreement = %standing.get(), "connected");
+    Ok(Negotiated::new(connection, (standing, session), dropped))
 }
 
 /// Agrees over `base` on a stack that describes itself as `nodes`.

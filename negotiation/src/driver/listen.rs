@@ -4,6 +4,7 @@ use super::admission::Admissions;
 use super::deadline::within;
 use super::open::Reach;
 use crate::link::{Agreed, FromLink, Seat, Start};
+use crate::negotiated::Standing;
 use crate::proto::{
     Accepted, Admission, Credit, Decision, Terms, agreed_idle_timeout, decide, name, of_transport,
 };
@@ -43,7 +44,7 @@ where
     let server = Arc::new(Server {
         stack,
         nodes,
-        datapath,
+        reach: Arc::new(Reach { datapath, settings: settings.clone() }),
         listener,
         admissions: Admissions::new(&settings),
         settings,
@@ -67,7 +68,7 @@ pub struct Incoming<S, D: Runs<S>> {
 pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
     nodes: Vec<Node>,
-    datapath: D,
+    reach: Arc<Reach<D>>,
     listener: D::Listener,
     pub(super) admissions: Admissions,
     pub(super) settings: Settings,
@@ -300,17 +301,18 @@ where
             settings,
         });
         let (dropped, setup) = (link.dropped(), link.setup());
-        let picks = answer.server_picks.clone();
-        let reach = Reach { datapath: &self.datapath, settings: &self.settings };
-        let more = More::new(&reach, Role::Server);
+        let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone());
+        let picks = agreement.picks().to_vec();
+        let standing = Standing::new(agreement);
+        link.stand(standing.clone(), self.reach.clone());
+        let more = More::new(&*self.reach, Role::Server);
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), more);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built).await {
             Ok(connection) => {
                 setup.done();
-                let agreement = Agreement::new(Role::Server, &self.nodes, answer, session);
-                tracing::debug!(%agreement, peer = %connection.base().peer_addr(), "accepted");
-                Ok(Negotiated::new(connection, agreement, dropped))
+                tracing::debug!(agreement = %standing.get(), peer = %connection.base().peer_addr(), "accepted");
+                Ok(Negotiated::new(connection, (standing, session), dropped))
             }
             Err(error) => {
                 setup.failed(&error).await;

@@ -9,12 +9,12 @@ use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
 ///
 /// Each is negotiated like any other, for the layers below the Chunnel that asks, with the alternatives that were
 /// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
-pub(super) struct Reach<'d, D> {
-    pub(super) datapath: &'d D,
-    pub(super) settings: &'d Settings,
+pub(super) struct Reach<D> {
+    pub(super) datapath: D,
+    pub(super) settings: Settings,
 }
 
-impl<D: Datapath> Open<Link<D::Connection>> for Reach<'_, D> {
+impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
     fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Link<D::Connection>, Error>>
     where
         Link<D::Connection>: 'a,

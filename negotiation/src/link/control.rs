@@ -25,6 +25,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             Kind::Reset if is_ours && self.session.hear_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
+            Kind::Upgrade if is_ours => self.peer_upgrades(&message).await,
             // The answer to a repeated offer.
             Kind::Answer if is_ours => self.answered_again(&message).await,
             Kind::Data | Kind::KeepAlive | Kind::Close if !is_ours => self.anothers(&message, tag).await,
@@ -128,7 +129,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Sends a control message. A failure is not reported: the peer repeats what matters, and the next `send` or
     /// `recv` meets the same failure.
-    async fn send_bytes(&self, bytes: &[u8]) {
+    pub(super) async fn send_bytes(&self, bytes: &[u8]) {
         if let Ok(message) = Buf::copy_of(bytes, 0) {
             let _ = self.base.send(message).await;
         }

@@ -1,21 +1,21 @@
 //! Taking the headers off a burst while the datapath hands it over.
 
-use super::Shared;
+use super::Lane;
 use bertha_core::Buf;
 
 /// Passes data on without its header, and sets aside what is not data.
-pub(super) struct Filter<'a, C, I> {
-    shared: &'a Shared<C>,
+pub(super) struct Filter<'a, I> {
+    lane: &'a Lane,
     into: &'a mut I,
     /// How much data was passed on.
     pub(super) data: usize,
-    /// The rest. Empty, and so not allocated, unless the peer repeats a handshake message or closes.
+    /// The rest. Empty, and so not allocated, unless the peer says something of the connection or changes its stack.
     pub(super) others: Vec<Buf>,
 }
 
-impl<'a, C, I> Filter<'a, C, I> {
-    pub(super) fn new(shared: &'a Shared<C>, into: &'a mut I) -> Self {
-        Self { shared, into, data: 0, others: Vec::new() }
+impl<'a, I> Filter<'a, I> {
+    pub(super) fn new(lane: &'a Lane, into: &'a mut I) -> Self {
+        Self { lane, into, data: 0, others: Vec::new() }
     }
 
     #[cold]
@@ -24,12 +24,12 @@ impl<'a, C, I> Filter<'a, C, I> {
     }
 }
 
-impl<C, I: Extend<Buf>> Extend<Buf> for Filter<'_, C, I> {
+impl<I: Extend<Buf>> Extend<Buf> for Filter<'_, I> {
     #[inline]
     fn extend<M: IntoIterator<Item = Buf>>(&mut self, messages: M) {
         // One by one: handing an iterator on would have its state in memory between any two messages.
         for mut message in messages {
-            if message.strip_prefix(&self.shared.data) {
+            if self.lane.strip(&mut message) {
                 self.data += 1;
                 self.into.extend(Some(message));
             } else {

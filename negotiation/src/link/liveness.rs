@@ -107,12 +107,17 @@ impl Liveness {
         Poll::Pending
     }
 
+    /// Wakes whoever waits, to look again.
+    pub(crate) fn wake(&self) {
+        let waiters = std::mem::take(&mut *self.waiters.lock().unwrap_or_else(PoisonError::into_inner));
+        waiters.into_iter().for_each(Waker::wake);
+    }
+
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
     pub(crate) fn end(&self, end: End) -> bool {
         let first = self.ended.compare_exchange(0, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if first {
-            let waiters = std::mem::take(&mut *self.waiters.lock().unwrap_or_else(PoisonError::into_inner));
-            waiters.into_iter().for_each(Waker::wake);
+            self.wake();
         }
         first
     }

@@ -5,51 +5,55 @@
 
 mod control;
 mod filter;
+mod lane;
 mod liveness;
 mod parking;
 mod place;
 mod replacement;
+mod rounds;
 mod setup;
 mod watchdog;
 
 use crate::proto::{Credit, FAREWELL};
-use crate::wire::{HEADER, Kind, TEXT_LIMIT, Tag};
+use crate::wire::{HEADER, TEXT_LIMIT, Tag};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role};
 use filter::Filter;
 use liveness::{End, Liveness};
 use parking::Parked;
+use rounds::{Rounds, Sorted};
 use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use lane::Lane;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
+pub(crate) use rounds::Fork;
 
 /// What a stack stands on after negotiation.
 ///
 /// Chunnel authors meet it as their `Inner` at the bottom of a negotiated stack; it is never named in code.
 pub struct Link<C: Connection<Data = Buf>> {
     shared: Arc<Shared<C>>,
-    /// Ends the watchdog with the link.
-    _watchdog: <<C::Base as Base>::Runtime as bertha_core::Runtime>::Task,
+    lane: Arc<Lane>,
+    /// Ends the watchdog with the last link.
+    watchdog: Watchdog<C>,
 }
 
-pub(crate) struct Shared<C> {
+type Watchdog<C> = Arc<<<<C as Connection>::Base as Base>::Runtime as bertha_core::Runtime>::Task>;
+
+pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// Shared with the link that replaces this one when the peer restarts.
     base: Arc<C>,
     id: u64,
     role: Role,
-    /// The first four bytes of a data message.
-    data: [u8; HEADER],
     liveness: Liveness,
-    /// Data that overtook the answer, and whether there is any left.
-    early: Mutex<VecDeque<Buf>>,
-    has_early: AtomicBool,
+    rounds: Rounds<C>,
     /// How both ends agreed on it, and what proves that a message about it is the peer's.
     session: Arc<Session>,
     agreed: Agreed,
@@ -115,10 +119,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
             longest_reason,
             id,
             role,
-            data: Tag::of(id).header(Kind::Data),
             liveness: Liveness::default(),
-            has_early: AtomicBool::new(!early.is_empty()),
-            early: Mutex::new(early),
+            rounds: Rounds::default(),
             session,
             agreed,
             replacement: listener.map(replacement::Replacement::new),
@@ -128,8 +130,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
             settings,
             base,
         });
-        let watchdog = watchdog::start(&shared);
-        Self { shared, _watchdog: watchdog }
+        let watchdog = Arc::new(watchdog::start(&shared));
+        Self { shared, lane: Arc::new(Lane::first(Tag::of(id), early)), watchdog }
     }
 
     /// A running count of messages that were dropped: damaged, late, or of no connection.
@@ -151,21 +153,9 @@ impl<C: Connection<Data = Buf>> Link<C> {
     }
 }
 
-impl<C> Shared<C> {
+impl<C: Connection<Data = Buf>> Shared<C> {
     fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The next message that overtook the answer.
-    fn take_early(&self) -> Option<Buf> {
-        // Almost always false, and then one load is all it costs; the lock is taken for the first messages alone.
-        if !self.has_early.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        let message = early.pop_front();
-        self.has_early.store(!early.is_empty(), Ordering::Release);
-        message
     }
 }
 
@@ -179,29 +169,36 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.shared.liveness.check()?;
-        self.shared.base.send(self.shared.seal(message)?).await
+        self.shared.base.send(seal(message, self.lane.header)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
             shared.liveness.check()?;
-            if let Some(message) = shared.take_early() {
-                return Ok(message);
+            let state = self.lane.state();
+            if state != 0 {
+                match self.look(state).await? {
+                    Some(message) => return Ok(message),
+                    None if Lane::is_aside(state) => continue,
+                    None => {}
+                }
             }
-            let mut message = Parked::new(&shared.liveness, pin!(shared.base.recv())).await?;
+            let reception = pin!(shared.base.recv());
+            let reception = Parked::new(&shared.liveness, &self.lane, state, reception);
+            let Some(mut message) = reception.await? else { continue };
             shared.liveness.arrived();
-            if message.strip_prefix(&shared.data) {
+            if self.lane.strip(&mut message) {
                 return Ok(message);
             }
-            shared.control(message).await;
+            shared.deal_with([message]).await;
         }
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.shared.liveness.check()?;
         let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match self.shared.seal(message) {
+        let sealed = messages.map_while(|message| match seal(message, self.lane.header) {
             Ok(message) => Some(message),
             Err(error) => {
                 failed = Err(error);
@@ -219,17 +216,28 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         }
         loop {
             shared.liveness.check()?;
-            if let Some(message) = shared.take_early() {
-                into.extend([message]);
-                return Ok(1);
+            let state = self.lane.state();
+            if state != 0 {
+                match self.look(state).await? {
+                    Some(message) => {
+                        into.extend([message]);
+                        return Ok(1);
+                    }
+                    None if Lane::is_aside(state) => continue,
+                    None => {}
+                }
             }
-            let mut filter = Filter::new(shared, into);
-            Parked::new(&shared.liveness, pin!(shared.base.recv_batch(&mut filter, limit))).await?;
+            let mut filter = Filter::new(&self.lane, into);
+            let received = {
+                let reception = pin!(shared.base.recv_batch(&mut filter, limit));
+                Parked::new(&shared.liveness, &self.lane, state, reception).await?
+            };
+            if received.is_none() {
+                continue;
+            }
             shared.liveness.arrived();
             let Filter { data, others, .. } = filter;
-            for message in others {
-                shared.control(message).await;
-            }
+            shared.deal_with(others).await;
             if data > 0 {
                 return Ok(data);
             }
@@ -237,21 +245,58 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone.
+    /// The link of a round that is over, or not yet there, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
+        if !self.lane.is_in_force() {
+            return Ok(());
+        }
         self.shared.close().await
     }
 }
 
-impl<C> Shared<C> {
-    /// Puts the header in front of a message.
-    #[inline(always)]
-    fn seal(&self, mut message: Buf) -> Result<Buf, Error> {
-        if message.headroom() < HEADER {
-            message = with_headroom(&message)?;
+impl<C: Connection<Data = Buf>> Link<C> {
+    /// The next message in the lane, of which this was the state. Without one, waits as long as another reader reads.
+    #[cold]
+    async fn look(&self, state: u8) -> Result<Option<Buf>, Error> {
+        let liveness = &self.shared.liveness;
+        if let Some((message, has_room)) = self.lane.take() {
+            if has_room {
+                liveness.wake();
+            }
+            return Ok(Some(message));
         }
-        message.prepend(HEADER)?.copy_from_slice(&self.data);
-        Ok(message)
+        if Lane::is_aside(state) {
+            let forever = std::future::pending::<Result<(), Error>>();
+            Parked::new(liveness, &self.lane, state, pin!(forever)).await?;
+        }
+        Ok(None)
     }
+}
+
+impl<C: Connection<Data = Buf>> Shared<C> {
+    /// Deals with what a reader has read and is not for it: first keeps all data of other rounds, since this may be
+    /// cancelled after that.
+    #[cold]
+    async fn deal_with(&self, messages: impl IntoIterator<Item = Buf>) {
+        let sorted: Vec<_> = messages.into_iter().map(|message| self.sort(message)).collect();
+        for message in sorted {
+            match message {
+                Sorted::Control(message) => self.control(message).await,
+                Sorted::Kept(lane) => self.room(&lane).await,
+                Sorted::Dropped => {}
+            }
+        }
+    }
+}
+
+/// Puts the header in front of a message.
+#[inline(always)]
+fn seal(mut message: Buf, header: u32) -> Result<Buf, Error> {
+    if message.headroom() < HEADER {
+        message = with_headroom(&message)?;
+    }
+    message.prepend(HEADER)?.copy_from_slice(&header.to_le_bytes());
+    Ok(message)
 }
 
 /// A copy, for a message that was not made by this connection's base and so has no room in front.
@@ -264,7 +309,7 @@ impl<C: Connection<Data = Buf>> Drop for Link<C> {
     /// An end that was dropped without `close` says so once, without waiting. If that is lost, the peer's idle
     /// time-out finds out.
     fn drop(&mut self) {
-        if !self.shared.in_setup.load(Ordering::Relaxed) {
+        if !self.shared.in_setup.load(Ordering::Relaxed) && self.lane.is_in_force() {
             self.shared.leave("");
         }
     }

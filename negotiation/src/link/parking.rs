@@ -1,41 +1,67 @@
-//! Waiting for a message or the end of the link, whichever comes first.
+//! Waiting for a message, for the end of the link, or for news in the lane, whichever comes first.
 
+use super::lane::Lane;
 use super::liveness::Liveness;
 use bertha_core::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A reception that the end of the link interrupts. Costs nothing while messages are there: only a reception that
-/// has to wait also looks at the link.
-pub(super) struct Parked<'a, F> {
+/// A reception that is interrupted by the end of the link, and by what another reader puts into the lane: then it is
+/// ready with nothing. Costs nothing while messages are there: only a reception that has to wait also looks at the
+/// link.
+pub(super) struct Parked<'a, F, W> {
     liveness: &'a Liveness,
+    lane: &'a Lane,
+    state: u8,
     reception: Pin<&'a mut F>,
+    waits: W,
     is_parked: bool,
 }
 
-impl<'a, F> Parked<'a, F> {
-    pub(super) fn new(liveness: &'a Liveness, reception: Pin<&'a mut F>) -> Self {
-        Self { liveness, reception, is_parked: false }
+impl<'a, F> Parked<'a, F, fn() -> bool> {
+    /// A reception, when this stood in the lane.
+    pub(super) fn new(liveness: &'a Liveness, lane: &'a Lane, state: u8, reception: Pin<&'a mut F>) -> Self {
+        Self { liveness, lane, state, reception, waits: || true, is_parked: false }
     }
 }
 
-impl<T, F: Future<Output = Result<T, Error>>> Future for Parked<'_, F> {
-    type Output = Result<T, Error>;
+impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
+    /// As [`new`](Parked::new), also interrupted when `waits` no longer holds and the link's tasks are woken.
+    pub(super) fn until(
+        liveness: &'a Liveness,
+        lane: &'a Lane,
+        state: u8,
+        reception: Pin<&'a mut F>,
+        waits: W,
+    ) -> Self {
+        Self { liveness, lane, state, reception, waits, is_parked: false }
+    }
+}
+
+impl<T, F: Future<Output = Result<T, Error>>, W: Fn() -> bool + Unpin> Future for Parked<'_, F, W> {
+    type Output = Result<Option<T>, Error>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let Poll::Ready(received) = self.reception.as_mut().poll(context) {
-            return Poll::Ready(received);
+            return Poll::Ready(received.map(Some));
         }
         if !self.is_parked {
             self.is_parked = true;
             self.liveness.park();
         }
-        self.liveness.poll_ended(context).map(Err)
+        if let Poll::Ready(error) = self.liveness.poll_ended(context) {
+            return Poll::Ready(Err(error));
+        }
+        // After the task was remembered, so that what is put there from now on wakes it.
+        if self.lane.state() != self.state || !(self.waits)() {
+            return Poll::Ready(Ok(None));
+        }
+        Poll::Pending
     }
 }
 
-impl<F> Drop for Parked<'_, F> {
+impl<F, W> Drop for Parked<'_, F, W> {
     #[inline]
     fn drop(&mut self) {
         if self.is_parked {

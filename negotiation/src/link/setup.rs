@@ -36,7 +36,7 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Ends the link from a destructor: tells the peer once, if the datapath takes the message at once.
-    pub(super) fn leave(&self, failure: &str) {
+    pub(crate) fn leave(&self, failure: &str) {
         if self.liveness.end(End::Closed) {
             let farewell = pin!(self.send_close(failure.into()));
             let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));

@@ -49,6 +49,24 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
 /// # Errors
 /// [`Rejected`] if there is none.
 pub fn find_above(client: &[OfferedNode], server: &[Node], floor: Set) -> Result<Match, Rejected> {
+    search(client, server, floor, false)
+}
+
+/// As [`find_above`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
+/// the end that wishes.
+///
+/// # Errors
+/// [`Rejected`] if there is none.
+pub fn find_wished(wished: &[OfferedNode], own: &[Node], floor: Set) -> Result<Match, Rejected> {
+    search(wished, own, floor, true)
+}
+
+fn search(
+    client: &[OfferedNode],
+    server: &[Node],
+    floor: Set,
+    client_first: bool,
+) -> Result<Match, Rejected> {
     let (client, client_choices) = Automaton::of(client);
     let (server, server_choices) = Automaton::of(server);
     let mut search = Search {
@@ -56,6 +74,7 @@ pub fn find_above(client: &[OfferedNode], server: &[Node], floor: Set) -> Result
         server: &server,
         client_picks: vec![0; client_choices],
         server_picks: vec![0; server_choices],
+        client_first,
         dead_ends: HashSet::new(),
         reasons: Vec::new(),
         furthest: (0, Vec::new()),
@@ -215,6 +234,8 @@ struct Search<'a> {
     server: &'a Automaton<'a, Layer>,
     client_picks: Vec<u8>,
     server_picks: Vec<u8>,
+    /// Whose order is tried first where both have a choice.
+    client_first: bool,
     /// With what was guaranteed before them, as far as it matters.
     dead_ends: HashSet<(usize, usize, Set)>,
     floor: Set,
@@ -237,6 +258,10 @@ impl Search<'_> {
                 self.from(client, next, agreed, guaranteed | guarantees).then_some(())
             }
             (&State::Guarantee { next, .. }, _) => self.from(next, server, agreed, guaranteed).then_some(()),
+            (State::Choice { ways }, State::Choice { .. }) if self.client_first => ways
+                .iter()
+                .find(|way| self.from(way.start, server, agreed, guaranteed))
+                .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
             (_, State::Choice { ways }) => ways
                 .iter()
                 .find(|way| self.from(client, way.start, agreed, guaranteed))

@@ -10,6 +10,7 @@ mod limiter;
 mod matching;
 mod pending;
 mod server;
+mod upgrade;
 
 pub use client::{Handshake, Progress};
 pub use cookie::Cookies;
@@ -20,7 +21,8 @@ pub(crate) use gate::name;
 pub use gate::{Admission, Gate};
 pub(crate) use idle::agreed as agreed_idle_timeout;
 pub use idle::{Idle, TICKS, Verdict};
-pub use matching::{Match, Rejected, find, find_above};
+pub use matching::{Match, Rejected, find, find_above, find_wished};
 pub use pending::{Pending, Step};
 pub use server::{Accepted, Decision, Terms, decide};
 pub(crate) use server::{FAREWELL, unknown};
+pub use upgrade::{Act, Terms as UpgradeTerms, Upgrades};

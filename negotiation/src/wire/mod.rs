@@ -20,11 +20,13 @@
 mod answer;
 mod offer;
 mod retry;
+mod upgrade;
 
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
+pub use upgrade::{Upgrade, UpgradeStep};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,11 +69,13 @@ pub enum Kind {
     Retry = 9,
     /// An offer with such a cookie.
     Returned = 10,
+    /// What the ends say to change the stack of a connection in use.
+    Upgrade = 11,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 11] = [
+        const KINDS: [Kind; 12] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -83,10 +87,19 @@ impl Kind {
             Kind::Confirm,
             Kind::Retry,
             Kind::Returned,
+            Kind::Upgrade,
         ];
+        // Data of later rounds.
+        if byte & LATER != 0 {
+            return Some(Self::Data);
+        }
         KINDS.get(usize::from(byte)).copied()
     }
 }
+
+/// The bit of the first byte that marks data of a stack to which a connection changed; the others are the low bits of the
+/// round's number.
+const LATER: u8 = 0x80;
 
 /// The three bytes that tell connections between the same addresses apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +109,15 @@ impl Tag {
     /// The tag of the connection with this id.
     pub fn of(id: u64) -> Self {
         Self(id as u32 & 0x00ff_ffff)
+    }
+
+    /// The first four bytes of data of this connection in a round, the first of which has the number 0.
+    pub fn data_header(self, round: u64) -> [u8; HEADER] {
+        let mut header = self.header(Kind::Data);
+        if round > 0 {
+            header[0] = LATER | (round as u8 & !LATER);
+        }
+        header
     }
 
     /// The first four bytes of a message of this connection.

@@ -111,6 +111,11 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
         self.first(|shard| async move { self.shards[shard].recv_batch(&mut Shared(into), limit).await }).await
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        let shards = join_all(self.shards.iter().map(Connection::drain)).await;
+        shards.into_iter().fold(self.main.drain().await, Result::and)
+    }
+
     async fn close(&self) -> Result<(), Error> {
         let shards = join_all(self.shards.iter().map(Connection::close)).await;
         let main = self.main.close().await;

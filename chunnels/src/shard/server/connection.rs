@@ -108,6 +108,12 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
         Err(self.route().await)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        let drained = self.client.drain().await;
+        let shards = join_all(self.shards.iter().map(Connection::drain)).await;
+        shards.into_iter().fold(drained, Result::and)
+    }
+
     /// Closes the connection to the client and those to its shards. What is on its way between them is dropped.
     async fn close(&self) -> Result<(), Error> {
         let closed = self.client.close().await;

@@ -1,0 +1,232 @@
+//! Several stacks over one base, one after the other: what the rounds of a link share.
+
+use super::{Lane, Link, Parked, Shared};
+use crate::negotiated::Standing;
+use crate::wire::{Kind, Tag, Upgrade, UpgradeStep};
+use crate::{Agreement, Settings};
+use bertha_core::guarantee::Set;
+use bertha_core::{Base, Buf, Connection, Error, Open, Role};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use tokio::sync::mpsc::Sender;
+
+/// The rounds that there are at once, at most: the one in force, the one before, and one that is being built.
+const LANES: usize = 4;
+
+/// What is there for a connection that can change its stack.
+pub(crate) struct Rounds<C: Connection<Data = Buf>> {
+    lanes: Mutex<Vec<Arc<Lane>>>,
+    /// Where the peer's wishes and answers go.
+    agent: Mutex<Option<Sender<Upgrade>>>,
+    /// Opens further connections for the Chunnels of a later round.
+    reach: Mutex<Option<Arc<dyn Open<Link<C>>>>>,
+    /// What is in force.
+    standing: OnceLock<Arc<Standing>>,
+}
+
+impl<C: Connection<Data = Buf>> Default for Rounds<C> {
+    fn default() -> Self {
+        Self {
+            lanes: Mutex::default(),
+            agent: Mutex::default(),
+            reach: Mutex::default(),
+            standing: OnceLock::new(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the links of later rounds of a connection.
+pub(crate) struct Fork<C: Connection<Data = Buf>> {
+    pub(super) first: Arc<Lane>,
+    pub(super) watchdog: super::Watchdog<C>,
+    pub(crate) shared: Arc<Shared<C>>,
+}
+
+impl<C: Connection<Data = Buf>> Link<C> {
+    /// Prepares for later rounds; `agent` hears what the peer says about them.
+    pub(crate) fn fork(&self, agent: Sender<Upgrade>) -> Fork<C> {
+        *lock(&self.shared.rounds.agent) = Some(agent);
+        lock(&self.shared.rounds.lanes).push(self.lane.clone());
+        Fork { first: self.lane.clone(), watchdog: self.watchdog.clone(), shared: self.shared.clone() }
+    }
+
+    /// Keeps what later rounds need of the driver: what is in force, and how Chunnels open further connections.
+    pub(crate) fn stand(&self, standing: Arc<Standing>, reach: Arc<dyn Open<Link<C>>>) {
+        let _ = self.shared.rounds.standing.set(standing);
+        *lock(&self.shared.rounds.reach) = Some(reach);
+    }
+}
+
+impl<C: Connection<Data = Buf>> Fork<C> {
+    /// The lane of the round that the connection began with.
+    pub(crate) fn first(&self) -> Arc<Lane> {
+        self.first.clone()
+    }
+
+    /// The link of a later round. Until its [lane reads](Shared::read_through), another round's reader reads for it.
+    pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<Lane>) {
+        let lane = Arc::new(Lane::later(Tag::of(self.shared.id), round));
+        let mut lanes = lock(&self.shared.rounds.lanes);
+        lanes.retain(|other| other.header != lane.header);
+        if lanes.len() == LANES {
+            lanes.remove(0);
+        }
+        lanes.push(lane.clone());
+        let link = Link { shared: self.shared.clone(), lane: lane.clone(), watchdog: self.watchdog.clone() };
+        (link, lane)
+    }
+}
+
+impl<C: Connection<Data = Buf>> Shared<C> {
+    pub(crate) fn opener(&self) -> Option<Arc<dyn Open<Link<C>>>> {
+        lock(&self.rounds.reach).clone()
+    }
+
+    pub(crate) fn agreement(&self) -> Option<Arc<Agreement>> {
+        self.rounds.standing.get().map(|standing| standing.get())
+    }
+
+    pub(crate) fn agree(&self, agreement: Agreement) {
+        if let Some(standing) = self.rounds.standing.get() {
+            standing.set(agreement);
+        }
+    }
+
+    pub(crate) fn base(&self) -> &C::Base {
+        self.base.base()
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What this end's stack has to guarantee beyond what the transport does.
+    pub(crate) fn floor(&self) -> Set {
+        self.settings.floor.without(crate::proto::of_transport(self.base.base().properties()))
+    }
+
+    /// An error once the link has ended.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.liveness.check()
+    }
+
+    /// Ready once it has.
+    pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
+        self.liveness.poll_ended(context)
+    }
+
+    /// Whether a reception waits for messages.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.liveness.is_awaited()
+    }
+
+    /// From now on the reader of `to` reads the base, and no longer that of `from`.
+    pub(crate) fn read_through(&self, from: &Lane, to: &Lane) {
+        from.set_aside(true);
+        to.set_aside(false);
+        self.liveness.wake();
+    }
+
+    /// Forgets a round: what still arrives of it is dropped and counted.
+    pub(crate) fn forget(&self, lane: &Arc<Lane>) {
+        lane.forget();
+        lock(&self.rounds.lanes).retain(|other| !Arc::ptr_eq(other, lane));
+    }
+
+    /// Reads one message for whoever it is for. Only while no round's reader reads. Cancellation-safe.
+    pub(crate) async fn read_for_others(&self) -> Result<(), Error> {
+        self.liveness.check()?;
+        // No lane of its own whose news would interrupt it.
+        let lane = Lane::later(Tag::of(self.id), 0);
+        let reception = pin!(self.base.recv());
+        let reception = Parked::new(&self.liveness, &lane, lane.state(), reception);
+        let Some(message) = reception.await? else { return Ok(()) };
+        self.liveness.arrived();
+        match self.sort(message) {
+            Sorted::Control(message) => self.control(message).await,
+            Sorted::Kept(lane) => self.room(&lane).await,
+            Sorted::Dropped => {}
+        }
+        Ok(())
+    }
+
+    /// Hands data of a round to its lane.
+    pub(super) fn sort(&self, mut message: Buf) -> Sorted {
+        let lane = lock(&self.rounds.lanes).iter().find(|lane| lane.strip(&mut message)).cloned();
+        let Some(lane) = lane else { return Sorted::Control(message) };
+        let is_reliable = self.base.base().properties().reliable;
+        match lane.put(message, is_reliable) {
+            Ok(()) => {
+                self.liveness.wake();
+                Sorted::Kept(lane)
+            }
+            Err(_) => {
+                self.count_dropped();
+                Sorted::Dropped
+            }
+        }
+    }
+
+    /// Waits until there is room in a lane, and so keeps its reader from reading more, over a base that keeps what is not
+    /// read. Cancellation-safe.
+    pub(super) async fn room(&self, lane: &Lane) {
+        if !self.base.base().properties().reliable {
+            return;
+        }
+        while lane.is_full() && !lane.is_forgotten() {
+            let state = lane.state();
+            let forever = std::future::pending::<Result<(), Error>>();
+            let full = || lane.is_full() && !lane.is_forgotten();
+            if Parked::until(&self.liveness, lane, state, pin!(forever), full).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What the peer says about a change of stacks.
+    pub(super) async fn peer_upgrades(&self, message: &[u8]) {
+        match self.session.hear::<Upgrade>(message) {
+            Ok(upgrade) if upgrade.id == self.id => {
+                let agent = lock(&self.rounds.agent).clone();
+                match agent {
+                    // A full queue means a peer that repeats itself, and it will do so again.
+                    Some(agent) => drop(agent.try_send(upgrade)),
+                    None if matches!(upgrade.step, UpgradeStep::Propose { .. }) => {
+                        let text = "the stack of the other end can't be changed; it is not `upgradable()`";
+                        let (round, next) = (upgrade.round, 0);
+                        let step = UpgradeStep::Decline { next, text: text.into() };
+                        self.say_upgrade(&Upgrade { id: self.id, round, step }).await;
+                    }
+                    None => self.count_dropped(),
+                }
+            }
+            _ => self.count_dropped(),
+        }
+    }
+
+    pub(crate) async fn say_upgrade(&self, upgrade: &Upgrade) {
+        if let Some(message) = self.session.say(Kind::Upgrade, Tag::of(self.id), upgrade) {
+            self.send_bytes(&message).await;
+        }
+    }
+}
+
+/// What became of a message.
+pub(super) enum Sorted {
+    Control(Buf),
+    Kept(Arc<Lane>),
+    Dropped,
+}

@@ -1,0 +1,27 @@
+//! Changing a connection's stack while messages flow.
+//!
+//! * [`seats`]: who uses the round in force, without a lock.
+//! * [`round`]: one stack of a connection, and what went through it.
+//! * [`connection`]: sending and receiving through whichever round it is.
+//! * [`upgradable`]: the stack that makes such connections. [`pick`]: what an application asks for.
+//! * [`agent`]: the task that agrees with the other end, and changes the rounds.
+//!
+//! **What is promised.** A message is sent in one round. A round begins on either end only after all sends of the one before
+//! have ended and what its Chunnels held back is out, and after it was received whole, or nothing more of it came for a
+//! while. So nothing is lost, repeated or reordered by the change.
+
+mod agent;
+mod connection;
+mod pick;
+mod round;
+mod seats;
+mod sync;
+mod upgradable;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use connection::Switching;
+pub use pick::Pick;
+pub use upgradable::Upgradable;

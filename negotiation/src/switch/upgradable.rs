@@ -1,0 +1,98 @@
+//! The stack whose connections can change theirs.
+
+use super::Switching;
+use super::agent::Agent;
+use super::round::{Round, Rounds};
+use crate::Link;
+use bertha_core::{Base, BoxFuture, Buf, Chunnel, Connection, Describe, Error, More, Node, Picks, Runtime};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// How many messages about changes wait for the agent; their senders repeat them.
+const HEARD: usize = 32;
+
+/// How many wishes of the application wait for the agent.
+const WISHES: usize = 8;
+
+/// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made by
+/// [`upgradable`](crate::Negotiate::upgradable), on both ends.
+///
+/// Cheap to clone. To the other end it is the stack that it was made of.
+pub struct Upgradable<S> {
+    stack: Arc<S>,
+}
+
+impl<S> Upgradable<S> {
+    pub(crate) fn new(stack: S) -> Self {
+        Self { stack: Arc::new(stack) }
+    }
+}
+
+impl<S> Clone for Upgradable<S> {
+    fn clone(&self) -> Self {
+        Self { stack: self.stack.clone() }
+    }
+}
+
+impl<S: Describe> Describe for Upgradable<S> {
+    fn describe(&self, into: &mut Vec<Node>) {
+        self.stack.describe(into);
+    }
+
+    fn selects(&self) -> usize {
+        self.stack.selects()
+    }
+}
+
+impl<S: Describe> fmt::Debug for Upgradable<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.explain())
+    }
+}
+
+impl<S, B> Chunnel<Link<B>> for Upgradable<S>
+where
+    S: Chunnel<Link<B>, Connection: Connection<Base = B::Base>> + 'static,
+    B: Connection<Data = Buf>,
+{
+    type Connection = Switching<S::Connection, B>;
+
+    async fn connect_wrap(&self, inner: Link<B>, more: More<'_, Link<B>>) -> Result<Self::Connection, Error> {
+        let mut picks = Vec::new();
+        preferred(&self.nodes(), &mut picks);
+        self.instantiate(inner, Picks::new(&picks), more).await
+    }
+
+    fn instantiate<'a>(
+        &'a self,
+        inner: Link<B>,
+        picks: Picks<'a>,
+        more: More<'a, Link<B>>,
+    ) -> BoxFuture<'a, Result<Self::Connection, Error>>
+    where
+        Link<B>: 'a,
+    {
+        Box::pin(async move {
+            let (to_agent, heard) = mpsc::channel(HEARD);
+            let (wishes, wished) = mpsc::channel(WISHES);
+            let fork = inner.fork(to_agent);
+            let shared = fork.shared.clone();
+            let first = Round::new(self.stack.instantiate(inner, picks, more).await?);
+            let rounds = Arc::new(Rounds::new(&first));
+            let agent = Agent::new(self.stack.clone(), fork, (rounds.clone(), first), (heard, wished));
+            let agent = shared.base().runtime().spawn(agent.run());
+            Ok(Switching { rounds, shared, wishes, _agent: agent })
+        })
+    }
+}
+
+/// The picks of the preferred alternatives, in pre-order.
+fn preferred(nodes: &[Node], picks: &mut Vec<u8>) {
+    for node in nodes {
+        if let Node::Select { branches, prefer } = node {
+            picks.push(*prefer);
+            branches.iter().for_each(|branch| preferred(branch, picks));
+        }
+    }
+}

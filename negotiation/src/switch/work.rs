@@ -1,0 +1,157 @@
+//! The steps of a change that take time.
+
+use super::round::{Round, Rounds};
+use super::seats::Seats;
+use crate::link::{Lane, Shared};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use futures_util::future::{Either, select};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a step sleeps before it looks again at what nobody may have told it.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How long the reader for others waits before it looks again whether the application receives.
+const LOOK_FOR_RECEIVERS: Duration = Duration::from_millis(5);
+
+async fn sleep<B: Connection<Data = Buf>>(shared: &Shared<B>, pause: Duration) {
+    let runtime = shared.base().runtime();
+    runtime.sleep_until(runtime.now() + pause).await;
+}
+
+/// Lets no further call start, and waits until those under way have left.
+pub(super) async fn vacate<R, B: Connection<Data = Buf>>(seats: &Seats<R>, shared: &Shared<B>) {
+    seats.close();
+    loop {
+        let empty = pin!(poll_fn(|context| seats.poll_empty(context)));
+        if let Either::Left(_) = select(empty, pin!(sleep(shared, LOOK))).await {
+            return;
+        }
+    }
+}
+
+/// Ends sending in `round`, and says how many messages were sent. What may fail gives up after the handshake's time-out,
+/// and the round goes on; what may not goes on without having drained.
+pub(super) async fn end_sending<C: Connection, B: Connection<Data = Buf>>(
+    rounds: Arc<Rounds<C>>,
+    round: Arc<Round<C>>,
+    shared: Arc<Shared<B>>,
+    may_fail: bool,
+) -> Result<u64, Error> {
+    let limit = shared.settings().handshake_timeout;
+    let vacated = match may_fail {
+        false => Ok(vacate(&rounds.sending, &shared).await),
+        true => {
+            within(&shared, limit, "sends under way did not end in time", async {
+                Ok(vacate(&rounds.sending, &shared).await)
+            })
+            .await
+        }
+    };
+    let drained = match vacated {
+        Ok(()) => {
+            within(&shared, limit, "Chunnels could not be drained in time", round.connection.drain()).await
+        }
+        failed => failed,
+    };
+    match drained {
+        Err(error) if may_fail => {
+            rounds.sending.open(&round);
+            return Err(error);
+        }
+        Err(error) => tracing::warn!(%error, "a stack was not drained before it was changed"),
+        Ok(()) => {}
+    }
+    Ok(round.sent.total())
+}
+
+async fn within<B: Connection<Data = Buf>>(
+    shared: &Shared<B>,
+    limit: Duration,
+    what: &'static str,
+    work: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    match select(pin!(work), pin!(sleep(shared, limit))).await {
+        Either::Left((done, _)) => done,
+        Either::Right(_) => Err(Error::new(ErrorKind::TimedOut, what).at("negotiation")),
+    }
+}
+
+/// Waits until as many messages were received in `round` as were sent in it, or until nothing has come for the whole
+/// time-out while somebody was waiting for it.
+pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
+    rounds: Arc<Rounds<C>>,
+    round: Arc<Round<C>>,
+    shared: Arc<Shared<B>>,
+    sent: u64,
+) {
+    let (mut before, mut waited) = (round.received.total(), Duration::ZERO);
+    while before < sent {
+        sleep(&shared, LOOK).await;
+        let received = round.received.total();
+        if received != before {
+            (before, waited) = (received, Duration::ZERO);
+        } else if shared.is_awaited() && !rounds.receiving.is_closing() {
+            waited += LOOK;
+        }
+        if waited >= shared.settings().drain_timeout {
+            tracing::debug!(received, sent, "messages before a change of stacks are missing");
+            return;
+        }
+    }
+}
+
+/// Closes what is left of a round.
+pub(super) async fn retire<C: Connection, B: Connection<Data = Buf>>(
+    round: Arc<Round<C>>,
+    lane: Arc<Lane>,
+    shared: Arc<Shared<B>>,
+) {
+    let limit = shared.settings().close_timeout;
+    let closing = pin!(round.connection.close());
+    if let Either::Left((Err(error), _)) = select(closing, pin!(sleep(&shared, limit))).await {
+        tracing::debug!(%error, "closing a stack that was changed");
+    }
+    shared.forget(&lane);
+}
+
+/// Reads for a change of stacks as long as the application does not receive: else the other end would not be heard.
+/// Fails when the link has ended.
+pub(super) async fn read_meanwhile<C, B: Connection<Data = Buf>>(
+    rounds: &Rounds<C>,
+    round: &Arc<Round<C>>,
+    shared: &Shared<B>,
+) -> Error {
+    loop {
+        if !rounds.receiving.close_if_empty() {
+            sleep(shared, LOOK_FOR_RECEIVERS).await;
+            continue;
+        }
+        // Opens again, also if this is cancelled.
+        let reopen = Reopen(&rounds.receiving, round);
+        let reading = async {
+            loop {
+                if let Err(error) = shared.read_for_others().await {
+                    return error;
+                }
+            }
+        };
+        let wanted = pin!(poll_fn(|context| rounds.receiving.poll_wanted(context)));
+        if let Either::Right((error, _)) = select(wanted, pin!(reading)).await {
+            return error;
+        }
+        // Those who want to receive have to get the chance.
+        drop(reopen);
+        sleep(shared, LOOK_FOR_RECEIVERS).await;
+    }
+}
+
+struct Reopen<'a, R>(&'a Seats<R>, &'a Arc<R>);
+
+impl<R> Drop for Reopen<'_, R> {
+    fn drop(&mut self) {
+        self.0.open(self.1);
+    }
+}

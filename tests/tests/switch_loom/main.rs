@@ -1,0 +1,146 @@
+//! The seats of a switching connection in every interleaving of a few calls and a switch.
+#![allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub, clippy::unwrap_used)]
+
+mod sound;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+use sound::seats::{Seats, Tally};
+use std::task::{Context, Poll, Waker};
+
+/// What the calls use.
+#[derive(Default)]
+struct Round {
+    number: u64,
+    has_ended: AtomicBool,
+    tally: Tally,
+}
+
+impl Round {
+    fn new(number: u64) -> Arc<Self> {
+        Arc::new(Self { number, ..Self::default() })
+    }
+}
+
+/// One call: uses whatever round is open, and says which.
+fn call(seats: &Seats<Round>) -> u64 {
+    let mut context = Context::from_waker(Waker::noop());
+    let taken = loop {
+        if let Some(taken) = seats.sit() {
+            break taken;
+        }
+        if let Poll::Ready(taken) = seats.poll_sit(&mut context) {
+            break taken;
+        }
+        thread::yield_now();
+    };
+    let (round, place) = taken.round().unwrap();
+    assert!(!round.has_ended.load(Ordering::Relaxed), "a call uses a round that has ended");
+    round.tally.add(place, 1);
+    assert!(!round.has_ended.load(Ordering::Relaxed), "a round ends while a call uses it");
+    round.number
+}
+
+/// Ends `old` and opens `new`; says how many calls used the old one.
+fn switch(seats: &Seats<Round>, old: &Round, new: &Arc<Round>) -> u64 {
+    seats.close();
+    while seats.poll_empty(&Context::from_waker(Waker::noop())).is_pending() {
+        thread::yield_now();
+    }
+    old.has_ended.store(true, Ordering::Relaxed);
+    let used = old.tally.total();
+    seats.open(new);
+    used
+}
+
+fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+#[test]
+fn a_switch_waits_for_calls_and_counts_them_all() {
+    explore(|| {
+        let (old, new) = (Round::new(0), Round::new(1));
+        let seats = Arc::new(Seats::new(&old));
+        let caller = {
+            let seats = seats.clone();
+            thread::spawn(move || [call(&seats), call(&seats)])
+        };
+        let used = switch(&seats, &old, &new);
+        let rounds = caller.join().unwrap();
+        assert!(rounds[0] <= rounds[1], "a caller goes back to an earlier round");
+        assert_eq!(used, rounds.iter().filter(|round| **round == 0).count() as u64);
+        assert_eq!(old.tally.total() + new.tally.total(), 2);
+    });
+}
+
+/// One call, unless no round is open just then.
+fn call_once(seats: &Seats<Round>) -> Option<u64> {
+    let taken = match seats.sit() {
+        Some(taken) => taken,
+        None => match seats.poll_sit(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(taken) => taken,
+            Poll::Pending => return None,
+        },
+    };
+    let (round, place) = taken.round().unwrap();
+    round.tally.add(place, 1);
+    assert!(!round.has_ended.load(Ordering::Relaxed), "a round ends while a call uses it");
+    Some(round.number)
+}
+
+#[test]
+fn calls_of_two_tasks_at_once_are_counted() {
+    explore(|| {
+        let (old, new) = (Round::new(0), Round::new(1));
+        let seats = Arc::new(Seats::new(&old));
+        let callers = [(); 2].map(|()| {
+            let seats = seats.clone();
+            thread::spawn(move || call_once(&seats))
+        });
+        let used = switch(&seats, &old, &new);
+        let rounds = callers.map(|caller| caller.join().unwrap());
+        assert_eq!(used, rounds.iter().filter(|round| **round == Some(0)).count() as u64);
+        assert_eq!(new.tally.total(), rounds.iter().filter(|round| **round == Some(1)).count() as u64);
+    });
+}
+
+#[test]
+fn closing_what_is_empty_leaves_calls_alone() {
+    explore(|| {
+        let round = Round::new(0);
+        let seats = Arc::new(Seats::new(&round));
+        let caller = {
+            let seats = seats.clone();
+            thread::spawn(move || call(&seats))
+        };
+        if seats.close_if_empty() {
+            round.has_ended.store(true, Ordering::Relaxed);
+            thread::yield_now();
+            round.has_ended.store(false, Ordering::Relaxed);
+            seats.open(&round);
+        }
+        assert_eq!(caller.join().unwrap(), 0);
+    });
+}
+
+/// The same with a switch that does not wait until the seats are empty, which must be found out.
+#[test]
+#[should_panic(expected = "a round")]
+fn a_switch_that_does_not_wait_is_found_out() {
+    explore(|| {
+        let (old, new) = (Round::new(0), Round::new(1));
+        let seats = Arc::new(Seats::new(&old));
+        let caller = {
+            let seats = seats.clone();
+            thread::spawn(move || call(&seats))
+        };
+        seats.close();
+        old.has_ended.store(true, Ordering::Relaxed);
+        seats.open(&new);
+        caller.join().unwrap();
+    });
+}

@@ -1,0 +1,113 @@
+//! Messages across changes, over a network that keeps them.
+
+use crate::scene::{A, B, bytes, simulate};
+use crate::traffic::{connect, converse};
+use bertha_core::{Connection, Runtime, make_stack, select};
+use bertha_datapath_sim::Network;
+use bertha_negotiation::{Credentials, Negotiate, Pick, Settings, SharedKey};
+use std::time::Duration;
+
+#[test]
+fn every_message_arrives_once_and_in_order() {
+    for seed in 0..300 {
+        simulate(seed, async |network: Network| {
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            converse(&network, (&client, &server), seed * 100, (300, 6)).await;
+            assert_eq!((client.dropped(), server.dropped()), (0, 0), "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn with_keys_all_that_is_said_about_a_change_is_proved() {
+    for seed in 0..50 {
+        simulate(seed, async |network: Network| {
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let mut settings = Settings::default();
+            settings.credentials = Credentials::shared(SharedKey::new([7; 32]));
+            let (client, server) = connect(&network, (stack(), stack()), settings).await;
+            converse(&network, (&client, &server), seed * 100, (200, 4)).await;
+            assert_eq!((client.forged(), server.forged()), (0, 0), "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn a_pending_recv_carries_on_over_the_new_stack() {
+    simulate(1, async |network: Network| {
+        let stack = || make_stack!(select!(A, B)).upgradable();
+        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        assert_eq!(client.explain().to_string(), "A, agreed as client");
+        let upgrading = async {
+            let runtime = network.runtime();
+            runtime.sleep_until(runtime.now() + Duration::from_millis(5)).await;
+            let agreement = client.upgrade(Pick::alternative(1)).await.unwrap();
+            assert_eq!(agreement.to_string(), "B, agreed as client, round 1");
+            assert_eq!((agreement.round(), agreement.picks()), (1, &[1][..]));
+            // Until the other end has followed.
+            runtime.sleep_until(runtime.now() + Duration::from_millis(50)).await;
+            assert_eq!(server.explain().to_string(), "B, agreed as server, round 1");
+            client.send(bytes(b"to the server")).await.unwrap();
+            server.send(bytes(b"to the client")).await.unwrap();
+        };
+        let (at_client, at_server, ()) = futures_util::join!(client.recv(), server.recv(), upgrading);
+        assert_eq!(*at_client.unwrap(), *b"to the client");
+        assert_eq!(*at_server.unwrap(), *b"to the server");
+    });
+}
+
+#[test]
+fn who_changes_the_stack_need_not_receive_meanwhile() {
+    simulate(2, async |network: Network| {
+        let stack = || make_stack!(select!(A, B)).upgradable();
+        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        server.send(bytes(b"before")).await.unwrap();
+        let echo = async {
+            while let Ok(message) = server.recv().await {
+                server.send(message).await.unwrap();
+            }
+        };
+        let one_after_the_other = async {
+            for round in 0..5u8 {
+                client.upgrade(Pick::alternative(usize::from(round % 2 == 0))).await.unwrap();
+                client.send(bytes(&[round])).await.unwrap();
+                if round == 0 {
+                    assert_eq!(*client.recv().await.unwrap(), *b"before");
+                }
+                assert_eq!(*client.recv().await.unwrap(), [round]);
+            }
+            client.close().await.unwrap();
+        };
+        futures_util::join!(echo, one_after_the_other);
+    });
+}
+
+#[test]
+fn both_ends_may_ask_at_once() {
+    for seed in 0..200 {
+        simulate(seed, async |network: Network| {
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            let asking = async {
+                let asked = [
+                    futures_util::join!(
+                        client.upgrade(Pick::alternative(1)),
+                        server.upgrade(Pick::alternative(1)),
+                    ),
+                    futures_util::join!(
+                        client.upgrade(Pick::alternative(0)),
+                        server.upgrade(Pick::alternative(1)),
+                    ),
+                ];
+                for (at_client, at_server) in asked {
+                    at_client.unwrap();
+                    at_server.unwrap();
+                }
+                client.send(bytes(b"done")).await.unwrap();
+            };
+            let (received, ()) = futures_util::join!(server.recv(), asking);
+            assert_eq!(*received.unwrap(), *b"done", "seed {seed}");
+        });
+    }
+}

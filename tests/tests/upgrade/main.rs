@@ -1,0 +1,13 @@
+//! Changing the stack of a connection in use, over the simulated network.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+#[path = "../negotiation/scene.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]
+mod scene;
+
+mod faults;
+mod flow;
+mod promises;
+mod refusals;
+mod reliable;
+mod traffic;

@@ -1,0 +1,45 @@
+//! A connection that can change its stack keeps the promises of all connections, before it has and after.
+
+use crate::scene::{A, B, bytes, simulate};
+use crate::traffic::connect;
+use bertha_core::{Connection, Runtime, make_stack, select};
+use bertha_datapath_sim::Network;
+use bertha_negotiation::{Negotiate, Pick, Settings};
+use bertha_tests::conformance::{self, Bufs};
+use std::time::Duration;
+
+#[test]
+fn before_a_change() {
+    for seed in 0..10 {
+        simulate(seed, async |network: Network| {
+            let connect = async || {
+                let stack = || make_stack!(select!(A, B)).upgradable();
+                connect(&network, (stack(), stack()), Settings::default()).await
+            };
+            conformance::connection(connect, &Bufs).await;
+        });
+    }
+}
+
+#[test]
+fn after_a_change() {
+    for seed in 0..10 {
+        simulate(seed, async |network: Network| {
+            let connect = async || {
+                let stack = || make_stack!(select!(A, B)).upgradable();
+                let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+                let changing = async {
+                    client.upgrade(Pick::alternative(1)).await.unwrap();
+                    client.send(bytes(b"changed")).await.unwrap();
+                };
+                let (received, ()) = futures_util::join!(server.recv(), changing);
+                assert_eq!(*received.unwrap(), *b"changed");
+                // Until the old stacks are closed.
+                let runtime = network.runtime();
+                runtime.sleep_until(runtime.now() + Duration::from_millis(200)).await;
+                (client, server)
+            };
+            conformance::connection(connect, &Bufs).await;
+        });
+    }
+}
