@@ -80,7 +80,8 @@ where
     pub(super) fn new(
         stack: Arc<S>,
         fork: Fork<B>,
-        (rounds, first): (Arc<Rounds<S::Connection>>, Arc<Round<S::Connection>>),
+        rounds: Arc<Rounds<S::Connection>>,
+        first: Arc<Round<S::Connection>>,
         (heard, wished): (mpsc::Receiver<Upgrade>, mpsc::Receiver<Wish>),
     ) -> Self {
         let (shared, settings) = (&fork.shared, fork.shared.settings());

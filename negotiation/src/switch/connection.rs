@@ -2,7 +2,7 @@
 
 use super::Pick;
 use super::round::{Round, Rounds};
-use super::seats::{Seats, Taken};
+use super::seats::{First, Seats, Taken};
 use crate::link::Shared;
 use crate::{Agreement, Negotiated};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
@@ -44,41 +44,32 @@ where
 
     async fn send(&self, message: C::Data) -> Result<(), Error> {
         let seats = &self.rounds.sending;
-        if let Some(taken) = seats.sit()
-            && let Some((round, place)) = taken.round()
-        {
-            return send(round, place, message).await;
+        let Some(taken) = seats.sit() else {
+            // Boxed, so that calls that need not wait have nothing to set up for it.
+            return Box::pin(send_later(seats, message)).await;
+        };
+        let Some(round) = taken.round() else { return Err(no_round()) };
+        // Before the call, which may be cancelled after it has sent the message.
+        round.sent.add(First::<()>::PLACE, 1);
+        let sent = round.connection.send(message).await;
+        if sent.is_err() {
+            round.sent.add(First::<()>::PLACE, -1);
         }
-        // Boxed, so that calls that need not wait have nothing to set up for it.
-        Box::pin(async move {
-            let taken = enter(seats).await;
-            let (round, place) = taken.round().ok_or_else(no_round)?;
-            send(round, place, message).await
-        })
-        .await
+        sent
     }
 
     async fn recv(&self) -> Result<C::Data, Error> {
         let seats = &self.rounds.receiving;
         if let Some(taken) = seats.sit()
-            && let Some((round, place)) = taken.round()
-            && let Some(received) = Receiving::new((seats, place), pin!(round.connection.recv())).await
+            && let Some(round) = taken.round()
         {
-            round.received.add(place, i64::from(received.is_ok()));
-            return received;
-        }
-        Box::pin(async move {
-            loop {
-                let taken = enter(seats).await;
-                let (round, place) = taken.round().ok_or_else(no_round)?;
-                let reception = pin!(round.connection.recv());
-                if let Some(received) = Receiving::new((seats, place), reception).await {
-                    round.received.add(place, i64::from(received.is_ok()));
-                    return received;
-                }
+            let reception = pin!(round.connection.recv());
+            if let Some(received) = Receiving::new((seats, First::<()>::PLACE), reception).await {
+                round.received.add(First::<()>::PLACE, i64::from(received.is_ok()));
+                return received;
             }
-        })
-        .await
+        }
+        Box::pin(recv_later(seats)).await
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
@@ -116,13 +107,9 @@ where
     }
 }
 
-/// A place at the round in force: at once, unless it is just being changed or many calls are under way.
-#[inline]
+/// A place at the round in force: at once, unless it is just being changed.
 async fn enter<R>(seats: &Seats<R>) -> Taken<'_, R> {
-    match seats.sit() {
-        Some(taken) => taken,
-        None => poll_fn(|context| seats.poll_sit(context)).await,
-    }
+    poll_fn(|context| seats.poll_sit(context)).await
 }
 
 /// A place that was given out is never empty; the error keeps this free of panics.
@@ -131,15 +118,29 @@ fn no_round() -> Error {
     Error::new(ErrorKind::Closed, "the connection is being changed").at("negotiation")
 }
 
-#[inline(always)]
-async fn send<C: Connection>(round: &Round<C>, place: usize, message: C::Data) -> Result<(), Error> {
-    // Before the call, which may be cancelled after it has sent the message.
+/// Sends as soon as there is a place.
+async fn send_later<C: Connection>(seats: &Seats<Round<C>>, message: C::Data) -> Result<(), Error> {
+    let taken = enter(seats).await;
+    let (round, place) = taken.round().ok_or_else(no_round)?;
     round.sent.add(place, 1);
     let sent = round.connection.send(message).await;
     if sent.is_err() {
         round.sent.add(place, -1);
     }
     sent
+}
+
+/// Receives as soon as there is a place.
+async fn recv_later<C: Connection>(seats: &Seats<Round<C>>) -> Result<C::Data, Error> {
+    loop {
+        let taken = enter(seats).await;
+        let (round, place) = taken.round().ok_or_else(no_round)?;
+        let reception = pin!(round.connection.recv());
+        if let Some(received) = Receiving::new((seats, place), reception).await {
+            round.received.add(place, i64::from(received.is_ok()));
+            return received;
+        }
+    }
 }
 
 /// A reception that gives up, with nothing, when its round is over.

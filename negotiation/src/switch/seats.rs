@@ -47,6 +47,14 @@ pub(crate) struct Taken<'s, R> {
     _leaving: Leaving<'s, R>,
 }
 
+/// The first seat, taken: the same with less to carry around.
+pub(crate) struct First<'s, R> {
+    seat: Guard<'s, Option<Arc<R>>>,
+    _leaving: Asked<'s, R>,
+}
+
+struct Asked<'s, R>(&'s Seats<R>);
+
 enum Place<'s, R> {
     Seat(usize, Guard<'s, Option<Arc<R>>>),
     Guest(Arc<R>),
@@ -76,19 +84,19 @@ impl<R> Seats<R> {
 
     /// Takes the first seat, if it is free and the round open: almost always.
     #[inline(always)]
-    pub(crate) fn sit(&self) -> Option<Taken<'_, R>> {
+    pub(crate) fn sit(&self) -> Option<First<'_, R>> {
         let seat = self.seats[0].try_lock()?;
         if self.is_closing() || seat.is_none() {
             return None;
         }
-        Some(self.taken(Place::Seat(0, seat)))
+        Some(First { seat, _leaving: Asked(self) })
     }
 
     /// Takes any place, once the round is open. More calls than there are seats at once come here, and calls during a
     /// switch.
     #[cold]
     pub(crate) fn poll_sit(&self, context: &mut Context<'_>) -> Poll<Taken<'_, R>> {
-        let open = self.seats.iter().enumerate().skip(1).filter(|_| !self.is_closing());
+        let open = self.seats.iter().enumerate().filter(|_| !self.is_closing());
         for (number, seat) in open {
             if let Some(seat) = seat.try_lock().filter(|seat| seat.is_some()) {
                 return Poll::Ready(self.taken(Place::Seat(number, seat)));
@@ -224,6 +232,26 @@ impl<R> Seats<R> {
 
     fn lock(&self) -> impl std::ops::DerefMut<Target = Rest<R>> {
         self.rest.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl<R> First<'_, R> {
+    /// The number of this place.
+    pub(crate) const PLACE: usize = 0;
+
+    /// The round.
+    #[inline(always)]
+    pub(crate) fn round(&self) -> Option<&R> {
+        self.seat.as_deref()
+    }
+}
+
+impl<R> Drop for Asked<'_, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.0.is_closing() {
+            self.0.left(false);
+        }
     }
 }
 

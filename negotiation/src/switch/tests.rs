@@ -20,7 +20,7 @@ fn task() -> (Arc<Woken>, Waker) {
 }
 
 fn sit<'s>(seats: &'s Seats<u32>, context: &mut Context<'_>) -> super::seats::Taken<'s, u32> {
-    match seats.sit().map_or_else(|| seats.poll_sit(context), Poll::Ready) {
+    match seats.poll_sit(context) {
         Poll::Ready(taken) => taken,
         Poll::Pending => panic!("closed"),
     }
@@ -43,7 +43,7 @@ fn who_waits_at_a_place_is_told_to_leave_and_who_waits_for_one_to_come() {
     assert_eq!(waiting.0.load(Ordering::Relaxed), 0);
     seats.open(&Arc::new(2));
     assert_eq!(waiting.0.load(Ordering::Relaxed), 1);
-    assert_eq!(seats.sit().and_then(|taken| taken.round().map(|it| *it.0)), Some(2));
+    assert_eq!(seats.sit().and_then(|taken| taken.round().copied()), Some(2));
 }
 
 #[test]

@@ -80,7 +80,7 @@ where
             let shared = fork.shared.clone();
             let first = Round::new(self.stack.instantiate(inner, picks, more).await?);
             let rounds = Arc::new(Rounds::new(&first));
-            let agent = Agent::new(self.stack.clone(), fork, (rounds.clone(), first), (heard, wished));
+            let agent = Agent::new(self.stack.clone(), fork, rounds.clone(), first, (heard, wished));
             let agent = shared.base().runtime().spawn(agent.run());
             Ok(Switching { rounds, shared, wishes, _agent: agent })
         })

@@ -41,14 +41,13 @@ pub(super) async fn end_sending<C: Connection, B: Connection<Data = Buf>>(
     may_fail: bool,
 ) -> Result<u64, Error> {
     let limit = shared.settings().handshake_timeout;
+    let vacating = async {
+        vacate(&rounds.sending, &shared).await;
+        Ok(())
+    };
     let vacated = match may_fail {
-        false => Ok(vacate(&rounds.sending, &shared).await),
-        true => {
-            within(&shared, limit, "sends under way did not end in time", async {
-                Ok(vacate(&rounds.sending, &shared).await)
-            })
-            .await
-        }
+        false => vacating.await,
+        true => within(&shared, limit, "sends under way did not end in time", vacating).await,
     };
     let drained = match vacated {
         Ok(()) => {

@@ -6,7 +6,7 @@ mod sound;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
-use sound::seats::{Seats, Tally};
+use sound::seats::{First, Seats, Tally};
 use std::task::{Context, Poll, Waker};
 
 /// What the calls use.
@@ -23,23 +23,36 @@ impl Round {
     }
 }
 
-/// One call: uses whatever round is open, and says which.
-fn call(seats: &Seats<Round>) -> u64 {
-    let mut context = Context::from_waker(Waker::noop());
-    let taken = loop {
-        if let Some(taken) = seats.sit() {
-            break taken;
-        }
-        if let Poll::Ready(taken) = seats.poll_sit(&mut context) {
-            break taken;
-        }
-        thread::yield_now();
-    };
-    let (round, place) = taken.round().unwrap();
+/// What a call does in its place.
+fn work(round: &Round, place: usize) -> u64 {
     assert!(!round.has_ended.load(Ordering::Relaxed), "a call uses a round that has ended");
     round.tally.add(place, 1);
     assert!(!round.has_ended.load(Ordering::Relaxed), "a round ends while a call uses it");
     round.number
+}
+
+/// One call, unless no round is open just then: uses whatever is, and says which.
+fn call_once(seats: &Seats<Round>) -> Option<u64> {
+    if let Some(taken) = seats.sit() {
+        return Some(work(taken.round().unwrap(), First::<()>::PLACE));
+    }
+    match seats.poll_sit(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(taken) => {
+            let (round, place) = taken.round().unwrap();
+            Some(work(round, place))
+        }
+        Poll::Pending => None,
+    }
+}
+
+/// One call, as soon as a round is open.
+fn call(seats: &Seats<Round>) -> u64 {
+    loop {
+        if let Some(round) = call_once(seats) {
+            return round;
+        }
+        thread::yield_now();
+    }
 }
 
 /// Ends `old` and opens `new`; says how many calls used the old one.
@@ -75,21 +88,6 @@ fn a_switch_waits_for_calls_and_counts_them_all() {
         assert_eq!(used, rounds.iter().filter(|round| **round == 0).count() as u64);
         assert_eq!(old.tally.total() + new.tally.total(), 2);
     });
-}
-
-/// One call, unless no round is open just then.
-fn call_once(seats: &Seats<Round>) -> Option<u64> {
-    let taken = match seats.sit() {
-        Some(taken) => taken,
-        None => match seats.poll_sit(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(taken) => taken,
-            Poll::Pending => return None,
-        },
-    };
-    let (round, place) = taken.round().unwrap();
-    round.tally.add(place, 1);
-    assert!(!round.has_ended.load(Ordering::Relaxed), "a round ends while a call uses it");
-    Some(round.number)
 }
 
 #[test]

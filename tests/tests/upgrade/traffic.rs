@@ -139,10 +139,13 @@ pub(crate) async fn change<C, B>(
     }
 }
 
+/// A connection whose stack can change.
+type Live<C> = Negotiated<Switching<C, SimConnection>>;
+
 /// All of the above on both ends at once, and a last change that both ends see.
 pub(crate) async fn converse<C>(
     network: &Network,
-    (client, server): (&Negotiated<Switching<C, SimConnection>>, &Negotiated<Switching<C, SimConnection>>),
+    (client, server): (&Live<C>, &Live<C>),
     seed: u64,
     (count, times): (u32, u64),
 ) where
