@@ -16,6 +16,21 @@ pub struct Agreement {
     picks: Vec<u8>,
     reasons: String,
     session: Arc<Session>,
+    zero_rtt: Option<ZeroRtt>,
+}
+
+/// What became of the attempt to use a connection before the server has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZeroRtt {
+    /// There was none, and why.
+    NotTried(&'static str),
+    /// The server took so many messages with the offer.
+    Taken(usize),
+    /// The server agreed to the expected stack, but took no message with the offer: they were sent after its answer.
+    NotTaken,
+    /// The server picked another stack, and so many messages were sent again over that one.
+    Resent(usize),
 }
 
 impl Agreement {
@@ -24,7 +39,24 @@ impl Agreement {
             Role::Server => answer.server_picks,
             _ => answer.client_picks,
         };
-        Self { role, layers: resolve(nodes, Picks::new(&picks)), picks, reasons: answer.reasons, session }
+        Self {
+            role,
+            layers: resolve(nodes, Picks::new(&picks)),
+            picks,
+            reasons: answer.reasons,
+            session,
+            zero_rtt: None,
+        }
+    }
+
+    pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {
+        Self { zero_rtt, ..self }
+    }
+
+    /// What became of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying one.
+    /// A server knows of those alone of which it took messages.
+    pub fn zero_rtt(&self) -> Option<&ZeroRtt> {
+        self.zero_rtt.as_ref()
     }
 
     /// Which end this is.
@@ -88,6 +120,22 @@ impl fmt::Display for Agreement {
         if !self.reasons.is_empty() {
             write!(f, "; passed over: {}", self.reasons)?;
         }
-        Ok(())
+        match &self.zero_rtt {
+            Some(zero_rtt) => write!(f, "; {zero_rtt}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ZeroRtt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotTried(why) => write!(f, "no 0-RTT: {why}"),
+            Self::Taken(count) => write!(f, "0-RTT: messages taken with the offer: {count}"),
+            Self::NotTaken => f.write_str("0-RTT: the server took no message with the offer"),
+            Self::Resent(count) => {
+                write!(f, "0-RTT: the server picked another stack; messages sent again: {count}")
+            }
+        }
     }
 }

@@ -24,6 +24,8 @@
 mod agreement;
 mod auth;
 mod driver;
+mod early;
+mod early_cache;
 mod link;
 mod negotiate;
 mod negotiated;
@@ -32,9 +34,11 @@ mod runs;
 mod settings;
 pub mod wire;
 
-pub use agreement::Agreement;
+pub use agreement::{Agreement, ZeroRtt};
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use driver::Incoming;
+pub use early::Early;
+pub use early_cache::EarlyCache;
 pub use link::Link;
 pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;

@@ -7,7 +7,7 @@ use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::proto::{
-    Accepted, Admission, Credit, Decision, Gate, Handshake, Progress, Terms, decide, find,
+    Accepted, Admission, Credit, Decision, EarlyData, Gate, Handshake, Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, envelop,
@@ -51,6 +51,7 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
         fresh: Some(&fresh),
         floor: bertha_core::guarantee::Set::NONE,
         peer: b"peer",
+        early_data: EarlyData::AtOnce,
         credit: Credit::UNLIMITED,
     };
     match decide(message, nodes, &terms) {
@@ -150,6 +151,7 @@ fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool
         fresh: Some(&fresh),
         floor: bertha_core::guarantee::Set::NONE,
         peer: b"peer",
+        early_data: EarlyData::AtOnce,
         credit: Credit::UNLIMITED,
     };
     match decide(message, &choice(), &terms) {

@@ -1,7 +1,7 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, Handshake, Terms, decide};
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Handshake, Terms, decide};
 use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, hopeless, servers};
@@ -52,6 +52,7 @@ fn sow() {
         server_picks: vec![1; 3],
         idle_ms: 30_000,
         confirm: Some(7),
+        early: 0,
         stack: "Serialize".into(),
         reasons: "client's a and server's b".into(),
     };
@@ -122,6 +123,7 @@ fn proven() -> Vec<(String, Vec<u8>)> {
                 fresh: Some(&fresh),
                 floor: bertha_core::guarantee::Set::NONE,
                 peer: b"peer",
+                early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,
             };
             let reply = match decide(&offer, &servers()[2], &terms) {

@@ -6,6 +6,7 @@
 mod control;
 mod filter;
 mod liveness;
+mod opening;
 mod parking;
 mod place;
 mod replacement;
@@ -18,15 +19,17 @@ use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role};
 use filter::Filter;
 use liveness::{End, Liveness};
+use opening::Opening;
 use parking::Parked;
 use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use opening::{Opened, gone};
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
 
@@ -51,8 +54,10 @@ pub(crate) struct Shared<C> {
     early: Mutex<VecDeque<Buf>>,
     has_early: AtomicBool,
     /// How both ends agreed on it, and what proves that a message about it is the peer's.
-    session: Arc<Session>,
-    agreed: Agreed,
+    session: OnceLock<Arc<Session>>,
+    agreed: OnceLock<Agreed>,
+    /// What there is until the server has answered, if the link was there before.
+    opening: Option<Opening>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
@@ -83,6 +88,8 @@ pub(crate) enum Agreed {
         answer: Vec<u8>,
         /// What it asked for.
         confirm: Option<u64>,
+        /// How many of the first messages it took.
+        early: u16,
     },
 }
 
@@ -103,31 +110,27 @@ pub(crate) struct Start<C> {
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
         let Start { base, id, role, early, session, agreed, listener, unproven, settings } = start;
-        // A link that replaces another stands on a base whose headroom is reserved already.
-        if base.base().reserved() < HEADER {
-            base.base().reserve(HEADER);
-        }
         let (unproven, credit) = unproven.unzip();
-        let longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
+        let mut shared = Shared::new(base, id, role, settings);
+        shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
             TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
         });
-        let shared = Arc::new(Shared {
-            longest_reason,
-            id,
-            role,
-            data: u32::from_le_bytes(Tag::of(id).header(Kind::Data)),
-            liveness: Liveness::default(),
-            has_early: AtomicBool::new(!early.is_empty()),
-            early: Mutex::new(early),
-            session,
-            agreed,
-            replacement: listener.map(replacement::Replacement::new),
-            _unproven: unproven,
-            in_setup: AtomicBool::new(false),
-            dropped: Arc::default(),
-            settings,
-            base,
-        });
+        shared.has_early = AtomicBool::new(!early.is_empty());
+        shared.early = Mutex::new(early);
+        shared.session = session.into();
+        shared.agreed = agreed.into();
+        shared.replacement = listener.map(replacement::Replacement::new);
+        shared._unproven = unproven;
+        Self::of(shared)
+    }
+
+    fn of(shared: Shared<C>) -> Self {
+        // A link that replaces another stands on a base whose headroom is reserved already.
+        let base = shared.base.base();
+        if base.reserved() < HEADER {
+            base.reserve(HEADER);
+        }
+        let shared = Arc::new(shared);
         let watchdog = watchdog::start(&shared);
         Self { shared, _watchdog: watchdog }
     }
@@ -139,7 +142,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
 
     /// Tells the server that this client is there, if the server asked.
     pub(crate) async fn confirm(&self) {
-        if let Agreed::Client { confirm: Some(number), .. } = self.shared.agreed {
+        if let Some(&Agreed::Client { confirm: Some(number), .. }) = self.shared.agreed.get() {
             self.shared.send_confirm(number).await;
         }
     }
@@ -152,6 +155,34 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C> Shared<C> {
+    /// Nothing is agreed, and no message is there.
+    fn new(base: Arc<C>, id: u64, role: Role, settings: Settings) -> Self {
+        Self {
+            base,
+            id,
+            role,
+            data: u32::from_le_bytes(Tag::of(id).header(Kind::Data)),
+            liveness: Liveness::default(),
+            early: Mutex::default(),
+            has_early: AtomicBool::default(),
+            session: OnceLock::new(),
+            agreed: OnceLock::new(),
+            opening: None,
+            replacement: None,
+            _unproven: None,
+            longest_reason: TEXT_LIMIT,
+            in_setup: AtomicBool::new(false),
+            dropped: Arc::default(),
+            settings,
+        }
+    }
+
+    /// Keys and peer; nothing is proved before the server has answered.
+    fn session(&self) -> &Session {
+        static UNKNOWN: Session = Session::unknown();
+        self.session.get().map_or(&UNKNOWN, |session| session)
+    }
+
     fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -183,15 +214,22 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.base()
     }
 
-    async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.shared.liveness.check()?;
+    async fn send(&self, mut message: Buf) -> Result<(), Error> {
+        if let Err(error) = self.shared.liveness.check() {
+            match self.shared.send_opening(message, error).await? {
+                Some(left) => message = left,
+                None => return Ok(()),
+            }
+        }
         self.shared.base.send(self.shared.seal(message)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            shared.liveness.check()?;
+            if let Err(error) = shared.liveness.check() {
+                shared.opened(error).await?;
+            }
             if let Some(message) = shared.take_early() {
                 return Ok(message);
             }
@@ -206,9 +244,12 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.shared.liveness.check()?;
+        let (mut messages, mut left) = (messages, None);
+        if let Err(error) = self.shared.liveness.check() {
+            left = self.shared.send_batch_opening(&mut messages, error).await?;
+        }
         let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match self.shared.seal(message) {
+        let sealed = left.into_iter().chain(messages).map_while(|message| match self.shared.seal(message) {
             Ok(message) => Some(message),
             Err(error) => {
                 failed = Err(error);
@@ -225,7 +266,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(0);
         }
         loop {
-            shared.liveness.check()?;
+            if let Err(error) = shared.liveness.check() {
+                shared.opened(error).await?;
+            }
             if let Some(message) = shared.take_early() {
                 into.extend([message]);
                 return Ok(1);

@@ -18,11 +18,14 @@
 //! `negotiation/WIRE.md` is the specification, byte by byte.
 
 mod answer;
+mod early;
 mod offer;
 mod retry;
 
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
+pub use early::{CLAIM, Early, claim, early_cost, early_room};
+pub(crate) use early::{early_in, with_early};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
 
@@ -67,11 +70,13 @@ pub enum Kind {
     Retry = 9,
     /// An offer with such a cookie.
     Returned = 10,
+    /// An offer, with or without a cookie, and behind it the first messages.
+    Early = 11,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 11] = [
+        const KINDS: [Kind; 12] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -83,6 +88,7 @@ impl Kind {
             Kind::Confirm,
             Kind::Retry,
             Kind::Returned,
+            Kind::Early,
         ];
         KINDS.get(usize::from(byte)).copied()
     }
