@@ -80,6 +80,19 @@ fn sow() {
             }
             continue;
         }
+        if name == "early" {
+            for (what, input) in [
+                ("two-messages", &b"\x00\x05\x00hello\x00\x00"[..]),
+                ("cut", b"\x00\x05\x00hell"),
+                ("wrong-claim", b"\x01123456789012345\x01\x00x"),
+                ("taken", b"\x02\x00"),
+                ("other-stack", b"\x00\x01"),
+                ("taken-of-other-stack", b"\x02\x01"),
+            ] {
+                fs::write(corpus(name).join(format!("sown-{what}")), input).unwrap();
+            }
+            continue;
+        }
         for (number, body) in bodies.iter().enumerate() {
             fs::write(corpus(name).join(format!("sown-offer-{number}")), body).unwrap();
         }

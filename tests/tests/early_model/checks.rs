@@ -3,8 +3,7 @@
 use super::state::{Flaw, Server, World};
 use stateright::{Checker, Model};
 
-const SAFETY: [&str; 3] =
-    ["nothing wrong happens", "nothing is lost", "who has agreed stands on one stack"];
+const SAFETY: [&str; 3] = ["nothing wrong happens", "nothing is lost", "who has agreed stands on one stack"];
 
 fn world(server: Server) -> World {
     World { messages: 3, flight: 2, repeats: 2, waits: 1, closes: 1, server, flaw: Flaw::Nothing }
@@ -33,7 +32,11 @@ fn a_server_with_another_stack() {
 
 #[test]
 fn a_server_that_takes_nothing_early() {
-    holds(world(Server::Strict), &["all is received"], &["messages are taken early", "the stack is replaced"]);
+    holds(
+        world(Server::Strict),
+        &["all is received"],
+        &["messages are taken early", "the stack is replaced"],
+    );
 }
 
 #[test]

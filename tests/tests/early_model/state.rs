@@ -115,7 +115,8 @@ impl World {
         for struck in &state.remembered {
             strikes.strike(*struck, start());
         }
-        let early_data = match (is_flight && self.server != Server::Strict, strikes.look_up(&offer, start())) {
+        let early_data = match (is_flight && self.server != Server::Strict, strikes.look_up(&offer, start()))
+        {
             (false, _) | (_, Memory::Full) => EarlyData::Refused,
             (true, Memory::New) => EarlyData::AtOnce,
             (true, Memory::Spent) => EarlyData::Spent,
@@ -126,7 +127,9 @@ impl World {
             Server::Stranger => layer("model::C"),
         };
         let message = match self.flaw {
-            Flaw::ClaimIsNotCompared => claiming(message, if nodes.len() == 1 { self.server } else { return }),
+            Flaw::ClaimIsNotCompared => {
+                claiming(message, if nodes.len() == 1 { self.server } else { return })
+            }
             _ => message.to_vec(),
         };
         let terms = Terms {
@@ -292,4 +295,3 @@ impl Model for World {
         ]
     }
 }
-
