@@ -6,7 +6,16 @@ use stateright::{Checker, Model};
 const SAFETY: [&str; 3] = ["nothing wrong happens", "nothing is lost", "who has agreed stands on one stack"];
 
 fn world(server: Server) -> World {
-    World { messages: 3, flight: 2, repeats: 2, waits: 1, closes: 1, server, flaw: Flaw::Nothing }
+    World {
+        messages: 3,
+        flight: 2,
+        repeats: 2,
+        waits: 1,
+        closes: 1,
+        server,
+        restarts_as: None,
+        flaw: Flaw::Nothing,
+    }
 }
 
 #[allow(clippy::print_stdout, reason = "how many states were visited is part of the result")]
@@ -42,6 +51,19 @@ fn a_server_that_takes_nothing_early() {
 #[test]
 fn a_server_that_refuses() {
     holds(world(Server::Stranger), &["the server refuses"], &["all is received", "messages are taken early"]);
+}
+
+/// The flight may be in both lives, but each life receives it once, and the client agrees with the second.
+#[test]
+fn a_server_that_restarts() {
+    for (before, after) in [
+        (Server::AsExpected, Server::AsExpected),
+        (Server::AsExpected, Server::Changed),
+        (Server::Changed, Server::AsExpected),
+    ] {
+        let world = World { messages: 2, closes: 0, restarts_as: Some(after), ..world(before) };
+        holds(world, &["all is received", "messages are taken early"], &[]);
+    }
 }
 
 /// These are tests of the model: what is wrong with the protocol shows.

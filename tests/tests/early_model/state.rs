@@ -22,11 +22,14 @@ pub(crate) struct World {
     /// How often the server's application gives a connection up at most.
     pub(crate) closes: u8,
     pub(crate) server: Server,
+    /// What becomes of it when it restarts, which it does once and before the client has heard from it; no word of its earlier
+    /// life gets through then.
+    pub(crate) restarts_as: Option<Server>,
     pub(crate) flaw: Flaw,
 }
 
 /// What the server has become since the client remembered it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Server {
     AsExpected,
     /// It has another stack now.
@@ -52,6 +55,8 @@ pub(crate) enum Flaw {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     client: Vec<Input>,
+    server: Server,
+    has_restarted: bool,
     /// Handshake messages on their way, and how often each has arrived.
     to_server: BTreeMap<Vec<u8>, u8>,
     to_client: BTreeMap<Vec<u8>, u8>,
@@ -59,7 +64,7 @@ pub(crate) struct State {
     data: VecDeque<Vec<u8>>,
     connection: Option<Served>,
     remembered: Vec<[u8; 32]>,
-    /// What the application has received over all connections.
+    /// What the server's application has received in this life, over all connections.
     received: Vec<u8>,
     closes: u8,
     takes_early: bool,
@@ -85,6 +90,7 @@ pub(crate) enum Step {
     Data,
     /// The server's application gives its connection up.
     Close,
+    Restart,
 }
 
 impl World {
@@ -115,20 +121,20 @@ impl World {
         for struck in &state.remembered {
             strikes.strike(*struck, start());
         }
-        let early_data = match (is_flight && self.server != Server::Strict, strikes.look_up(&offer, start()))
+        let early_data = match (is_flight && state.server != Server::Strict, strikes.look_up(&offer, start()))
         {
             (false, _) | (_, Memory::Full) => EarlyData::Refused,
             (true, Memory::New) => EarlyData::AtOnce,
             (true, Memory::Spent) => EarlyData::Spent,
         };
-        let nodes = match self.server {
+        let nodes = match state.server {
             Server::AsExpected | Server::Strict => either(),
             Server::Changed => layer("model::B"),
             Server::Stranger => layer("model::C"),
         };
         let message = match self.flaw {
             Flaw::ClaimIsNotCompared => {
-                claiming(message, if nodes.len() == 1 { self.server } else { return })
+                claiming(message, if nodes.len() == 1 { state.server } else { return })
             }
             _ => message.to_vec(),
         };
@@ -144,7 +150,7 @@ impl World {
         match decide(&message, &nodes, &terms) {
             Decision::Accept(accepted) => {
                 let stack = stack_of(&accepted.answer);
-                if is_flight && self.server != Server::Strict && self.flaw != Flaw::NoMemory {
+                if is_flight && state.server != Server::Strict && self.flaw != Flaw::NoMemory {
                     state.remembered.push(offer);
                 }
                 state.takes_early |= !accepted.early.is_empty();
@@ -206,6 +212,8 @@ impl Model for World {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             client: Vec::new(),
+            server: self.server,
+            has_restarted: false,
             to_server: BTreeMap::new(),
             to_client: BTreeMap::new(),
             data: VecDeque::new(),
@@ -238,6 +246,9 @@ impl Model for World {
         if state.connection.is_some() && state.closes < self.closes {
             steps.push(Step::Close);
         }
+        if self.restarts_as.is_some() && !state.has_restarted && self.phase(state).0 == Phase::Opening {
+            steps.push(Step::Restart);
+        }
     }
 
     fn next_state(&self, state: &State, step: Step) -> Option<State> {
@@ -262,6 +273,13 @@ impl Model for World {
             Step::Close => {
                 next.closes += 1;
                 next.connection = None;
+            }
+            Step::Restart => {
+                (next.server, next.has_restarted) = (self.restarts_as?, true);
+                (next.connection, next.closes) = (None, 0);
+                next.remembered.clear();
+                next.to_client.clear();
+                next.received.clear();
             }
         }
         Some(next)
