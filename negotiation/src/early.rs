@@ -182,21 +182,8 @@ fn failure(kind: ErrorKind, what: &str) -> Error {
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
-    /// Keeps a message, and says under which number; nothing if all is settled, so that nothing is kept.
-    async fn keep(&self, message: &C::Data) -> Option<u64> {
-        loop {
-            let changed = self.changed.notified();
-            if let Some(number) = self.keep_now(message) {
-                return Some(number);
-            }
-            if self.outcome.get().is_some() {
-                return None;
-            }
-            changed.await;
-        }
-    }
-
-    fn keep_now(&self, message: &C::Data) -> Option<u64> {
+    /// Keeps a message, and says under which number; nothing if there is no room, or nothing is kept any more.
+    fn keep(&self, message: &C::Data) -> Option<u64> {
         let mut kept = self.kept();
         if kept.is_closed || kept.messages.len() >= kept.most {
             return None;
@@ -209,8 +196,15 @@ impl<C: Connection<Data: Clone>> Shared<C> {
 
     #[cold]
     async fn send_early(&self, message: C::Data) -> Result<(), Error> {
-        let Some(number) = self.keep(&message).await else {
-            return self.settled().await?.send(message).await;
+        let number = loop {
+            let changed = self.changed.notified();
+            if let Some(number) = self.keep(&message) {
+                break number;
+            }
+            if let Some(current) = self.current() {
+                return current?.send(message).await;
+            }
+            changed.await;
         };
         let mut sending = pin!(self.first.send(message));
         let sent = match select(sending.as_mut(), pin!(self.settled())).await {
@@ -297,7 +291,7 @@ impl<C: Connection> Early<C> {
     }
 }
 
-impl<C: Connection<Data: Clone + Sync>> Connection for Early<C> {
+impl<C: Connection<Data: Clone>> Connection for Early<C> {
     type Data = C::Data;
     type Base = C::Base;
 
@@ -331,7 +325,7 @@ impl<C: Connection<Data: Clone + Sync>> Connection for Early<C> {
                 return current?.send_batch(messages).await;
             }
             let mut kept = Vec::new();
-            while let Some(message) = messages.next_if(|message| shared.keep_now(message).is_some()) {
+            while let Some(message) = messages.next_if(|message| shared.keep(message).is_some()) {
                 kept.push(message);
             }
             let sent = async {

@@ -74,7 +74,7 @@ pub trait Negotiate: Describe + Send + Sync {
     ) -> impl Future<Output = Result<Early<D::Out>, Error>> + Send
     where
         Self: Sized + 'static,
-        D: Runs<Self, Out: Connection<Data: Clone + Sync>>,
+        D: Runs<Self, Out: Connection<Data: Clone>>,
     {
         self.connect_early_with(datapath, to, cache, Settings::default())
     }
@@ -92,7 +92,7 @@ pub trait Negotiate: Describe + Send + Sync {
     ) -> impl Future<Output = Result<Early<D::Out>, Error>> + Send
     where
         Self: Sized + 'static,
-        D: Runs<Self, Out: Connection<Data: Clone + Sync>>,
+        D: Runs<Self, Out: Connection<Data: Clone>>,
     {
         driver::connect_early(self, datapath, to.into(), cache, settings)
     }

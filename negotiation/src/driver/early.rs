@@ -44,7 +44,7 @@ pub(crate) async fn connect_early<S, D>(
 ) -> Result<Early<D::Out>, Error>
 where
     S: Describe + Send + Sync + 'static,
-    D: Runs<S, Out: Connection<Data: Clone + Sync>>,
+    D: Runs<S, Out: Connection<Data: Clone>>,
 {
     let base = datapath.connect(to.clone()).await?;
     let nodes = stack.nodes();
@@ -62,7 +62,7 @@ where
 impl<S, D> Client<S, D>
 where
     S: Describe + Send + Sync + 'static,
-    D: Runs<S, Out: Connection<Data: Clone + Sync>>,
+    D: Runs<S, Out: Connection<Data: Clone>>,
 {
     /// What the server is expected to answer, and the picks of the whole stack; or why it has to answer first.
     fn expectation(&self) -> Result<(Expected, Vec<u8>), &'static str> {
