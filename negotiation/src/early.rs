@@ -81,9 +81,13 @@ impl<C: Connection> Shared<C> {
         self.first.base().runtime().spawn(task)
     }
 
-    /// The server agreed to the stack under `first`.
-    pub(crate) fn agreed(&self, agreement: Agreement, dropped: Arc<AtomicU64>) {
+    /// What was agreed, and what counts the messages that are dropped.
+    pub(crate) fn explained(&self, agreement: Agreement, dropped: Arc<AtomicU64>) {
         let _ = (self.agreement.set(agreement), self.dropped.set(dropped));
+    }
+
+    /// The server agreed to the stack under `first`.
+    pub(crate) fn agreed(&self) {
         self.settle(Outcome::First);
     }
 
@@ -102,7 +106,7 @@ impl<C: Connection> Shared<C> {
             std::mem::take(&mut kept.messages)
         };
         let (count, mut left) = (messages.len(), messages.len());
-        let _ = (self.agreement.set(agreement(count)), self.dropped.set(dropped));
+        self.explained(agreement(count), dropped);
         // Receiving begins at once: a stack may have to receive in order to send.
         let _ = self.second.set(second.clone());
         self.changed.notify_waiters();

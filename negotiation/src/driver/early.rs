@@ -126,7 +126,8 @@ where
         self.remember(&answer);
         let (connection, dropped) = self.build(link, &answer.client_picks).await?;
         let shared = Shared::new(connection, 0);
-        shared.agreed(self.agreement(answer, session, ZeroRtt::NotTried(why)), dropped);
+        shared.explained(self.agreement(answer, session, ZeroRtt::NotTried(why)), dropped);
+        shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }
 
@@ -152,11 +153,13 @@ where
             match select(building, &mut opening).await {
                 Either::Left((built, _)) => Either::Left(built),
                 Either::Right((opened, building)) => match opened? {
-                    Opened { answer, session, replaced: None } => {
-                        Either::Right((building.await, answer, session, None))
+                    opened @ Opened { replaced: None, .. } => {
+                        opened.open();
+                        let built = building.await;
+                        Either::Right((built, opened.answer, opened.session, None))
                     }
                     // A Chunnel that talks while it is built waits in vain over the stack that was expected.
-                    Opened { answer, session, replaced } => {
+                    Opened { answer, session, replaced, .. } => {
                         Either::Right((Err(crate::link::gone()), answer, session, replaced))
                     }
                 },
@@ -171,7 +174,7 @@ where
             }
             Either::Left(Err(error)) => {
                 // It fails over this stack; or the server has just picked another one.
-                let Opened { answer, session, replaced } = opening.await?;
+                let Opened { answer, session, replaced, .. } = opening.await?;
                 (Err(error), answer, session, replaced)
             }
             Either::Right(all) => all,
@@ -188,7 +191,8 @@ where
             }
         };
         let shared = Shared::new(connection, 0);
-        shared.agreed(self.agreement(answer, session, zero_rtt), dropped);
+        shared.explained(self.agreement(answer, session, zero_rtt), dropped);
+        shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }
 
@@ -214,12 +218,16 @@ where
             Ok(opened) => opened,
             Err(error) => return shared.failed(&error),
         };
-        let Opened { answer, session, replaced } = opened;
-        self.remember(&answer);
-        let Some(start) = replaced else {
+        self.remember(&opened.answer);
+        if opened.replaced.is_none() {
+            // Whoever receives a message finds out how it came to be.
+            let (answer, session) = (opened.answer.clone(), opened.session.clone());
             let zero_rtt = of_kept(&answer);
-            return shared.agreed(self.agreement(answer, session, zero_rtt), dropped);
-        };
+            shared.explained(self.agreement(answer, session, zero_rtt), dropped);
+            opened.open();
+            return shared.agreed();
+        }
+        let Opened { answer, session, replaced: Some(start), .. } = opened else { return };
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, self.rebuild(start, &answer)).await {

@@ -31,6 +31,7 @@ pub(crate) struct Opened<C> {
     /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
     /// starts with. The old one has ended.
     pub(crate) replaced: Option<Start<C>>,
+    link: Arc<Shared<C>>,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
@@ -114,8 +115,18 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 }
 
+impl<C> Opened<C> {
+    /// From now on the link can be used, unless it was replaced.
+    pub(crate) fn open(&self) {
+        self.link.liveness.open();
+        if let Some(opening) = &self.link.opening {
+            opening.over.notify_waiters();
+        }
+    }
+}
+
 impl<C: Connection<Data = Buf>> Opener<C> {
-    /// Sends and repeats the offer until there is an answer, and opens or ends the link. Not to be cancelled, unless nobody
+    /// Sends and repeats the offer until there is an answer. The link can be [opened](Opened::open) then, or has ended. Not to be cancelled, unless nobody
     /// uses the link any more.
     ///
     /// # Errors
@@ -128,7 +139,9 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         if let Err(error) = &opened {
             self.0.liveness.not_agreed(error);
         }
-        opening.over.notify_waiters();
+        if !self.0.liveness.is_opening() {
+            opening.over.notify_waiters();
+        }
         opened
     }
 
@@ -165,7 +178,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         }
     }
 
-    /// The stack stays: sends what the server has not taken, and opens the link.
+    /// The stack stays: sends what the server has not taken.
     async fn confirmed(
         &self,
         (answer, session, encoded): (Answer, Box<Session>, &[u8]),
@@ -184,8 +197,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             let message = shared.seal(Buf::copy_of(&message, HEADER)?)?;
             shared.base.send(message).await?;
         }
-        shared.liveness.open();
-        Ok(Opened { answer, session, replaced: None })
+        Ok(Opened { answer, session, replaced: None, link: self.0.clone() })
     }
 
     /// The stack goes, and a new one takes over the base.
@@ -210,7 +222,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             unproven: None,
             settings,
         };
-        Opened { answer, session, replaced: Some(replaced) }
+        Opened { answer, session, replaced: Some(replaced), link: self.0.clone() }
     }
 
     fn agreed(&self, answer: &Answer, session: Box<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {

@@ -58,6 +58,10 @@ fn settings(seed: u64) -> Settings {
     })
 }
 
+fn cancelled(seed: u64) -> String {
+    format!("cancelled {seed} {}", "x".repeat(9000))
+}
+
 /// One client; whether it got through.
 async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>, History) {
     let known = make_stack!(Serialize::<String>::new(), select!(A, B));
@@ -73,10 +77,10 @@ async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>,
     let mut is_good = true;
     for (number, message) in messages.iter().enumerate() {
         if number as u64 == seed % 7 {
-            // Dropped half way, and so sent or not.
-            let sending = pin!(connection.send(format!("cancelled {seed}")));
+            // Too long for the first flight; dropped half way, and so sent or not.
+            let sending = pin!(connection.send(cancelled(seed)));
             let soon = pin!(network.runtime().sleep_until(network.runtime().now()));
-            drop(select(soon, sending).await);
+            drop(select(sending, soon).await);
         }
         is_good &= connection.send(message.clone()).await.is_ok();
     }
@@ -100,7 +104,7 @@ fn nothing_is_lost_or_received_twice_or_out_of_order() {
         simulate(seed, async |network: Network| {
             let (is_good, messages, history) = talk(&network, seed, 15).await;
             let mut all = history.lock().unwrap().concat();
-            let cancelled = format!("cancelled {seed}");
+            let cancelled = cancelled(seed);
             assert!(all.iter().filter(|it| **it == cancelled).count() <= 1, "seed {seed}: {all:?}");
             all.retain(|message| *message != cancelled);
             if is_good {
