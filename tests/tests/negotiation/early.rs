@@ -1,9 +1,9 @@
 //! Connections that are used before the server has answered.
 
-use crate::scene::{A, B, CLIENT, SERVER, client, server, server_addr, simulate};
+use crate::scene::{A, B, CLIENT, SERVER, bytes, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Runtime, make_stack,
+    Buf, Carries, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Role, Runtime, make_stack,
     select,
 };
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
@@ -542,5 +542,70 @@ fn a_forged_claim_is_of_no_use() {
         hear(&connection, &["one", "two"]).await;
         assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
         assert_eq!(heard(&history), [["one", "two"]]);
+    });
+}
+
+/// Greets its counterpart while it is built, and waits for the reply.
+#[derive(Debug, Clone, Identity)]
+struct Greet;
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Greet {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
+        if more.role() == Role::Client {
+            inner.send(bytes(b"hello")).await?;
+            assert_eq!(*inner.recv().await?, *b"welcome");
+        } else {
+            assert_eq!(*inner.recv().await?, *b"hello");
+            inner.send(bytes(b"welcome")).await?;
+        }
+        Ok(inner)
+    }
+}
+
+#[test]
+fn a_chunnel_talks_to_its_counterpart_while_it_is_built() {
+    for (seed, became) in [(15, ZeroRtt::Taken(1)), (16, ZeroRtt::Resent(0))] {
+        simulate(seed, async |network: Network| {
+            let stack = || make_stack!(Serialize::<String>::new(), Greet, select!(A, B));
+            let cache = EarlyCache::new();
+            serve(&network, stack(), Settings::default()).await;
+            let first = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            first.close().await.unwrap();
+            network.restart(SERVER);
+            let history = match became {
+                ZeroRtt::Taken(_) => serve(&network, stack(), Settings::default()).await,
+                _ => {
+                    let other = make_stack!(Serialize::<String>::new(), Greet, B);
+                    serve(&network, other, Settings::default()).await
+                }
+            };
+            let connection = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            say(&connection, &["one"]).await;
+            hear(&connection, &["one"]).await;
+            assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&became));
+            assert_eq!(heard(&history), [["one"]]);
+        });
+    }
+}
+
+/// Whoever drops the connection before there is an answer leaves nothing behind that speaks for it.
+#[test]
+fn a_dropped_connection_is_silent() {
+    simulate(17, async |network: Network| {
+        network.answer_closed_ports(false);
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        drop(connection);
+        let spoken = Arc::new(Mutex::new(0));
+        let count = spoken.clone();
+        network.tap(move |_| {
+            *count.lock().unwrap() += 1;
+            Verdict::Pass
+        });
+        pause(&network, Duration::from_secs(20)).await;
+        assert_eq!(*spoken.lock().unwrap(), 0);
     });
 }
