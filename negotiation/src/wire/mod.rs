@@ -71,12 +71,12 @@ pub enum Kind {
     /// An offer with such a cookie.
     Returned = 10,
     /// An offer, with or without a cookie, and behind it the first messages.
-    Early = 11,
+    Early = 12,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 12] = [
+        const KINDS: [Kind; 11] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -88,9 +88,9 @@ impl Kind {
             Kind::Confirm,
             Kind::Retry,
             Kind::Returned,
-            Kind::Early,
         ];
-        KINDS.get(usize::from(byte)).copied()
+        // 11 is for live switching.
+        if byte == Kind::Early as u8 { Some(Kind::Early) } else { KINDS.get(usize::from(byte)).copied() }
     }
 }
 

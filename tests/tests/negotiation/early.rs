@@ -397,7 +397,7 @@ fn with_a_shared_key_a_first_flight_can_not_be_altered() {
 
 #[test]
 fn under_load_a_cookie_comes_first_and_then_a_confirmation() {
-    for (unproven, kinds) in [(0, vec![11, 9, 11, 2, 0]), (1, vec![11, 2, 8, 0])] {
+    for (unproven, kinds) in [(0, vec![12, 9, 12, 2, 0]), (1, vec![12, 2, 8, 0])] {
         simulate(9, async |network: Network| {
             let busy = || with(|settings| settings.unproven_clients = unproven);
             let cache = learn(&network, over!(select!(A, B)), [Settings::default(), busy()]).await;
