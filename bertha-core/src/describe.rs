@@ -156,6 +156,7 @@ fn short(name: &'static str) -> &'static str {
 pub struct Layer {
     name: &'static str,
     one_sided: bool,
+    no_early_data: bool,
     done_by: Option<&'static str>,
     guarantees: guarantee::Set,
     capability: Arc<dyn Declared>,
@@ -173,13 +174,27 @@ impl Layer {
     }
 
     fn declaring(name: &'static str, capability: Arc<dyn Declared>) -> Self {
-        Self { name, one_sided: false, done_by: None, guarantees: guarantee::Set::NONE, capability }
+        Self {
+            name,
+            one_sided: false,
+            no_early_data: false,
+            done_by: None,
+            guarantees: guarantee::Set::NONE,
+            capability,
+        }
     }
 
     /// Says that the Chunnel needs no counterpart, since it changes nothing that the peer could see.
     #[must_use]
     pub fn one_sided(self) -> Self {
         Self { one_sided: true, ..self }
+    }
+
+    /// Says that the Chunnel takes no message that may be a replay of one from an earlier connection: what clients send
+    /// before they are answered is put off until then.
+    #[must_use]
+    pub fn without_early_data(self) -> Self {
+        Self { no_early_data: true, ..self }
     }
 
     /// Says that another Chunnel, of this full name, does the work of this layer.
@@ -207,6 +222,11 @@ impl Layer {
     /// Whether it needs no counterpart.
     pub fn is_one_sided(&self) -> bool {
         self.one_sided
+    }
+
+    /// Whether it takes messages that a client sent before it was answered, and that an attacker may replay.
+    pub fn takes_early_data(&self) -> bool {
+        !self.no_early_data
     }
 
     /// What it promises.

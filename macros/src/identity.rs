@@ -41,13 +41,14 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     }
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
     let guarantees = guarantee::set(&chunnel.guarantees, core);
+    let early = chunnel.no_early_data.then(|| quote!(.without_early_data()));
     let guaranteeing = (!chunnel.guarantees.is_empty())
         .then(|| quote!(.guaranteeing(#core::guarantee::Set::of::<#guarantees>())));
     Ok(quote! {
         #identity
         impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
             fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
-                into.push(#core::Node::Layer(#layer #one_sided #guaranteeing));
+                into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing));
             }
         }
     })
@@ -83,6 +84,7 @@ struct Attributes {
     capability: Option<ExprPath>,
     layers: Option<ExprPath>,
     one_sided: bool,
+    no_early_data: bool,
     parameter: bool,
     guarantees: Vec<Ident>,
 }
@@ -94,6 +96,7 @@ impl Attributes {
             capability: None,
             layers: None,
             one_sided: false,
+            no_early_data: false,
             parameter: false,
             guarantees: Vec::new(),
         };
@@ -106,13 +109,15 @@ impl Attributes {
                 read.layers = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("one_sided") {
                 read.one_sided = true;
+            } else if meta.path.is_ident("no_early_data") {
+                read.no_early_data = true;
             } else if meta.path.is_ident("parameter") {
                 read.parameter = true;
             } else if meta.path.is_ident("guarantees") {
                 read.guarantees = guarantee::list(meta.input)?;
             } else {
                 return Err(meta.error(
-                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `one_sided` or `parameter`",
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `one_sided`, `no_early_data` or `parameter`",
                 ));
             }
             Ok(())

@@ -26,6 +26,8 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///   one: for a Chunnel that does the work of several and speaks with ends that have those.
 /// * `#[chunnel(guarantees(Reliable, Ordered))]`: what it promises; see `bertha_core::guarantee`. Nothing otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there.
+/// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before it was answered, since an
+///   attacker may replay those. It works with messages from after the answer alone.
 /// * `#[chunnel(parameter)]`: it is no Chunnel but a parameter of one, such as a codec, and gets its identity alone.
 #[proc_macro_derive(Identity, attributes(chunnel))]
 pub fn identity(input: TokenStream) -> TokenStream {

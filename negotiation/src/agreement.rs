@@ -17,6 +17,21 @@ pub struct Agreement {
     reasons: String,
     round: u64,
     session: Arc<Session>,
+    zero_rtt: Option<ZeroRtt>,
+}
+
+/// What became of the attempt to use a connection before the server has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZeroRtt {
+    /// There was none, and why.
+    NotTried(&'static str),
+    /// The server took so many messages with the offer.
+    Taken(usize),
+    /// The server agreed to the expected stack, but took no message with the offer: they were sent after its answer.
+    NotTaken,
+    /// The server picked another stack, and so many messages were sent again over that one.
+    Resent(usize),
 }
 
 impl Agreement {
@@ -32,14 +47,25 @@ impl Agreement {
             reasons: answer.reasons,
             round: 0,
             session,
+            zero_rtt: None,
         }
+    }
+
+    pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {
+        Self { zero_rtt, ..self }
+    }
+
+    /// What became of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying one.
+    /// A server knows of those alone of which it took messages.
+    pub fn zero_rtt(&self) -> Option<&ZeroRtt> {
+        self.zero_rtt.as_ref()
     }
 
     /// The agreement to which the connection has changed.
     pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let layers = resolve(nodes, Picks::new(&picks));
-        let reasons = String::new();
-        Self { role: self.role, layers, picks, reasons, round, session: self.session.clone() }
+        let (reasons, zero_rtt) = (String::new(), self.zero_rtt.clone());
+        Self { role: self.role, layers, picks, reasons, round, session: self.session.clone(), zero_rtt }
     }
 
     /// Which round of the connection this is: 0 for the stack with which it began, and a higher number after each
@@ -86,6 +112,10 @@ impl Agreement {
         self.session.is_authenticated()
     }
 
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.
     pub fn reasons(&self) -> &str {
         &self.reasons
@@ -108,6 +138,22 @@ impl fmt::Display for Agreement {
         if !self.reasons.is_empty() {
             write!(f, "; passed over: {}", self.reasons)?;
         }
-        Ok(())
+        match &self.zero_rtt {
+            Some(zero_rtt) => write!(f, "; {zero_rtt}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ZeroRtt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotTried(why) => write!(f, "no 0-RTT: {why}"),
+            Self::Taken(count) => write!(f, "0-RTT: messages taken with the offer: {count}"),
+            Self::NotTaken => f.write_str("0-RTT: the server took no message with the offer"),
+            Self::Resent(count) => {
+                write!(f, "0-RTT: the server picked another stack; messages sent again: {count}")
+            }
+        }
     }
 }

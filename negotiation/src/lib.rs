@@ -16,6 +16,9 @@
 //! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change nothing, and no
 //!   edited one is believed. [`Settings::floor`] says what a stack must guarantee, whatever the other end says.
 //!   [`Agreement::transcript`] is what a Chunnel such as TLS binds itself to.
+//! * **Zero round trips.** [`connect_early`](Negotiate::connect_early) sends the first messages with the offer, over the stack that
+//!   the server agreed to before. If it picks another one they are sent again over that: an application that can't have
+//!   messages replayed by an attacker refuses them.
 //! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
 //!   [`idle_timeout`](Settings::idle_timeout). A peer that restarts is told apart by the connection id.
 
@@ -24,6 +27,8 @@
 mod agreement;
 mod auth;
 mod driver;
+mod early;
+mod early_cache;
 mod link;
 mod negotiate;
 mod negotiated;
@@ -34,9 +39,11 @@ mod settings;
 mod switch;
 pub mod wire;
 
-pub use agreement::Agreement;
+pub use agreement::{Agreement, ZeroRtt};
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use driver::Incoming;
+pub use early::Early;
+pub use early_cache::EarlyCache;
 pub use link::Link;
 pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;

@@ -1,6 +1,6 @@
 //! What an application calls on its stack.
 
-use crate::{Incoming, Link, Negotiated, Runs, Settings, Upgradable, driver};
+use crate::{Early, EarlyCache, Incoming, Link, Negotiated, Runs, Settings, Upgradable, driver};
 use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Error};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
@@ -43,6 +43,58 @@ pub trait Negotiate: Describe + Send + Sync {
     {
         let to = to.into();
         async move { driver::connect(self, datapath, to, settings).await }
+    }
+
+    /// Connects without waiting, over the stack that the server agreed to the last time: the first messages go out
+    /// together with the offer. Without a known agreement it connects as [`connect`](Self::connect), and remembers what was
+    /// agreed.
+    ///
+    /// The offer goes out with the first `send` or `recv`, or after a [short
+    /// time](Settings::first_flight_delay). A server that decides once more as it did takes the messages; another answers as usual,
+    /// and the stack is built anew and the messages sent again, so that they arrive once. See [`Early`].
+    ///
+    /// # Replay
+    /// A server remembers for half a minute at least which first flights it took, and takes none twice. An attacker who has
+    /// recorded one can send it again later, or to the server after a restart, or to another server with the same keys, and its
+    /// messages are then received once more, by a connection that gets no further. A server is to take early only
+    /// what does no harm then: a Chunnel that is not idempotent says `#[chunnel(no_early_data)]`, a server that takes
+    /// nothing early sets [`Settings::early_data`] to false, and an application sends its other messages after
+    /// [`agreed`](Early::agreed).
+    ///
+    /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret: who learns
+    /// the key later can make others. With identities alone it is not tried.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect). Once it is in use they come from `send` and `recv`.
+    fn connect_early<D>(
+        self,
+        datapath: D,
+        to: impl Into<Addr> + Send,
+        cache: &EarlyCache,
+    ) -> impl Future<Output = Result<Early<D::Out>, Error>> + Send
+    where
+        Self: Sized + 'static,
+        D: Runs<Self, Out: Connection<Data: Clone>>,
+    {
+        self.connect_early_with(datapath, to, cache, Settings::default())
+    }
+
+    /// As [`connect_early`](Self::connect_early), with other times and bounds.
+    ///
+    /// # Errors
+    /// As for [`connect_early`](Self::connect_early).
+    fn connect_early_with<D>(
+        self,
+        datapath: D,
+        to: impl Into<Addr> + Send,
+        cache: &EarlyCache,
+        settings: Settings,
+    ) -> impl Future<Output = Result<Early<D::Out>, Error>> + Send
+    where
+        Self: Sized + 'static,
+        D: Runs<Self, Out: Connection<Data: Clone>>,
+    {
+        driver::connect_early(self, datapath, to.into(), cache, settings)
     }
 
     /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.

@@ -39,6 +39,17 @@ pub struct Settings {
     /// of an IPv6 address. It holds twice, for clients that showed that their address is their own, and for the
     /// others, which are asked to do so when there are more; after that, offers are dropped and counted.
     pub offers_per_second: u32,
+    /// How many messages a client sends in its first flight at most, if it [connects early](crate::Negotiate::connect_early);
+    /// further ones wait for the answer. Fewer if they don't fit into one message of the datapath.
+    pub first_flight: usize,
+    /// How long a client that connects early waits for the first message before it makes its offer without one.
+    pub first_flight_delay: Duration,
+    /// Whether a server takes messages that come with an offer. An attacker can replay them; see
+    /// [`connect_early`](crate::Negotiate::connect_early).
+    pub early_data: bool,
+    /// How many offers from whose first flights it took messages a server remembers, so that it doesn't take them once
+    /// more. Each is remembered for half a minute to a minute; while there are so many, it takes no others early.
+    pub remembered_flights: usize,
 }
 
 impl Default for Settings {
@@ -55,6 +66,10 @@ impl Default for Settings {
             floor: guarantee::Set::NONE,
             unproven_clients: 256,
             offers_per_second: 10_000,
+            first_flight: 16,
+            first_flight_delay: Duration::from_millis(1),
+            early_data: true,
+            remembered_flights: 65_536,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
-use crate::auth::{Answering, Offering, offer_hash, reset};
+use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
 use crate::proto::Cookies;
 use crate::wire::{
-    self, Answer, Close, Confirm, Kind, Offer, Refusal, RefusalKind, Retry, Tag, Upgrade, UpgradeStep,
-    envelop, offer_in,
+    self, Answer, CLAIM, Close, Confirm, Early, Kind, Offer, Refusal, RefusalKind, Retry, Tag, Upgrade,
+    UpgradeStep, claim, early_in, envelop, offer_in, with_early,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{Layer, Node};
@@ -92,9 +92,22 @@ fn answer() -> Answer {
         server_picks: vec![0],
         idle_ms: 20_000,
         confirm: None,
+        early: 0,
         stack: "Lz".into(),
         reasons: "client's Zip and server's Lz: codecs::Lz is not codecs::Zip".into(),
     }
+}
+
+/// What goes with an offer.
+const MESSAGES: [&[u8]; 2] = [b"hello", b""];
+
+fn claimed() -> [u8; CLAIM] {
+    let Answer { client_picks, server_picks, idle_ms, .. } = answer();
+    claim(&client_picks, &server_picks, idle_ms)
+}
+
+fn first_flight(offer: &[u8], key: Option<&MacKey>) -> Vec<u8> {
+    with_early(offer, &claimed(), MESSAGES.into_iter(), key).unwrap()
 }
 
 /// The numbers after `last`, for randomness.
@@ -123,6 +136,13 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     vectors.add(&format!("{name} offer"), offering.message(), format!("{:?}", offer()));
     vectors.value(&format!("{name} hash of the offer"), &offer_hash(offering.message()));
     vectors.add(&format!("{name} answer"), &reply, format!("{answer:?}"));
+    if let Some(key) = offering.early_key() {
+        let flight = first_flight(offering.message(), Some(&key));
+        let Early { messages, .. } = answering.early(&flight).unwrap();
+        assert_eq!(messages, MESSAGES);
+        vectors.value(&format!("{name} key for early messages"), key.bytes());
+        vectors.value(&format!("{name} first flight"), &flight);
+    }
     vectors.add(&format!("{name} refusal"), &refused, format!("{refusal:?}"));
     vectors.value(&format!("{name} transcript"), &client.transcript());
     vectors.value(&format!("{name} key of the client"), &client.keys().unwrap()[0]);
@@ -225,6 +245,13 @@ fn vectors() -> Vectors {
     let returned = envelop(&cookie, &plain).unwrap();
     assert_eq!(offer_in(&returned), Some((&plain[..], Some(&cookie))));
     vectors.value("returned", &returned);
+    vectors.value("claim", &claimed());
+    for (name, offer) in [("first flight", &plain), ("first flight with a cookie", &returned)] {
+        let flight = first_flight(offer, None);
+        assert_eq!(offer_in(&flight), offer_in(offer));
+        assert_eq!(early_in(&flight, None).unwrap().messages, MESSAGES);
+        vectors.value(name, &flight);
+    }
 
     let answer = wire::encode(Kind::Answer, Tag::of(ID), &answer()).unwrap();
     let offering = Offering::new(&offer(), &Credentials::default(), counting(0)).unwrap();

@@ -10,7 +10,8 @@ use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::proto::{
-    Accepted, Admission, Credit, Decision, Gate, Handshake, Progress, Terms, decide, find,
+    Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Gate, Handshake,
+    Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, Upgrade,
@@ -29,8 +30,9 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("decide", decision),
+    ("early", first_flight),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
@@ -50,14 +52,7 @@ pub fn decision(body: &[u8]) {
 
 fn check_decision(message: &[u8], nodes: &[Node]) {
     let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
-    let terms = Terms {
-        idle_timeout: Duration::from_secs(30),
-        credentials: &credentials,
-        fresh: Some(&fresh),
-        floor: bertha_core::guarantee::Set::NONE,
-        peer: b"peer",
-        credit: Credit::UNLIMITED,
-    };
+    let terms = Terms { fresh: Some(&fresh), ..terms(&credentials, EarlyData::AtOnce) };
     match decide(message, nodes, &terms) {
         Decision::Ignore | Decision::Retry => {}
         Decision::Unknown { reply } => assert!(reply.len() <= message.len()),
@@ -67,6 +62,97 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
             assert_eq!(wire::decode::<Answer>(&reply).unwrap(), answer);
             assert_eq!(answer.id, id);
             assert_eq!(answer.server_picks.len(), nodes.iter().map(Node::selects).sum());
+        }
+    }
+}
+
+/// A server's handling of a first flight with these bytes behind the offer, right but for them; of one with this body; and
+/// of these bytes as they are. And a client's of an answer that begins as it should and goes on with these bytes.
+pub fn first_flight(bytes: &[u8]) {
+    let nodes = choice();
+    let picks = vec![0; nodes.iter().map(Node::selects).sum()];
+    let claim = wire::claim(&picks, &picks, 30_000);
+    let offer = wire::encode(Kind::Offer, Tag::of(ID), &Offer::new(ID, &nodes).unwrap()).unwrap();
+    let mut body = u16::try_from(offer.len()).unwrap().to_le_bytes().to_vec();
+    body.extend(&offer);
+    // With an even first byte the claim is the right one.
+    match bytes.split_first() {
+        Some((first, rest)) if first % 2 == 0 => body.extend([&claim[..], rest].concat()),
+        _ => body.extend(bytes),
+    }
+    for message in [
+        seal(Kind::Early as u8, Tag::of(ID), &body),
+        seal(Kind::Early as u8, Tag::of(ID), bytes),
+        bytes.to_vec(),
+    ] {
+        check_decision(&message, &nodes);
+        check_early(&message, &nodes);
+    }
+    check_answered(&nodes, &picks, bytes);
+}
+
+/// All messages are taken or none, they are in the message, and the answer says how many.
+fn check_early(message: &[u8], nodes: &[Node]) {
+    let credentials = Credentials::default();
+    let terms = terms(&credentials, EarlyData::AtOnce);
+    if let Decision::Accept(accepted) = decide(message, nodes, &terms) {
+        assert_eq!(usize::from(accepted.answer.early), accepted.early.len());
+        let len: usize = accepted.early.iter().map(|it| wire::early_cost(it)).sum();
+        assert!(len < message.len());
+        let strict = Terms { early_data: EarlyData::Refused, ..terms };
+        let Decision::Accept(refused) = decide(message, nodes, &strict) else { panic!() };
+        assert!(refused.early.is_empty() && refused.answer.early == 0);
+        assert_eq!(refused.answer.server_picks, accepted.answer.server_picks, "they decide nothing");
+    }
+}
+
+fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
+    Terms {
+        idle_timeout: Duration::from_secs(30),
+        credentials,
+        fresh: None,
+        floor: bertha_core::guarantee::Set::NONE,
+        peer: b"peer",
+        early_data,
+        credit: Credit::UNLIMITED,
+    }
+}
+
+/// A client that has sent three messages is left with those that were not taken, or with none over another stack.
+fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
+    let start = Instant::now();
+    let handshake = Handshake::new(nodes, || ID, 65_507, start, &Settings::default()).unwrap();
+    let expected = Expected { client_picks: picks.to_vec(), server_picks: picks.to_vec(), idle_ms: 30_000 };
+    let mut flight = FirstFlight::new(handshake, expected, 65_507, 3, Duration::ZERO, start);
+    assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
+    assert!(flight.poll_transmit(start).unwrap().is_some());
+    let mut answer = Answer {
+        id: ID,
+        client_picks: picks.to_vec(),
+        server_picks: picks.to_vec(),
+        idle_ms: 30_000,
+        confirm: None,
+        early: 0,
+        stack: String::new(),
+        reasons: String::new(),
+    };
+    if let [early, pick, ..] = bytes {
+        (answer.early, answer.server_picks[0]) = (u16::from(early % 8), pick % 2);
+    }
+    let message = wire::encode(Kind::Answer, Tag::of(ID), &answer).unwrap();
+    let is_expected = answer.server_picks == picks;
+    match flight.handle(&message).unwrap() {
+        Flight::Confirmed { rest, .. } => {
+            assert!(is_expected && rest.len() + usize::from(answer.early) == 3);
+        }
+        Flight::Replaced(..) => assert!(!is_expected && answer.early == 0),
+        Flight::Ignored => assert!(answer.early > 3 || (!is_expected && answer.early > 0)),
+        other => panic!("{other:?}"),
+    }
+    let sealed = bytes.split_first().map(|(&kind, body)| seal(kind, Tag::of(ID), body));
+    for message in [Some(bytes.to_vec()), sealed].into_iter().flatten() {
+        if let Err(error) = flight.handle(&message) {
+            assert!(!error.to_string().is_empty());
         }
     }
 }
@@ -149,14 +235,7 @@ pub fn proofs(bytes: &[u8]) {
 /// Only a server that doesn't ask clients who they are accepts somebody without a key, and nobody confirms by chance.
 fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool) {
     let fresh = Fresh::draw(|| 7);
-    let terms = Terms {
-        idle_timeout: Duration::from_secs(30),
-        credentials,
-        fresh: Some(&fresh),
-        floor: bertha_core::guarantee::Set::NONE,
-        peer: b"peer",
-        credit: Credit::UNLIMITED,
-    };
+    let terms = Terms { fresh: Some(&fresh), ..terms(credentials, EarlyData::AtOnce) };
     match decide(message, &choice(), &terms) {
         Decision::Accept(accepted) => {
             assert!(takes_anybody && accepted.session.is_authenticated());

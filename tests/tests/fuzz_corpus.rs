@@ -1,7 +1,7 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, Handshake, Terms, decide};
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Handshake, Terms, decide};
 use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
@@ -81,6 +81,7 @@ fn sow() {
         server_picks: vec![1; 3],
         idle_ms: 30_000,
         confirm: Some(7),
+        early: 0,
         stack: "Serialize".into(),
         reasons: "client's a and server's b".into(),
     };
@@ -117,6 +118,19 @@ fn sow() {
         if name == "packet" {
             for (number, body) in PACKETS.iter().enumerate() {
                 fs::write(corpus(name).join(format!("sown-{number}")), body).unwrap();
+            }
+            continue;
+        }
+        if name == "early" {
+            for (what, input) in [
+                ("two-messages", &b"\x00\x05\x00hello\x00\x00"[..]),
+                ("cut", b"\x00\x05\x00hell"),
+                ("wrong-claim", b"\x01123456789012345\x01\x00x"),
+                ("taken", b"\x02\x00"),
+                ("other-stack", b"\x00\x01"),
+                ("taken-of-other-stack", b"\x02\x01"),
+            ] {
+                fs::write(corpus(name).join(format!("sown-{what}")), input).unwrap();
             }
             continue;
         }
@@ -184,6 +198,7 @@ fn proven() -> Vec<(String, Vec<u8>)> {
                 fresh: Some(&fresh),
                 floor: bertha_core::guarantee::Set::NONE,
                 peer: b"peer",
+                early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,
             };
             let reply = match decide(&offer, &servers()[2], &terms) {

@@ -4,7 +4,7 @@ use super::identity::Ephemeral;
 use super::proof::{self, Head, offer_hash};
 use super::schedule::{MAC, MacKey};
 use super::{Credentials, Fresh, PublicKey, Session};
-use crate::wire::{self, Answer, Kind, Offer, Refusal, Tag, Unreadable};
+use crate::wire::{self, Answer, Early, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
 
 /// An offer whose proof, if it needs one, was checked.
@@ -77,6 +77,15 @@ impl<'o> Answering<'o> {
     /// The offer's hash.
     pub(crate) fn hash(&self) -> [u8; 32] {
         self.hash
+    }
+
+    /// What goes with the offer in `message`, if it can be believed as far as this end asks for that.
+    pub(crate) fn early<'m>(&self, message: &'m [u8]) -> Option<Early<'m>> {
+        let key = self.credentials.early_key(&self.hash);
+        if self.credentials.is_some() && key.is_none() {
+            return None;
+        }
+        wire::early_in(message, key.as_ref())
     }
 
     /// Writes an answer. With credentials there has to be something fresh, else there is none.

@@ -1,5 +1,6 @@
 //! What an end proves itself with, and what it asks of the other.
 
+use super::schedule::MacKey;
 use super::{IdentityKey, PublicKey, SharedKey};
 use bertha_core::{Error, ErrorKind, Role};
 
@@ -57,6 +58,17 @@ impl Credentials {
     /// Whether handshake messages carry proofs.
     pub fn is_some(&self) -> bool {
         self.shared.is_some() || self.uses_identities()
+    }
+
+    /// Whether messages can go with the offer: nobody asks where they come from, or a shared key shows it.
+    pub(crate) fn can_send_early(&self) -> bool {
+        !self.is_some() || self.shared.is_some()
+    }
+
+    /// The key for the messages that go with the offer of this hash, if there is a shared secret. An identity gives none:
+    /// what both ends derive a key from comes with the answer.
+    pub(super) fn early_key(&self, offer: &[u8; 32]) -> Option<MacKey> {
+        self.shared.as_ref().map(|shared| MacKey::extract(Some(shared), None).derive("early", offer))
     }
 
     /// Fails if they can't protect this end, or make no sense.

@@ -49,6 +49,11 @@ impl Offering {
         &self.message
     }
 
+    /// The key for messages that go with the offer, with a shared secret.
+    pub(crate) fn early_key(&self) -> Option<MacKey> {
+        self.credentials.early_key(&self.hash)
+    }
+
     pub(crate) fn is_authenticated(&self) -> bool {
         self.credentials.is_some()
     }

@@ -53,6 +53,11 @@ impl Session {
         Self { transcript, peer, keys, forged: AtomicU64::new(0) }
     }
 
+    /// What stands for a session that is not known yet: it has no keys, and nothing was agreed.
+    pub(crate) const fn unknown() -> Self {
+        Self { transcript: [0; 32], peer: None, keys: None, forged: AtomicU64::new(0) }
+    }
+
     /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if somebody who has
     /// none of the keys edits messages on their way.
     pub fn transcript(&self) -> [u8; 32] {

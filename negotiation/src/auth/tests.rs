@@ -42,6 +42,7 @@ fn answer() -> Answer {
         server_picks: vec![0],
         idle_ms: 30_000,
         confirm: Some(5),
+        early: 0,
         stack: "Zip".into(),
         reasons: String::new(),
     }

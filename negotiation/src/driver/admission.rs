@@ -2,13 +2,14 @@
 
 use crate::Settings;
 use crate::link::Places;
-use crate::proto::{Admission, Gate};
+use crate::proto::{Admission, Gate, Memory, Strikes};
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
 use std::sync::{Mutex, PoisonError};
 
 /// The gate with its clock, and the counts of clients that may be anybody.
 pub(super) struct Admissions {
     gate: Mutex<Option<Gate>>,
+    strikes: Mutex<Option<Strikes>>,
     settings: Settings,
     /// Clients that were accepted on their word.
     pub(super) unproven: Places,
@@ -19,7 +20,13 @@ pub(super) struct Admissions {
 impl Admissions {
     pub(super) fn new(settings: &Settings) -> Self {
         let settings = settings.clone();
-        Self { gate: Mutex::default(), settings, unproven: Places::default(), unconfirmed: Places::default() }
+        Self {
+            gate: Mutex::default(),
+            strikes: Mutex::default(),
+            settings,
+            unproven: Places::default(),
+            unconfirmed: Places::default(),
+        }
     }
 
     /// Whether `message`, which came on `base`, shall be decided.
@@ -39,6 +46,22 @@ impl Admissions {
     /// but the server a few messages; so it is asked of all once half of those that need not are there.
     pub(super) fn asks_for_confirmation(&self) -> bool {
         self.unproven.taken() >= self.settings.unproven_clients / 2
+    }
+
+    /// What is remembered of an offer that came with messages.
+    pub(super) fn remembered<C: Connection<Data = Buf>>(&self, base: &C, offer: &[u8; 32]) -> Memory {
+        self.with_strikes(base, |strikes| strikes.look_up(offer, base.base().runtime().now()))
+    }
+
+    /// Remembers that it makes a connection, and says what was remembered before.
+    pub(super) fn strike<C: Connection<Data = Buf>>(&self, base: &C, offer: [u8; 32]) -> Memory {
+        self.with_strikes(base, |strikes| strikes.strike(offer, base.base().runtime().now()))
+    }
+
+    fn with_strikes<C: Connection<Data = Buf>, T>(&self, base: &C, ask: impl FnOnce(&mut Strikes) -> T) -> T {
+        let mut strikes = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = || base.base().runtime().now();
+        ask(strikes.get_or_insert_with(|| Strikes::new(self.settings.remembered_flights, now())))
     }
 
     /// The first client brings the clock and the randomness along.

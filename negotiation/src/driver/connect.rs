@@ -86,7 +86,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         role: Role::Client,
         early,
         session: session.clone(),
-        agreed: Agreed::Client { answer: encoded, confirm: answer.confirm },
+        agreed: Agreed::Client { answer: encoded, confirm: answer.confirm, early: 0 },
         listener: None,
         unproven: None,
         settings,

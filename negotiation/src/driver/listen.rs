@@ -3,12 +3,15 @@
 use super::admission::Admissions;
 use super::deadline::within;
 use super::open::Reach;
+use crate::auth::offer_hash;
 use crate::link::{Agreed, FromLink, Seat, Start};
 use crate::negotiated::Standing;
 use crate::proto::{
-    Accepted, Admission, Credit, Decision, Terms, agreed_idle_timeout, decide, name, of_transport,
+    Accepted, Admission, Credit, Decision, EarlyData, Memory, Terms, agreed_idle_timeout, decide, name,
+    of_transport,
 };
-use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings};
+use crate::wire::{self, Kind};
+use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Role, Runtime,
 };
@@ -183,16 +186,37 @@ where
         reply_with(&*base, &accepted.reply).await;
         if accepted.answer.confirm.is_some() {
             return match self.confirmation(&base, *accepted, credit).await {
-                Some((accepted, early)) => self.accept(base, accepted, early, Credit::UNLIMITED).await.into(),
+                Some((accepted, overtaken)) => self.enter(base, accepted, overtaken, Credit::UNLIMITED).await,
                 None => Outcome::Nothing,
             };
         }
-        self.accept(base, *accepted, VecDeque::new(), credit).await.into()
+        self.enter(base, *accepted, VecDeque::new(), credit).await
     }
 
     /// Builds a stack for a client that has confirmed, and replaces another connection.
     async fn welcome(self: Arc<Self>, base: Arc<D::Connection>, accepted: Accepted) -> Outcome<D::Out> {
-        self.accept(base, accepted, VecDeque::new(), Credit::UNLIMITED).await.into()
+        self.enter(base, accepted, VecDeque::new(), Credit::UNLIMITED).await
+    }
+
+    /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
+    async fn enter(
+        &self,
+        base: Arc<D::Connection>,
+        mut accepted: Accepted,
+        overtaken: VecDeque<Buf>,
+        credit: Credit,
+    ) -> Outcome<D::Out> {
+        if accepted.is_flight && self.settings.early_data {
+            let memory = self.admissions.strike(&*base, accepted.offer);
+            if memory == Memory::Spent || (memory == Memory::Full && !accepted.early.is_empty()) {
+                // The same offer was let in from another address meanwhile, or so many were that this one can't be
+                // remembered. The answer says that its messages were taken, so nothing else can become of them.
+                self.count_dropped();
+                return Outcome::Nothing;
+            }
+        }
+        accepted.early.extend(overtaken);
+        self.accept(base, accepted, credit).await.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.
@@ -224,7 +248,7 @@ where
         message: &[u8],
         fresh: Option<Fresh>,
     ) -> Result<Option<(Box<Accepted>, Credit)>, (u64, Error)> {
-        let is_offer = crate::wire::offer_in(message).is_some();
+        let is_offer = wire::offer_in(message).is_some();
         let credit = match is_offer.then(|| self.admissions.admit(base, message)) {
             None => Credit::of(message.len()),
             Some(Admission::Admit(credit)) => credit,
@@ -232,8 +256,18 @@ where
         };
         let may_be_anybody = credit != Credit::UNLIMITED && self.admissions.asks_for_confirmation();
         let has_to_confirm = is_offer && (self.settings.credentials.is_some() || may_be_anybody);
+        let was_fresh = fresh.is_some();
         let draw = || Fresh::draw(|| base.base().runtime().random());
         let fresh = fresh.or_else(|| has_to_confirm.then(draw));
+        let early_data = match early_offer(message) {
+            Some(hash) if self.settings.early_data => match self.admissions.remembered(base, &hash) {
+                Memory::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
+                Memory::New => EarlyData::AtOnce,
+                Memory::Full => EarlyData::Refused,
+                Memory::Spent => EarlyData::Spent,
+            },
+            _ => EarlyData::Refused,
+        };
         let peer = name(&base.base().peer_addr());
         let terms = Terms {
             idle_timeout: self.settings.idle_timeout,
@@ -241,6 +275,7 @@ where
             fresh: fresh.as_ref(),
             floor: self.settings.floor.without(of_transport(base.base().properties())),
             peer: &peer,
+            early_data,
             credit,
         };
         match decide(message, &self.nodes, &terms) {
@@ -253,9 +288,19 @@ where
             }
             Decision::Refuse { id, reply, error } => {
                 reply_with(base, &reply).await;
+                if early_data == EarlyData::Spent {
+                    // A late duplicate, which concerns nobody here.
+                    self.count_dropped();
+                    return Ok(None);
+                }
                 Err((id, error))
             }
-            Decision::Accept(accepted) => Ok(Some((accepted, credit))),
+            Decision::Accept(accepted) => {
+                if accepted.is_flight && accepted.early.is_empty() {
+                    self.count_dropped();
+                }
+                Ok(Some((accepted, credit)))
+            }
         }
     }
 
@@ -280,10 +325,9 @@ where
         &self,
         base: Arc<D::Connection>,
         accepted: Accepted,
-        early: VecDeque<Buf>,
         credit: Credit,
     ) -> Result<Negotiated<D::Out>, Error> {
-        let Accepted { id, offer, reply, answer, session } = accepted;
+        let Accepted { id, offer, reply, answer, session, early, .. } = accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
         let listener = Some(self.to_listener.clone());
@@ -301,7 +345,8 @@ where
             settings,
         });
         let (dropped, setup) = (link.dropped(), link.setup());
-        let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone());
+        let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
+        let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
         let picks = agreement.picks().to_vec();
         let standing = Standing::new(agreement);
         link.stand(standing.clone(), self.reach.clone());
@@ -326,6 +371,12 @@ impl<C> From<Result<Negotiated<C>, Error>> for Outcome<C> {
     fn from(built: Result<Negotiated<C>, Error>) -> Self {
         built.map_or_else(Self::Failed, Self::Accepted)
     }
+}
+
+/// The hash of the offer in a first flight; nothing if the message is none.
+fn early_offer(message: &[u8]) -> Option<[u8; 32]> {
+    let (Kind::Early, _) = wire::header(message)? else { return None };
+    wire::offer_in(message).map(|(offer, _)| offer_hash(offer))
 }
 
 /// Sends a handshake message. A failure is not reported: the client repeats its offer.

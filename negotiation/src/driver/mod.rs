@@ -4,10 +4,12 @@ mod admission;
 mod confirmation;
 mod connect;
 mod deadline;
+mod early;
 mod listen;
 mod open;
 
 pub use listen::Incoming;
 
 pub(crate) use connect::connect;
+pub(crate) use early::connect_early;
 pub(crate) use listen::listen;

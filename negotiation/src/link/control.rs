@@ -18,11 +18,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let Some((kind, tag)) = wire::header(&message) else { return self.count_dropped() };
         let is_ours = tag == Tag::of(self.id);
         match kind {
-            Kind::Offer | Kind::Returned => self.offered(message).await,
+            Kind::Offer | Kind::Returned | Kind::Early => self.offered(message).await,
             Kind::Confirm => self.confirmed(&message),
-            Kind::KeepAlive if is_ours && self.session.hear_bare(&message) => {}
+            Kind::KeepAlive if is_ours && self.session().hear_bare(&message) => {}
             Kind::Close if is_ours => self.peer_closes(&message, tag).await,
-            Kind::Reset if is_ours && self.session.hear_reset(&message) => {
+            Kind::Reset if is_ours && self.session().hear_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
             Kind::Upgrade if is_ours => self.peer_upgrades(&message).await,
@@ -48,7 +48,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     async fn offered(&self, message: Buf) {
-        let (Some(replacement), Agreed::Server { offer, answer }) = (&self.replacement, &self.agreed) else {
+        let (Some(replacement), Some(Agreed::Server { offer, answer })) =
+            (&self.replacement, self.agreed.get())
+        else {
             return self.count_dropped();
         };
         let Some(hash) = wire::offer_in(&message).map(|(offer, _)| offer_hash(offer)) else {
@@ -73,7 +75,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     async fn peer_closes(&self, message: &[u8], tag: Tag) {
-        match self.session.hear::<Close>(message) {
+        match self.session().hear::<Close>(message) {
             Ok(close) if close.id == self.id => {
                 self.send_close_seen(tag).await;
                 if close.failure.is_empty() {
@@ -87,13 +89,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     async fn answered_again(&self, message: &[u8]) {
-        let Agreed::Client { answer, confirm } = &self.agreed else { return self.count_dropped() };
-        let number = match self.session.is_authenticated() {
+        let Some(Agreed::Client { answer, confirm, early }) = self.agreed.get() else {
+            return self.count_dropped();
+        };
+        let number = match self.session().is_authenticated() {
             true if message == answer => *confirm,
             true => return self.count_dropped(),
             false => match wire::decode::<Answer>(message) {
-                Ok(Answer { confirm, .. }) => confirm,
-                Err(_) => return self.count_dropped(),
+                // One that says something else of the first messages belongs to another connection.
+                Ok(answer) if answer.early == *early => answer.confirm,
+                _ => return self.count_dropped(),
             },
         };
         if let Some(number) = number {
@@ -103,26 +108,26 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     pub(super) async fn send_confirm(&self, number: u64) {
         let confirm = Confirm { id: self.id, number };
-        if let Some(message) = self.session.say(Kind::Confirm, Tag::of(self.id), &confirm) {
+        if let Some(message) = self.session().say(Kind::Confirm, Tag::of(self.id), &confirm) {
             self.send_bytes(&message).await;
         }
     }
 
     pub(crate) async fn send_keep_alive(&self) {
-        if let Some(message) = self.session.say_bare(Kind::KeepAlive, Tag::of(self.id)) {
+        if let Some(message) = self.session().say_bare(Kind::KeepAlive, Tag::of(self.id)) {
             self.send_bytes(&message).await;
         }
     }
 
     pub(super) async fn send_close(&self, failure: String) {
         let close = Close { id: self.id, failure: wire::cut_to(failure, self.longest_reason) };
-        if let Some(message) = self.session.say(Kind::Close, Tag::of(self.id), &close) {
+        if let Some(message) = self.session().say(Kind::Close, Tag::of(self.id), &close) {
             self.send_bytes(&message).await;
         }
     }
 
     async fn send_close_seen(&self, tag: Tag) {
-        if let Some(message) = self.session.say_bare(Kind::CloseSeen, tag) {
+        if let Some(message) = self.session().say_bare(Kind::CloseSeen, tag) {
             self.send_bytes(&message).await;
         }
     }
@@ -155,9 +160,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     async fn until_close_is_seen(&self) {
         while let Ok(message) = self.base.recv().await {
             match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
-                Some((Kind::CloseSeen, _)) if self.session.hear_bare(&message) => return,
-                Some((Kind::Reset, _)) if self.session.hear_reset(&message) => return,
-                Some((Kind::Close, tag)) if self.session.hear::<Close>(&message).is_ok() => {
+                Some((Kind::CloseSeen, _)) if self.session().hear_bare(&message) => return,
+                Some((Kind::Reset, _)) if self.session().hear_reset(&message) => return,
+                Some((Kind::Close, tag)) if self.session().hear::<Close>(&message).is_ok() => {
                     return self.send_close_seen(tag).await;
                 }
                 _ => self.count_dropped(),

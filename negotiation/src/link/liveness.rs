@@ -19,14 +19,22 @@ pub(crate) enum End {
     Reset = 4,
     /// Nothing was heard from the peer for too long.
     TimedOut = 5,
+    /// The server agreed to another stack than the one that stands on this link.
+    Replaced = 6,
+    /// The server did not agree.
+    NotAgreed = 7,
 }
+
+/// In the place of an `End`: the link can't be used yet, since the server has not answered.
+const OPENING: u8 = u8::MAX;
 
 /// More waiting tasks than this are woken to ask again, so that the list stays short.
 const WAITERS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
-    /// 0 while the link is in use, then an `End`. The first end counts.
+    /// `OPENING` at first if the link is there before the server has answered, 0 while it is in use, then an `End`. The first
+    /// end counts.
     ended: AtomicU8,
     /// A running count of receptions.
     arrivals: AtomicU32,
@@ -34,11 +42,25 @@ pub(crate) struct Liveness {
     parked: AtomicU32,
     /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
     waiters: Mutex<Vec<Waker>>,
-    /// What the peer said of its failure.
-    failure: Mutex<String>,
+    /// What the peer said of its failure, or what kept it from agreeing.
+    failure: Mutex<Option<(ErrorKind, String)>>,
 }
 
 impl Liveness {
+    /// Of a link that can't be used yet.
+    pub(crate) fn opening() -> Self {
+        Self { ended: AtomicU8::new(OPENING), ..Self::default() }
+    }
+
+    pub(crate) fn is_opening(&self) -> bool {
+        self.ended.load(Ordering::Acquire) == OPENING
+    }
+
+    /// From now on the link can be used, unless it has ended.
+    pub(crate) fn open(&self) {
+        let _ = self.ended.compare_exchange(OPENING, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     /// An error once the link has ended.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -55,8 +77,15 @@ impl Liveness {
             2 => (ErrorKind::Closed, "the peer has closed the connection".into()),
             3 => {
                 let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                let (_, failure) = failure.clone().unwrap_or((ErrorKind::Refused, String::new()));
                 (ErrorKind::Refused, format!("the peer could not set up its stack: {failure}"))
             }
+            6 => (ErrorKind::Closed, "the server agreed to another stack".into()),
+            7 => {
+                let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.clone().unwrap_or((ErrorKind::Refused, "the server did not agree".into()))
+            }
+            OPENING => (ErrorKind::Unavailable, "the server has not answered yet".into()),
             4 => (
                 ErrorKind::Reset,
                 "the peer knows no such connection; it restarted or gave it up, so connect again".into(),
@@ -115,7 +144,8 @@ impl Liveness {
 
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
     pub(crate) fn end(&self, end: End) -> bool {
-        let first = self.ended.compare_exchange(0, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        let alive = |ended| matches!(ended, 0 | OPENING).then_some(end as u8);
+        let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
         if first {
             self.wake();
         }
@@ -124,7 +154,16 @@ impl Liveness {
 
     /// Ends the link because the peer said that it can't go on.
     pub(crate) fn peer_failed(&self, failure: String) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
-        self.end(End::PeerFailed);
+        self.fail(End::PeerFailed, ErrorKind::Refused, failure);
+    }
+
+    /// Ends the link because the server did not agree.
+    pub(crate) fn not_agreed(&self, error: &Error) {
+        self.fail(End::NotAgreed, error.kind(), error.context().into());
+    }
+
+    fn fail(&self, end: End, kind: ErrorKind, failure: String) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((kind, failure));
+        self.end(end);
     }
 }

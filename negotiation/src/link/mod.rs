@@ -7,6 +7,7 @@ mod control;
 mod filter;
 mod lane;
 mod liveness;
+mod opening;
 mod parking;
 mod place;
 mod replacement;
@@ -20,17 +21,19 @@ use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role};
 use filter::Filter;
 use liveness::{End, Liveness};
+use opening::Opening;
 use parking::Parked;
 use rounds::{Rounds, Sorted};
 use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc::Sender;
 
 pub(crate) use lane::Lane;
+pub(crate) use opening::{Opened, gone};
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
 pub(crate) use rounds::Fork;
@@ -55,8 +58,10 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     liveness: Liveness,
     rounds: Rounds<C>,
     /// How both ends agreed on it, and what proves that a message about it is the peer's.
-    session: Arc<Session>,
-    agreed: Agreed,
+    session: OnceLock<Arc<Session>>,
+    agreed: OnceLock<Agreed>,
+    /// What there is until the server has answered, if the link was there before.
+    opening: Option<Opening>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
@@ -87,6 +92,8 @@ pub(crate) enum Agreed {
         answer: Vec<u8>,
         /// What it asked for.
         confirm: Option<u64>,
+        /// How many of the first messages it took.
+        early: u16,
     },
 }
 
@@ -107,31 +114,28 @@ pub(crate) struct Start<C> {
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
         let Start { base, id, role, early, session, agreed, listener, unproven, settings } = start;
-        // A link that replaces another stands on a base whose headroom is reserved already.
-        if base.base().reserved() < HEADER {
-            base.base().reserve(HEADER);
-        }
         let (unproven, credit) = unproven.unzip();
-        let longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
+        let mut shared = Shared::new(base, id, role, settings);
+        shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
             TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
         });
-        let shared = Arc::new(Shared {
-            longest_reason,
-            id,
-            role,
-            liveness: Liveness::default(),
-            rounds: Rounds::default(),
-            session,
-            agreed,
-            replacement: listener.map(replacement::Replacement::new),
-            _unproven: unproven,
-            in_setup: AtomicBool::new(false),
-            dropped: Arc::default(),
-            settings,
-            base,
-        });
+        shared.session = session.into();
+        shared.agreed = agreed.into();
+        shared.replacement = listener.map(replacement::Replacement::new);
+        shared._unproven = unproven;
+        Self::of(shared, early)
+    }
+
+    fn of(shared: Shared<C>, early: VecDeque<Buf>) -> Self {
+        // A link that replaces another stands on a base whose headroom is reserved already.
+        let base = shared.base.base();
+        if base.reserved() < HEADER {
+            base.reserve(HEADER);
+        }
+        let lane = Arc::new(Lane::first(Tag::of(shared.id), early));
+        let shared = Arc::new(shared);
         let watchdog = Arc::new(watchdog::start(&shared));
-        Self { shared, lane: Arc::new(Lane::first(Tag::of(id), early)), watchdog }
+        Self { shared, lane, watchdog }
     }
 
     /// A running count of messages that were dropped: damaged, late, or of no connection.
@@ -141,7 +145,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
 
     /// Tells the server that this client is there, if the server asked.
     pub(crate) async fn confirm(&self) {
-        if let Agreed::Client { confirm: Some(number), .. } = self.shared.agreed {
+        if let Some(&Agreed::Client { confirm: Some(number), .. }) = self.shared.agreed.get() {
             self.shared.send_confirm(number).await;
         }
     }
@@ -154,6 +158,32 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
+    /// Nothing is agreed, and no message is there.
+    fn new(base: Arc<C>, id: u64, role: Role, settings: Settings) -> Self {
+        Self {
+            base,
+            id,
+            role,
+            liveness: Liveness::default(),
+            rounds: Rounds::default(),
+            session: OnceLock::new(),
+            agreed: OnceLock::new(),
+            opening: None,
+            replacement: None,
+            _unproven: None,
+            longest_reason: TEXT_LIMIT,
+            in_setup: AtomicBool::new(false),
+            dropped: Arc::default(),
+            settings,
+        }
+    }
+
+    /// Keys and peer; nothing is proved before the server has answered.
+    fn session(&self) -> &Session {
+        static UNKNOWN: Session = Session::unknown();
+        self.session.get().map_or(&UNKNOWN, |session| session)
+    }
+
     fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
@@ -167,15 +197,22 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.base()
     }
 
-    async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.shared.liveness.check()?;
+    async fn send(&self, mut message: Buf) -> Result<(), Error> {
+        if let Err(error) = self.shared.liveness.check() {
+            match self.shared.send_opening(message, error).await? {
+                Some(left) => message = left,
+                None => return Ok(()),
+            }
+        }
         self.shared.base.send(seal(message, self.lane.header)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            shared.liveness.check()?;
+            if let Err(error) = shared.liveness.check() {
+                shared.opened(error).await?;
+            }
             let state = self.lane.state();
             if state != 0 {
                 match self.look(state).await? {
@@ -196,15 +233,19 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.shared.liveness.check()?;
+        let (mut messages, mut left) = (messages, None);
+        if let Err(error) = self.shared.liveness.check() {
+            left = self.shared.send_batch_opening(&mut messages, error).await?;
+        }
         let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match seal(message, self.lane.header) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                failed = Err(error);
-                None
-            }
-        });
+        let sealed =
+            left.into_iter().chain(messages).map_while(|message| match seal(message, self.lane.header) {
+                Ok(message) => Some(message),
+                Err(error) => {
+                    failed = Err(error);
+                    None
+                }
+            });
         self.shared.base.send_batch(sealed).await?;
         failed
     }
@@ -215,7 +256,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(0);
         }
         loop {
-            shared.liveness.check()?;
+            if let Err(error) = shared.liveness.check() {
+                shared.opened(error).await?;
+            }
             let state = self.lane.state();
             if state != 0 {
                 match self.look(state).await? {

@@ -198,7 +198,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// What the peer says about a change of stacks.
     pub(super) async fn peer_upgrades(&self, message: &[u8]) {
-        match self.session.hear::<Upgrade>(message) {
+        match self.session().hear::<Upgrade>(message) {
             Ok(upgrade) if upgrade.id == self.id => {
                 let agent = lock(&self.rounds.agent).clone();
                 match agent {
@@ -218,7 +218,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(crate) async fn say_upgrade(&self, upgrade: &Upgrade) {
-        if let Some(message) = self.session.say(Kind::Upgrade, Tag::of(self.id), upgrade) {
+        if let Some(message) = self.session().say(Kind::Upgrade, Tag::of(self.id), upgrade) {
             self.send_bytes(&message).await;
         }
     }

@@ -16,6 +16,9 @@ pub(super) fn start<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> TaskO
         loop {
             runtime.sleep_until(runtime.now() + pause).await;
             let Some(shared) = link.upgrade() else { return };
+            if shared.liveness.is_opening() {
+                continue;
+            }
             if shared.liveness.check().is_err() {
                 return;
             }

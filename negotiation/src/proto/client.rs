@@ -1,10 +1,11 @@
 //! The client's side of the handshake.
 
+use super::first_flight::Expected;
 use super::floor::Trimmed;
 use super::idle;
 use crate::auth::Offering;
 use crate::wire::{
-    self, Answer, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
+    self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
 };
 use crate::{Session, Settings};
 use bertha_core::{Error, ErrorKind, Node, Role};
@@ -110,6 +111,43 @@ impl Handshake {
         self.id
     }
 
+    /// The offer, without a cookie.
+    pub(super) fn offer(&self) -> &[u8] {
+        self.offering.message()
+    }
+
+    /// What to expect if the server answers so again. The answer's picks are those of the whole stack.
+    pub(super) fn expectation(&self, answer: &Answer) -> Expected {
+        Expected {
+            client_picks: self.trimmed.contract(&answer.client_picks),
+            server_picks: answer.server_picks.clone(),
+            idle_ms: answer.idle_ms,
+        }
+    }
+
+    /// Whether a key shows where messages come from that go with the offer.
+    pub(super) fn seals_early(&self) -> bool {
+        self.offering.early_key().is_some()
+    }
+
+    /// What is sent at the moment, with messages behind it; without them if there are none.
+    pub(super) fn with_early<'m>(
+        &self,
+        claim: &[u8; CLAIM],
+        messages: impl ExactSizeIterator<Item = &'m [u8]>,
+    ) -> Vec<u8> {
+        let offer = self.current();
+        if messages.len() == 0 {
+            return offer.to_vec();
+        }
+        let key = self.offering.early_key();
+        wire::with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
+    }
+
+    fn current(&self) -> &[u8] {
+        self.returned.as_deref().unwrap_or(self.offering.message())
+    }
+
     /// How many messages claimed to be the server's and were forged.
     pub fn forged(&self) -> u64 {
         self.forged
@@ -138,7 +176,7 @@ impl Handshake {
         }
         self.next = Some(now + self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        Ok(Some(self.returned.as_deref().unwrap_or(self.offering.message())))
+        Ok(Some(self.current()))
     }
 
     /// What was said without a proof decides about the text alone: an application that tries something weaker after a

@@ -46,29 +46,35 @@ fn most_of(node: &Node) -> Set {
 
 /// A stack without the alternatives that can't reach a floor, so that the other end does not pick them.
 #[derive(Debug, Default)]
-pub(super) struct Trimmed {
-    pub(super) nodes: Vec<Node>,
+pub(crate) struct Trimmed {
+    pub(crate) nodes: Vec<Node>,
     /// For each choice of the whole stack in pre-order what was taken, or nothing if it is left to the other end.
     taken: Vec<Option<u8>>,
 }
 
 impl Trimmed {
     /// `nodes` without the alternatives with which `floor` can't be reached, whatever else is picked.
-    pub(super) fn new(nodes: &[Node], floor: Set) -> Self {
+    pub(crate) fn new(nodes: &[Node], floor: Set) -> Self {
         let mut taken = Vec::new();
         let nodes = trim(nodes, floor, &mut taken);
         Self { nodes, taken }
     }
 
     /// How many choices are left.
-    pub(super) fn choices(&self) -> usize {
+    pub(crate) fn choices(&self) -> usize {
         self.taken.iter().filter(|taken| taken.is_none()).count()
     }
 
     /// The picks of the whole stack, given those of the choices that were left.
-    pub(super) fn expand(&self, picks: &[u8]) -> Vec<u8> {
+    pub(crate) fn expand(&self, picks: &[u8]) -> Vec<u8> {
         let mut picks = picks.iter().copied();
         self.taken.iter().map(|taken| taken.unwrap_or_else(|| picks.next().unwrap_or_default())).collect()
+    }
+
+    /// The picks of the choices that were left, given those of the whole stack.
+    pub(crate) fn contract(&self, picks: &[u8]) -> Vec<u8> {
+        let left = picks.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
+        left.map(|(&pick, _)| pick).collect()
     }
 }
 
@@ -170,6 +176,7 @@ mod tests {
             for picks in all(trimmed.choices()) {
                 let whole = trimmed.expand(&picks);
                 prop_assert_eq!(whole.len(), choices);
+                prop_assert_eq!(trimmed.contract(&whole), picks.clone());
                 prop_assert_eq!(names(&trimmed.nodes, &picks), names(&nodes, &whole));
                 left.push(names(&trimmed.nodes, &picks));
             }

@@ -6,11 +6,12 @@ use super::idle;
 use super::matching::{self, Match};
 use crate::auth::{Answering, Unanswerable, reset};
 use crate::wire::{
-    self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
+    self, Answer, Kind, Offer, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
 use bertha_core::guarantee::Set;
-use bertha_core::{Error, Node, Picks, resolve};
+use bertha_core::{Buf, Error, Node, Picks, resolve};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What a server asks of a client, besides the stack.
@@ -26,8 +27,24 @@ pub struct Terms<'t> {
     pub floor: Set,
     /// The client's address, as bytes.
     pub peer: &'t [u8],
+    /// What becomes of messages that come with the offer.
+    pub early_data: EarlyData,
     /// How long a reply may be.
     pub credit: Credit,
+}
+
+/// What a server does with messages that come with an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlyData {
+    /// It drops them; the client sends them again after the answer.
+    Refused,
+    /// It made a connection of the same offer before, and took them then if it could. It refuses this one, since the client
+    /// would send again what a connection that is gone has received.
+    Spent,
+    /// It takes them once the client has confirmed.
+    Confirmed,
+    /// It takes them at once, and asks for no confirmation of this offer.
+    AtOnce,
 }
 
 /// How many bytes of its credit an answer leaves for signs of life, and for the end of a connection that nobody takes.
@@ -71,12 +88,16 @@ pub struct Accepted {
     pub answer: Answer,
     /// The keys for what is said from now on.
     pub session: Session,
+    /// The messages that came with the offer, and that the answer says were taken: the first of the connection.
+    pub early: VecDeque<Buf>,
+    /// Whether messages came with the offer, taken or not.
+    pub is_flight: bool,
 }
 
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     if let Some((offer, _)) = wire::offer_in(message) {
-        return decide_offer(offer, nodes, terms);
+        return decide_offer(offer, message, nodes, terms);
     }
     match unknown(message, terms.credentials, terms.peer) {
         Some(reply) => Decision::Unknown { reply },
@@ -98,8 +119,12 @@ pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) ->
     (reply.len() <= message.len()).then_some(reply)
 }
 
-fn decide_offer(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
+/// `whole` is what `message` came in, if more came with it.
+fn decide_offer(message: &[u8], whole: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
+    if is_flight(whole) && wire::unchecked(whole).is_err() {
+        return Decision::Ignore;
+    }
     let (offer, answering) = match Answering::open(terms.credentials, message) {
         Ok((offer, answering)) if Tag::of(offer.id) == tag => (offer, answering),
         Err(Unanswerable::Unauthenticated(id, what)) => {
@@ -126,8 +151,12 @@ fn decide_offer(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
             terms,
         );
     };
+    if terms.early_data == EarlyData::Spent {
+        let text = "this offer has made a connection before, which is gone; connect again".into();
+        return refuse(&answering, (offer.id, tag), RefusalKind::Spent, text, terms);
+    }
     match matching::find_above(&offered, nodes, terms.floor) {
-        Ok(found) => accept(&answering, (offer.id, offer.idle_ms), nodes, found, terms),
+        Ok(found) => accept(&answering, (&offer, whole), nodes, found, terms),
         Err(rejected) => {
             let text = format!(
                 "no stack suits both ends: {}; the client offers [{}], the server [{}]",
@@ -142,21 +171,27 @@ fn decide_offer(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
 
 fn accept(
     answering: &Answering<'_>,
-    (id, idle_ms): (u64, u32),
+    (offer, whole): (&Offer, &[u8]),
     nodes: &[Node],
     found: Match,
     terms: &Terms<'_>,
 ) -> Decision {
-    let layers = resolve(nodes, Picks::new(&found.server_picks));
+    let (id, layers) = (offer.id, resolve(nodes, Picks::new(&found.server_picks)));
     let mut answer = Answer {
         id,
         client_picks: found.client_picks,
         server_picks: found.server_picks,
-        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
+        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, offer.idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
+        early: 0,
         stack: wire::cut(layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")),
         reasons: wire::cut(found.reasons.join("; ")),
     };
+    let early = early_messages(answering, whole, &layers, &answer, terms);
+    answer.early = u16::try_from(early.len()).unwrap_or_default();
+    if !early.is_empty() && terms.early_data == EarlyData::AtOnce {
+        answer.confirm = None;
+    }
     let token = match terms.credentials.is_some() {
         true => terms.credentials.reset_token(Tag::of(id), terms.peer),
         false => Default::default(),
@@ -177,7 +212,46 @@ fn accept(
     if reply.len() > most {
         return Decision::Retry;
     }
-    Decision::Accept(Box::new(Accepted { id, offer: answering.hash(), reply, answer, session }))
+    Decision::Accept(Box::new(Accepted {
+        id,
+        offer: answering.hash(),
+        reply,
+        answer,
+        session,
+        early,
+        is_flight: is_flight(whole),
+    }))
+}
+
+/// The messages that came with the offer, if they can be taken: the client expects just this answer, and all layers take
+/// messages that may be replayed. All of them or none.
+fn early_messages(
+    answering: &Answering<'_>,
+    whole: &[u8],
+    layers: &[Node],
+    answer: &Answer,
+    terms: &Terms<'_>,
+) -> VecDeque<Buf> {
+    if terms.early_data == EarlyData::Refused || !takes_early_data(layers) {
+        return VecDeque::new();
+    }
+    let claim = wire::claim(&answer.client_picks, &answer.server_picks, answer.idle_ms);
+    let early = answering.early(whole).filter(|early| *early.claim == claim);
+    let copies =
+        early.map(|early| early.messages.into_iter().map(|message| Buf::copy_of(message, 0)).collect());
+    match copies {
+        Some(Ok(messages)) => messages,
+        _ => VecDeque::new(),
+    }
+}
+
+fn is_flight(message: &[u8]) -> bool {
+    matches!(wire::header(message), Some((Kind::Early, _)))
+}
+
+/// Whether none of the layers asks for messages from after the answer alone.
+pub(crate) fn takes_early_data(layers: &[Node]) -> bool {
+    layers.iter().all(|node| !matches!(node, Node::Layer(layer) if !layer.takes_early_data()))
 }
 
 /// A refusal that the client can believe.

@@ -20,6 +20,8 @@ pub struct Answer {
     /// If the server still has another connection with this address: the number that the client has to send back
     /// before this one takes its place.
     pub confirm: Option<u64>,
+    /// How many of the messages that came with the offer were taken; 0 if there were none, or none could be taken.
+    pub early: u16,
     /// The agreed layers for a person to read.
     pub stack: String,
     /// Why alternatives were passed over.
@@ -48,6 +50,8 @@ pub enum RefusalKind {
     Malformed,
     /// One end asks for a proof of origin that the other can't give.
     Unauthenticated,
+    /// The offer came with messages and made a connection before, which is gone.
+    Spent,
 }
 
 impl RefusalKind {
@@ -58,6 +62,7 @@ impl RefusalKind {
             Self::Version => ErrorKind::Version,
             Self::Malformed => ErrorKind::Malformed,
             Self::Unauthenticated => ErrorKind::Unauthenticated,
+            Self::Spent => ErrorKind::Reset,
         }
     }
 }

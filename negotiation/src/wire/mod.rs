@@ -18,12 +18,15 @@
 //! `negotiation/WIRE.md` is the specification, byte by byte.
 
 mod answer;
+mod early;
 mod offer;
 mod retry;
 mod upgrade;
 
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
+pub use early::{CLAIM, Early, claim, early_cost, early_room};
+pub(crate) use early::{early_in, with_early};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
 pub use upgrade::{Upgrade, UpgradeStep};
@@ -71,11 +74,13 @@ pub enum Kind {
     Returned = 10,
     /// What the ends say to change the stack of a connection in use.
     Upgrade = 11,
+    /// An offer, with or without a cookie, and behind it the first messages.
+    Early = 12,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 12] = [
+        const KINDS: [Kind; 13] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -88,6 +93,7 @@ impl Kind {
             Kind::Retry,
             Kind::Returned,
             Kind::Upgrade,
+            Kind::Early,
         ];
         // Data of later rounds.
         if byte & LATER != 0 {

@@ -1,5 +1,6 @@
 //! Asking a client to show that its address is its own, before anything is done for it.
 
+use super::early::offer_before;
 use super::{HEADER, Kind, VERSION, header};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,7 @@ pub fn offer_in(message: &[u8]) -> Option<(&[u8], Option<&[u8; COOKIE]>)> {
             let is_offer = header(offer) == Some((Kind::Offer, tag));
             (version == VERSION && is_offer).then_some((offer, Some(cookie)))
         }
+        (Kind::Early, _) => offer_in(offer_before(message)?),
         _ => None,
     }
 }

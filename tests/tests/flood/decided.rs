@@ -4,7 +4,7 @@ use crate::live_bytes::Meter;
 use crate::mutator::Mutator;
 use crate::scene::stack;
 use bertha_core::{Describe, Node};
-use bertha_negotiation::proto::{Accepted, Credit, Decision, Terms, decide};
+use bertha_negotiation::proto::{Accepted, Credit, Decision, EarlyData, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };
@@ -25,6 +25,7 @@ fn messages(nodes: &[Node]) -> Vec<Vec<u8>> {
         server_picks: picks,
         idle_ms: 30_000,
         confirm: Some(7),
+        early: 0,
         stack,
         reasons: String::new(),
     };
@@ -58,6 +59,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
             fresh: Some(&fresh).filter(|_| number % 2 == 0),
             floor: bertha_core::guarantee::Set::NONE,
             peer: b"peer",
+            early_data: EarlyData::AtOnce,
             credit: Credit::UNLIMITED,
         };
         match decide(&message, &nodes, &terms) {

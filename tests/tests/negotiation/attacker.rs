@@ -174,7 +174,16 @@ impl Attacker {
 /// The weaker of two stacks.
 fn answer(id: u64, confirm: Option<u64>) -> Answer {
     let (stack, reasons) = ("B".into(), String::new());
-    Answer { id, client_picks: vec![1], server_picks: vec![1], idle_ms: 30_000, confirm, stack, reasons }
+    Answer {
+        id,
+        client_picks: vec![1],
+        server_picks: vec![1],
+        idle_ms: 30_000,
+        confirm,
+        early: 0,
+        stack,
+        reasons,
+    }
 }
 
 /// Puts the check right.

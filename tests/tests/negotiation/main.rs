@@ -5,6 +5,8 @@ mod agreement;
 mod attack;
 mod attacker;
 mod authentication;
+mod early;
+mod early_faults;
 mod ending;
 mod floors;
 mod handshake_faults;

@@ -1,0 +1,250 @@
+//! The client that sends its first messages with its offer.
+
+use super::connect::agree;
+use super::deadline::within;
+use super::open::Reach;
+use crate::early::{Early, Shared};
+use crate::early_cache::Key;
+use crate::link::{Opened, Start};
+use crate::proto::{
+    Expected, FirstFlight, Handshake, Trimmed, agreed_idle_timeout, check_floor, check_possible,
+    of_transport, takes_early_data,
+};
+use crate::wire::Answer;
+use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
+use bertha_core::{
+    Addr, Base, Connection, Datapath, Describe, Error, More, Node, Picks, Role, Runtime, resolve,
+};
+use futures_util::future::{Either, select};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// What it takes to build a stack, and to remember what was agreed.
+struct Client<S, D> {
+    stack: S,
+    reach: Reach<D>,
+    nodes: Vec<Node>,
+    trimmed: Trimmed,
+    settings: Settings,
+    cache: EarlyCache,
+    key: Option<Key>,
+}
+
+/// A stack over a link, and the count of what the link dropped.
+type Built<C> = (C, Arc<AtomicU64>);
+
+/// Connects over the stack that the server agreed to the last time, if it did.
+pub(crate) async fn connect_early<S, D>(
+    stack: S,
+    datapath: D,
+    to: Addr,
+    cache: &EarlyCache,
+    mut settings: Settings,
+) -> Result<Early<D::Out>, Error>
+where
+    S: Describe + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data: Clone>>,
+{
+    let base = datapath.connect(to.clone()).await?;
+    let nodes = stack.nodes();
+    settings.floor = settings.floor.without(of_transport(base.base().properties()));
+    check_possible(&nodes, settings.floor)?;
+    let trimmed = Trimmed::new(&nodes, settings.floor);
+    let key = Key::new(&to, &trimmed.nodes);
+    let reach = Reach { datapath, settings: settings.clone() };
+    let client = Client { stack, reach, nodes, trimmed, settings, cache: cache.clone(), key };
+    match client.expectation() {
+        Ok((expected, picks)) => client.connect_at_once(base, expected, picks).await,
+        Err(why) => client.connect_after_answer(base, why).await,
+    }
+}
+
+impl<S, D> Client<S, D>
+where
+    S: Describe + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data: Clone>>,
+{
+    /// What the server is expected to answer, and the picks of the whole stack; or why it has to answer first.
+    fn expectation(&self) -> Result<(Expected, Vec<u8>), &'static str> {
+        if !self.settings.credentials.can_send_early() {
+            return Err("without a shared key nothing shows where early messages come from");
+        }
+        let key = self.key.as_ref().ok_or("the stack has no digest")?;
+        let expected = self.cache.find(key).ok_or("no agreement with this server is known")?;
+        if expected.client_picks.len() != self.trimmed.choices() {
+            return Err("the agreement that is known is of another stack");
+        }
+        let picks = self.trimmed.expand(&expected.client_picks);
+        check_floor(&self.nodes, &picks, self.settings.floor)
+            .map_err(|_| "the known agreement is below the floor")?;
+        match takes_early_data(&resolve(&self.nodes, Picks::new(&picks))) {
+            true => Ok((expected, picks)),
+            false => Err("a Chunnel of the stack takes no early data"),
+        }
+    }
+
+    fn remember(&self, answer: &Answer) {
+        if let Some(key) = self.key.clone() {
+            let client_picks = self.trimmed.contract(&answer.client_picks);
+            let (server_picks, idle_ms) = (answer.server_picks.clone(), answer.idle_ms);
+            self.cache.remember(key, Expected { client_picks, server_picks, idle_ms });
+        }
+    }
+
+    fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
+        let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
+        tracing::debug!(%agreement, "connected");
+        agreement
+    }
+
+    async fn build(
+        &self,
+        link: Link<<D as Datapath>::Connection>,
+        picks: &[u8],
+    ) -> Result<Built<D::Out>, Error> {
+        let (dropped, setup) = (link.dropped(), link.setup());
+        match D::instantiate(&self.stack, link, Picks::new(picks), More::new(&self.reach, Role::Client)).await
+        {
+            Ok(connection) => {
+                setup.done();
+                Ok((connection, dropped))
+            }
+            Err(error) => {
+                setup.failed(&error).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// As a client without a cache.
+    async fn connect_after_answer(
+        self,
+        base: D::Connection,
+        why: &'static str,
+    ) -> Result<Early<D::Out>, Error> {
+        let (link, answer, session) = agree(base, &self.nodes, &self.settings).await?;
+        self.remember(&answer);
+        let (connection, dropped) = self.build(link, &answer.client_picks).await?;
+        let shared = Shared::new(connection, 0);
+        shared.explained(self.agreement(answer, session, ZeroRtt::NotTried(why)), dropped);
+        shared.agreed();
+        Ok(Early::new(Arc::new(shared), None))
+    }
+
+    /// Builds the stack that is expected. It can be used when that is done, answer or not; if the answer comes first, all is
+    /// known.
+    async fn connect_at_once(
+        self,
+        base: D::Connection,
+        expected: Expected,
+        picks: Vec<u8>,
+    ) -> Result<Early<D::Out>, Error> {
+        let runtime = base.base().runtime().clone();
+        let (mtu, now) = (base.base().mtu(), runtime.now());
+        let handshake = Handshake::new(&self.nodes, || runtime.random(), mtu, now, &self.settings)?;
+        let (most, delay) = (self.settings.first_flight, self.settings.first_flight_delay);
+        let mut settings = self.settings.clone();
+        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
+        let flight = FirstFlight::new(handshake, expected, mtu, most, delay, now);
+        let (link, opener) = Link::opening(base, flight, settings);
+        let mut opening = Box::pin(opener.run());
+        let opened = {
+            let building = pin!(self.build(link, &picks));
+            match select(building, &mut opening).await {
+                Either::Left((built, _)) => Either::Left(built),
+                Either::Right((opened, building)) => match opened? {
+                    opened @ Opened { replaced: None, .. } => {
+                        opened.open();
+                        let built = building.await;
+                        Either::Right((built, opened.answer, opened.session, None))
+                    }
+                    // A Chunnel that talks while it is built waits in vain over the stack that was expected.
+                    Opened { answer, session, replaced, .. } => {
+                        Either::Right((Err(crate::link::gone()), answer, session, replaced))
+                    }
+                },
+            }
+        };
+        let (built, answer, session, replaced) = match opened {
+            Either::Left(Ok((first, dropped))) => {
+                let shared = Arc::new(Shared::new(first, most));
+                let settling = self.settle(shared.clone(), dropped, opening);
+                let task = shared.spawn(settling);
+                return Ok(Early::new(shared, Some(task)));
+            }
+            Either::Left(Err(error)) => {
+                // It fails over this stack; or the server has just picked another one.
+                let Opened { answer, session, replaced, .. } = opening.await?;
+                (Err(error), answer, session, replaced)
+            }
+            Either::Right(all) => all,
+        };
+        self.remember(&answer);
+        let (connection, dropped, zero_rtt) = match replaced {
+            Some(start) => {
+                let (connection, dropped) = self.rebuild(start, &answer).await?;
+                (connection, dropped, ZeroRtt::Resent(0))
+            }
+            None => {
+                let (connection, dropped) = built?;
+                (connection, dropped, of_kept(&answer))
+            }
+        };
+        let shared = Shared::new(connection, 0);
+        shared.explained(self.agreement(answer, session, zero_rtt), dropped);
+        shared.agreed();
+        Ok(Early::new(Arc::new(shared), None))
+    }
+
+    /// The stack that the server has picked, in the place of another.
+    async fn rebuild(&self, start: Start<D::Connection>, answer: &Answer) -> Result<Built<D::Out>, Error> {
+        let link = Link::new(start);
+        if let Err(error) = check_floor(&self.nodes, &answer.client_picks, self.settings.floor) {
+            link.setup().failed(&error).await;
+            return Err(error);
+        }
+        link.confirm().await;
+        self.build(link, &answer.client_picks).await
+    }
+
+    /// Waits for the answer while the connection is in use, and does what it asks for.
+    async fn settle(
+        self,
+        shared: Arc<Shared<D::Out>>,
+        dropped: Arc<AtomicU64>,
+        opening: impl Future<Output = Result<Opened<D::Connection>, Error>> + Send,
+    ) {
+        let opened = match opening.await {
+            Ok(opened) => opened,
+            Err(error) => return shared.failed(&error),
+        };
+        self.remember(&opened.answer);
+        if opened.replaced.is_none() {
+            // Whoever receives a message finds out how it came to be.
+            let (answer, session) = (opened.answer.clone(), opened.session.clone());
+            let zero_rtt = of_kept(&answer);
+            shared.explained(self.agreement(answer, session, zero_rtt), dropped);
+            opened.open();
+            return shared.agreed();
+        }
+        let Opened { answer, session, replaced: Some(start), .. } = opened else { return };
+        let runtime = start.base.base().runtime().clone();
+        let what = "the stack that the server picked did not get ready in time";
+        match within(&runtime, self.settings.handshake_timeout, what, self.rebuild(start, &answer)).await {
+            Ok((second, dropped)) => {
+                let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
+                shared.replace(second, dropped, agreement).await;
+            }
+            Err(error) => shared.failed(&error),
+        }
+    }
+}
+
+/// What became of the first flight if the stack stays.
+fn of_kept(answer: &Answer) -> ZeroRtt {
+    match answer.early {
+        0 => ZeroRtt::NotTaken,
+        count => ZeroRtt::Taken(count.into()),
+    }
+}

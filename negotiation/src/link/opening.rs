@@ -1,0 +1,242 @@
+//! A link on which a stack stands before the server has answered.
+
+use super::{Agreed, End, Lane, Link, Shared, Start, seal};
+use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
+use crate::wire::{Answer, HEADER};
+use crate::{Session, Settings};
+use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
+use futures_util::future::{Either, select};
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// What the link has until there is an answer.
+pub(super) struct Opening {
+    flight: Mutex<FirstFlight>,
+    /// Told once the link is open, or never will be.
+    over: Notify,
+}
+
+/// Brings the handshake of such a link to its end.
+pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<Lane>);
+
+/// How a handshake ended well.
+pub(crate) struct Opened<C: Connection<Data = Buf>> {
+    /// The answer.
+    pub(crate) answer: Answer,
+    /// Its session.
+    pub(crate) session: Arc<Session>,
+    /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
+    /// starts with. The old one has ended.
+    pub(crate) replaced: Option<Start<C>>,
+    link: Arc<Shared<C>>,
+}
+
+impl<C: Connection<Data = Buf>> Link<C> {
+    /// A link for the stack that the server is expected to agree to, within `settings`. It comes to life while the opener
+    /// runs.
+    pub(crate) fn opening(base: C, flight: FirstFlight, settings: Settings) -> (Self, Opener<C>) {
+        let mut shared = Shared::new(Arc::new(base), flight.id(), Role::Client, settings);
+        shared.liveness = super::Liveness::opening();
+        shared.opening = Some(Opening { flight: Mutex::new(flight), over: Notify::new() });
+        let link = Self::of(shared, VecDeque::new());
+        let opener = Opener(link.shared.clone(), link.lane.clone());
+        (link, opener)
+    }
+}
+
+impl Opening {
+    fn flight(&self) -> MutexGuard<'_, FirstFlight> {
+        self.flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Connection<Data = Buf>> Shared<C> {
+    /// Waits until the link can be used, and has the offer sent at once. `error` is what is wrong if nothing can be waited
+    /// for.
+    #[cold]
+    pub(super) async fn opened(&self, error: Error) -> Result<(), Error> {
+        let Some(opening) = self.opening.as_ref().filter(|_| self.liveness.is_opening()) else {
+            return Err(error);
+        };
+        opening.flight().hurry();
+        self.transmit(opening).await;
+        self.over(opening).await
+    }
+
+    /// Waits until the link can be used, or is known not to.
+    async fn over(&self, opening: &Opening) -> Result<(), Error> {
+        loop {
+            let over = opening.over.notified();
+            if !self.liveness.is_opening() {
+                return self.liveness.check();
+            }
+            over.await;
+        }
+    }
+
+    /// Sends a message with the offer, or waits until the link can be used and gives it back.
+    #[cold]
+    pub(super) async fn send_opening(&self, message: Buf, error: Error) -> Result<Option<Buf>, Error> {
+        let mut messages = [message].into_iter();
+        self.send_batch_opening(&mut messages, error).await
+    }
+
+    /// Sends as many of `messages` with the offer as fit. If there are more it waits until the link can be used and gives
+    /// the next one back.
+    #[cold]
+    pub(super) async fn send_batch_opening(
+        &self,
+        messages: &mut (impl Iterator<Item = Buf> + Send),
+        error: Error,
+    ) -> Result<Option<Buf>, Error> {
+        let Some(opening) = self.opening.as_ref().filter(|_| self.liveness.is_opening()) else {
+            return Err(error);
+        };
+        let left = messages.find(|message| !opening.flight().push(message));
+        self.transmit(opening).await;
+        if left.is_some() {
+            self.over(opening).await?;
+        }
+        Ok(left)
+    }
+
+    /// Sends what is due. A failure is not reported: it is repeated, and whoever receives meets the same one.
+    async fn transmit(&self, opening: &Opening) {
+        let now = self.base.base().runtime().now();
+        let due = opening.flight().poll_transmit(now);
+        if let Ok(Some(message)) = due
+            && let Ok(message) = Buf::copy_of(&message, 0)
+        {
+            let _ = self.base.send(message).await;
+        }
+    }
+}
+
+impl<C: Connection<Data = Buf>> Opened<C> {
+    /// From now on the link can be used, unless it was replaced.
+    pub(crate) fn open(&self) {
+        self.link.liveness.open();
+        if let Some(opening) = &self.link.opening {
+            opening.over.notify_waiters();
+        }
+    }
+}
+
+impl<C: Connection<Data = Buf>> Opener<C> {
+    /// Sends and repeats the offer until there is an answer. The link can be [opened](Opened::open) then, or has ended. Not to be cancelled, unless nobody
+    /// uses the link any more.
+    ///
+    /// # Errors
+    /// The server's refusal, or what kept it from answering. The link has ended.
+    pub(crate) async fn run(self) -> Result<Opened<C>, Error> {
+        let Some(opening) = &self.0.opening else {
+            return Err(self.0.liveness.check().err().unwrap_or_else(gone));
+        };
+        let opened = self.handshake(opening).await;
+        if let Err(error) = &opened {
+            self.0.liveness.not_agreed(error);
+        }
+        if !self.0.liveness.is_opening() {
+            opening.over.notify_waiters();
+        }
+        opened
+    }
+
+    async fn handshake(&self, opening: &Opening) -> Result<Opened<C>, Error> {
+        let shared = &*self.0;
+        let runtime = shared.base.base().runtime();
+        let mut early = VecDeque::new();
+        loop {
+            let due = opening.flight().poll_transmit(runtime.now())?;
+            if let Some(message) = due {
+                shared.base.send(Buf::copy_of(&message, 0)?).await?;
+            }
+            let deadline = opening.flight().poll_timeout();
+            let deadline = pin!(runtime.sleep_until(deadline));
+            let Either::Left((message, _)) = select(pin!(shared.base.recv()), deadline).await else {
+                continue;
+            };
+            let mut message = message?;
+            let flight = opening.flight().handle(&message)?;
+            match flight {
+                Flight::Confirmed { answer, session, rest } => {
+                    return self.confirmed((answer, session, &message), early, rest).await;
+                }
+                Flight::Replaced(answer, session) => {
+                    return Ok(self.replaced((answer, session, &message), early));
+                }
+                Flight::Again => {}
+                Flight::Early if early.len() < shared.settings.early_messages => {
+                    message.advance(HEADER)?;
+                    early.push_back(message);
+                }
+                Flight::Early | Flight::Ignored => shared.count_dropped(),
+            }
+        }
+    }
+
+    /// The stack stays: sends what the server has not taken.
+    async fn confirmed(
+        &self,
+        (answer, session, encoded): (Answer, Box<Session>, &[u8]),
+        early: VecDeque<Buf>,
+        rest: Vec<Vec<u8>>,
+    ) -> Result<Opened<C>, Error> {
+        let shared = &*self.0;
+        let (session, agreed) = self.agreed(&answer, session, encoded);
+        let _ = (shared.session.set(session.clone()), shared.agreed.set(agreed));
+        for message in early {
+            if self.1.put(message, shared.base.base().properties().reliable).is_err() {
+                shared.count_dropped();
+            }
+        }
+        if let Some(number) = answer.confirm {
+            shared.send_confirm(number).await;
+        }
+        for message in rest {
+            let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
+            shared.base.send(message).await?;
+        }
+        Ok(Opened { answer, session, replaced: None, link: self.0.clone() })
+    }
+
+    /// The stack goes, and a new one takes over the base.
+    fn replaced(
+        &self,
+        (answer, session, encoded): (Answer, Box<Session>, &[u8]),
+        early: VecDeque<Buf>,
+    ) -> Opened<C> {
+        let shared = &*self.0;
+        let (session, agreed) = self.agreed(&answer, session, encoded);
+        let mut settings = shared.settings.clone();
+        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
+        shared.liveness.end(End::Replaced);
+        let replaced = Start {
+            base: shared.base.clone(),
+            id: shared.id,
+            role: Role::Client,
+            early,
+            session: session.clone(),
+            agreed,
+            listener: None,
+            unproven: None,
+            settings,
+        };
+        Opened { answer, session, replaced: Some(replaced), link: self.0.clone() }
+    }
+
+    fn agreed(&self, answer: &Answer, session: Box<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {
+        let session: Arc<Session> = Arc::from(session);
+        if let Some(opening) = &self.0.opening {
+            session.add_forged(opening.flight().forged());
+        }
+        let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
+        (session, Agreed::Client { answer: encoded, confirm: answer.confirm, early: answer.early })
+    }
+}
+
+pub(crate) fn gone() -> Error {
+    Error::new(bertha_core::ErrorKind::Closed, "the connection was given up").at("negotiation")
+}

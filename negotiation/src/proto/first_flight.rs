@@ -1,0 +1,170 @@
+//! The client's side of a handshake whose offer carries messages.
+
+use super::client::{Handshake, Progress};
+use crate::Session;
+use crate::wire::{Answer, early_cost, early_room};
+use bertha_core::Error;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// What a client expects the server to answer, since it did so before.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Expected {
+    /// The branch of each choice that the client offers, in pre-order.
+    pub client_picks: Vec<u8>,
+    /// The branch of each of the server's choices.
+    pub server_picks: Vec<u8>,
+    /// The idle time-out of both ends, in milliseconds.
+    pub idle_ms: u32,
+}
+
+/// A client that has proposed its stack together with the first messages over the one that it expects.
+///
+/// As [`Handshake`], and: [`push`](Self::push) adds a message, which is sent at once with all before it; the first
+/// transmission waits for a message, for [`hurry`](Self::hurry), or for some time.
+#[derive(Debug)]
+pub struct FirstFlight {
+    handshake: Handshake,
+    expected: Expected,
+    messages: Vec<Vec<u8>>,
+    /// How many bytes are left for messages, and how many messages may be added.
+    room: usize,
+    places: usize,
+    /// When the offer goes out if nobody asks for it earlier; nothing once it did.
+    held_until: Option<Instant>,
+    has_news: bool,
+    /// Whether no message can be added any more: there was an answer, or the offer went out without one. The server can't
+    /// tell repetitions of that offer from one that brings messages along for the first time.
+    is_closed: bool,
+    is_answered: bool,
+}
+
+/// What a message meant to a client with a first flight.
+#[derive(Debug)]
+pub enum Flight {
+    /// Nothing: it is dropped and counted.
+    Ignored,
+    /// The server asks for the offer once more: call [`poll_transmit`](FirstFlight::poll_transmit).
+    Again,
+    /// Data that overtook the answer; keep it.
+    Early,
+    /// The server agreed to what was expected. It has taken some of the messages; these are the others, which are to be
+    /// sent as data before any other message.
+    Confirmed {
+        /// The answer.
+        answer: Answer,
+        /// Its session.
+        session: Box<Session>,
+        /// What the server has not taken.
+        rest: Vec<Vec<u8>>,
+    },
+    /// The server agreed to another stack, and has taken none of the messages. They mean nothing over that one.
+    Replaced(Answer, Box<Session>),
+}
+
+impl FirstFlight {
+    /// A first flight of `handshake` over a base connection that carries `mtu` bytes. Its offer waits for a message for
+    /// `delay`, and takes at most `most` of them.
+    pub fn new(
+        handshake: Handshake,
+        expected: Expected,
+        mtu: usize,
+        most: usize,
+        delay: Duration,
+        now: Instant,
+    ) -> Self {
+        let room = early_room(handshake.offer().len(), mtu, handshake.seals_early());
+        Self {
+            handshake,
+            expected,
+            messages: Vec::new(),
+            room,
+            places: most,
+            held_until: Some(now + delay),
+            has_news: false,
+            is_closed: false,
+            is_answered: false,
+        }
+    }
+
+    /// The connection id.
+    pub fn id(&self) -> u64 {
+        self.handshake.id()
+    }
+
+    /// How many messages claimed to be the server's and were forged.
+    pub fn forged(&self) -> u64 {
+        self.handshake.forged()
+    }
+
+    /// Adds a message, unless it doesn't fit, there was an answer, or the offer went out without any. What has been added goes out until there is one.
+    pub fn push(&mut self, message: &[u8]) -> bool {
+        let cost = early_cost(message);
+        if self.is_closed || self.places == 0 || cost > self.room || message.len() > usize::from(u16::MAX) {
+            return false;
+        }
+        self.places -= 1;
+        self.room -= cost;
+        self.messages.push(message.to_vec());
+        (self.has_news, self.held_until) = (true, None);
+        true
+    }
+
+    /// The application waits: the offer goes out, if it has not yet.
+    pub fn hurry(&mut self) {
+        self.held_until = None;
+    }
+
+    /// When to call [`poll_transmit`](Self::poll_transmit) next, if nothing is added.
+    pub fn poll_timeout(&self) -> Instant {
+        self.held_until.unwrap_or_else(|| self.handshake.poll_timeout())
+    }
+
+    /// The offer with all messages so far, if it is to be sent now.
+    ///
+    /// # Errors
+    /// As for [`Handshake::poll_transmit`].
+    pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<Vec<u8>>, Error> {
+        if self.is_answered || self.held_until.is_some_and(|until| now < until) {
+            return Ok(None);
+        }
+        self.held_until = None;
+        let is_due = self.handshake.poll_transmit(now)?.is_some();
+        if !is_due && !std::mem::take(&mut self.has_news) {
+            return Ok(None);
+        }
+        self.has_news = false;
+        self.is_closed |= self.messages.is_empty();
+        let Expected { client_picks, server_picks, idle_ms } = &self.expected;
+        let claim = crate::wire::claim(client_picks, server_picks, *idle_ms);
+        let messages = self.messages.iter().map(|message| &message[..]);
+        Ok(Some(self.handshake.with_early(&claim, messages)))
+    }
+
+    /// Takes a message that arrived.
+    ///
+    /// # Errors
+    /// As for [`Handshake::handle`].
+    pub fn handle(&mut self, message: &[u8]) -> Result<Flight, Error> {
+        if self.is_answered {
+            return Ok(Flight::Ignored);
+        }
+        let (answer, session) = match self.handshake.handle(message)? {
+            Progress::Ignored => return Ok(Flight::Ignored),
+            Progress::Again => return Ok(Flight::Again),
+            Progress::Early => return Ok(Flight::Early),
+            Progress::Agreed(answer, session) => (answer, session),
+        };
+        let is_expected = self.handshake.expectation(&answer) == self.expected;
+        let taken = usize::from(answer.early);
+        if taken > self.messages.len() || (taken > 0 && !is_expected) {
+            return Ok(Flight::Ignored);
+        }
+        (self.is_answered, self.is_closed) = (true, true);
+        if !is_expected {
+            return Ok(Flight::Replaced(answer, session));
+        }
+        let rest = self.messages.split_off(taken);
+        Ok(Flight::Confirmed { answer, session, rest })
+    }
+}

@@ -1,0 +1,99 @@
+//! Which first flights were taken, so that a late duplicate of one is not taken once more.
+
+use std::collections::HashSet;
+use std::mem;
+use std::time::{Duration, Instant};
+
+/// How long an offer is remembered at least: longer than a client repeats it and networks delay it.
+const MEMORY: Duration = Duration::from_secs(30);
+
+/// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two generations.
+#[derive(Debug)]
+pub struct Strikes {
+    young: HashSet<[u8; 32]>,
+    old: HashSet<[u8; 32]>,
+    since: Instant,
+    most: usize,
+}
+
+/// What is remembered of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing; it can be remembered.
+    New,
+    /// Nothing; and it can't be remembered, since too many others are.
+    Full,
+    /// That it made a connection.
+    Spent,
+}
+
+impl Strikes {
+    /// Remembers at most `most` offers.
+    pub fn new(most: usize, now: Instant) -> Self {
+        Self { young: HashSet::new(), old: HashSet::new(), since: now, most }
+    }
+
+    /// What is remembered of an offer.
+    pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Memory {
+        self.age(now);
+        if self.young.contains(offer) || self.old.contains(offer) {
+            Memory::Spent
+        } else if self.young.len() + self.old.len() >= self.most {
+            Memory::Full
+        } else {
+            Memory::New
+        }
+    }
+
+    /// Remembers an offer if it is new, and says what was remembered of it before.
+    pub fn strike(&mut self, offer: [u8; 32], now: Instant) -> Memory {
+        let memory = self.look_up(&offer, now);
+        if memory == Memory::New {
+            self.young.insert(offer);
+        }
+        memory
+    }
+
+    fn age(&mut self, now: Instant) {
+        let age = now.saturating_duration_since(self.since);
+        if age < MEMORY {
+            return;
+        }
+        self.old = mem::take(&mut self.young);
+        if age >= 2 * MEMORY {
+            self.old.clear();
+        }
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_is_remembered_for_half_a_minute_at_least_and_a_minute_at_most() {
+        let start = Instant::now();
+        for begin in [0, 10, 29u64] {
+            let at = |after: u64| start + Duration::from_secs(begin + after);
+            let mut strikes = Strikes::new(10, start);
+            assert_eq!(strikes.strike([1; 32], at(0)), Memory::New);
+            assert_eq!(strikes.strike([1; 32], at(0)), Memory::Spent);
+            assert_eq!(strikes.look_up(&[2; 32], at(0)), Memory::New);
+            assert_eq!(strikes.look_up(&[1; 32], at(30)), Memory::Spent);
+            assert_eq!(strikes.look_up(&[1; 32], at(90)), Memory::New);
+        }
+    }
+
+    #[test]
+    fn a_full_memory_remembers_nothing_new() {
+        let start = Instant::now();
+        let mut strikes = Strikes::new(2, start);
+        for number in [1, 2] {
+            assert_eq!(strikes.strike([number; 32], start), Memory::New);
+        }
+        assert_eq!(strikes.strike([3; 32], start), Memory::Full);
+        assert_eq!(strikes.strike([1; 32], start), Memory::Spent);
+        assert_eq!(strikes.strike([3; 32], start + 2 * MEMORY), Memory::New);
+    }
+}

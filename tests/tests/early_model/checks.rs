@@ -1,0 +1,88 @@
+//! What is checked.
+
+use super::state::{Flaw, Server, World};
+use stateright::{Checker, Model};
+
+const SAFETY: [&str; 3] = ["nothing wrong happens", "nothing is lost", "who has agreed stands on one stack"];
+
+fn world(server: Server) -> World {
+    World {
+        messages: 3,
+        flight: 2,
+        repeats: 2,
+        waits: 1,
+        closes: 1,
+        server,
+        restarts_as: None,
+        flaw: Flaw::Nothing,
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "how many states were visited is part of the result")]
+fn holds(world: World, reached: &[&'static str], unreached: &[&'static str]) {
+    let what = format!("{:?}", world.server);
+    let checker = world.checker().threads(2).spawn_bfs().join();
+    println!("{what}: {} states, {} steps at most", checker.unique_state_count(), checker.max_depth());
+    SAFETY.iter().chain(unreached).for_each(|property| checker.assert_no_discovery(property));
+    reached.iter().for_each(|property| drop(checker.assert_any_discovery(property)));
+}
+
+#[test]
+fn a_server_as_expected() {
+    let reached = ["all is received", "messages are taken early", "the server refuses"];
+    holds(world(Server::AsExpected), &reached, &["the stack is replaced"]);
+}
+
+#[test]
+fn a_server_with_another_stack() {
+    let reached = ["all is received", "the stack is replaced"];
+    holds(world(Server::Changed), &reached, &["messages are taken early"]);
+}
+
+#[test]
+fn a_server_that_takes_nothing_early() {
+    holds(
+        world(Server::Strict),
+        &["all is received"],
+        &["messages are taken early", "the stack is replaced"],
+    );
+}
+
+#[test]
+fn a_server_that_refuses() {
+    holds(world(Server::Stranger), &["the server refuses"], &["all is received", "messages are taken early"]);
+}
+
+/// The flight may be in both lives, but each life receives it once, and the client agrees with the second.
+#[test]
+fn a_server_that_restarts() {
+    for (before, after) in [
+        (Server::AsExpected, Server::AsExpected),
+        (Server::AsExpected, Server::Changed),
+        (Server::Changed, Server::AsExpected),
+    ] {
+        let world = World { messages: 2, closes: 0, restarts_as: Some(after), ..world(before) };
+        holds(world, &["all is received", "messages are taken early"], &[]);
+    }
+}
+
+/// These are tests of the model: what is wrong with the protocol shows.
+fn fails(flaw: Flaw, server: Server) {
+    let checker = World { flaw, ..world(server) }.checker().threads(2).spawn_bfs().join();
+    checker.assert_any_discovery("nothing wrong happens");
+}
+
+#[test]
+fn a_server_without_memory_is_found() {
+    fails(Flaw::NoMemory, Server::AsExpected);
+}
+
+#[test]
+fn a_client_that_sends_again_what_was_taken_is_found() {
+    fails(Flaw::SendsAllAgain, Server::AsExpected);
+}
+
+#[test]
+fn a_claim_that_is_not_compared_is_found() {
+    fails(Flaw::ClaimIsNotCompared, Server::Changed);
+}

@@ -1,0 +1,118 @@
+//! The client: what it was told so far, played once more each time, since the state machine can't be copied.
+
+use bertha_core::{Layer, Node};
+use bertha_negotiation::Settings;
+use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Handshake};
+use bertha_negotiation::wire::Answer;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+const ID: u64 = 0x0123_4567_89ab_cdef;
+
+/// Something that happens to the client.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Input {
+    /// The application sends its next message.
+    Send,
+    /// Time passes.
+    Wait,
+    /// A handshake message arrives.
+    Hear(Vec<u8>),
+}
+
+/// Where the client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Opening,
+    First,
+    Second,
+    Failed,
+}
+
+/// What the client has done until now, and by its last input.
+pub(crate) struct Played {
+    pub(crate) phase: Phase,
+    pub(crate) sent: u8,
+    /// What the last input made it send: handshake messages, and data.
+    pub(crate) handshake: Vec<Vec<u8>>,
+    pub(crate) data: Vec<Vec<u8>>,
+}
+
+pub(crate) fn start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+
+pub(crate) fn layer(name: &'static str) -> Vec<Node> {
+    vec![Node::Layer(Layer::plain(name, 1))]
+}
+
+/// Either of two stacks.
+pub(crate) fn either() -> Vec<Node> {
+    vec![Node::Select { branches: [layer("model::A"), layer("model::B")], prefer: 0 }]
+}
+
+/// How a message looks over a stack.
+pub(crate) fn encoded(stack: u8, message: u8) -> Vec<u8> {
+    vec![stack, message]
+}
+
+/// The stack of an answer.
+pub(crate) fn stack_of(answer: &Answer) -> u8 {
+    if answer.client_picks == [0] { b'A' } else { b'B' }
+}
+
+/// Plays `inputs` to a client whose flight takes `most` messages. With the flaw, it sends everything again, whatever the server
+/// has taken.
+pub(crate) fn play(inputs: &[Input], most: usize, sends_all_again: bool) -> Played {
+    let mut settings = Settings::default();
+    settings.handshake_timeout = Duration::from_secs(1000);
+    let mut now = start();
+    let handshake = Handshake::new(&either(), || ID, 1400, now, &settings).unwrap();
+    let expected = Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000 };
+    let mut flight = FirstFlight::new(handshake, expected, 1400, most, Duration::from_secs(1), now);
+    let mut played = Played { phase: Phase::Opening, sent: 0, handshake: Vec::new(), data: Vec::new() };
+    let mut waiting = Vec::new();
+    for input in inputs {
+        played.handshake.clear();
+        played.data.clear();
+        match (input, played.phase) {
+            (Input::Send, phase) => {
+                let message = played.sent;
+                played.sent += 1;
+                match phase {
+                    Phase::Opening if flight.push(&encoded(b'A', message)) => {}
+                    Phase::Opening => waiting.push(message),
+                    Phase::First => played.data.push(encoded(b'A', message)),
+                    Phase::Second => played.data.push(encoded(b'B', message)),
+                    Phase::Failed => {}
+                }
+            }
+            (Input::Wait, _) => now += Duration::from_secs(3),
+            (Input::Hear(message), Phase::Opening) => match flight.handle(message) {
+                Ok(Flight::Confirmed { rest, .. }) => {
+                    played.phase = Phase::First;
+                    played.data = rest;
+                    if sends_all_again {
+                        let flown = (0..played.sent).filter(|it| !waiting.contains(it));
+                        played.data = flown.map(|it| encoded(b'A', it)).collect();
+                    }
+                    played.data.extend(waiting.drain(..).map(|it| encoded(b'A', it)));
+                }
+                Ok(Flight::Replaced(answer, _)) => {
+                    played.phase = Phase::Second;
+                    played.data = (0..played.sent).map(|it| encoded(stack_of(&answer), it)).collect();
+                }
+                Ok(_) => {}
+                Err(_) => played.phase = Phase::Failed,
+            },
+            (Input::Hear(_), _) => {}
+        }
+        if played.phase == Phase::Opening
+            && let Ok(Some(message)) = flight.poll_transmit(now)
+        {
+            played.handshake.push(message);
+        }
+    }
+    played
+}

@@ -1,0 +1,315 @@
+//! The states of the model, and the steps between them.
+
+use super::client::{Input, Phase, either, layer, play, stack_of, start};
+use bertha_core::guarantee::Set;
+use bertha_negotiation::Credentials;
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Memory, Strikes, Terms, decide};
+use bertha_negotiation::wire::{self, Kind};
+use stateright::{Model, Property};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// A client, a server and a network between them.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    /// How many messages the client sends, and how many of them may go with the offer.
+    pub(crate) messages: u8,
+    pub(crate) flight: usize,
+    /// How often each handshake message arrives at most.
+    pub(crate) repeats: u8,
+    /// How often the client repeats itself at most.
+    pub(crate) waits: usize,
+    /// How often the server's application gives a connection up at most.
+    pub(crate) closes: u8,
+    pub(crate) server: Server,
+    /// What becomes of it when it restarts, which it does once and before the client has heard from it; no word of its earlier
+    /// life gets through then.
+    pub(crate) restarts_as: Option<Server>,
+    pub(crate) flaw: Flaw,
+}
+
+/// What the server has become since the client remembered it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Server {
+    AsExpected,
+    /// It has another stack now.
+    Changed,
+    /// It takes nothing early.
+    Strict,
+    /// It has nothing in common with the client any more.
+    Stranger,
+}
+
+/// What is wrong with the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    Nothing,
+    /// The server does not remember which offers made a connection.
+    NoMemory,
+    /// The client sends again what the server has taken.
+    SendsAllAgain,
+    /// The server takes early messages whatever the client claims.
+    ClaimIsNotCompared,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    client: Vec<Input>,
+    server: Server,
+    has_restarted: bool,
+    /// Handshake messages on their way, and how often each has arrived.
+    to_server: BTreeMap<Vec<u8>, u8>,
+    to_client: BTreeMap<Vec<u8>, u8>,
+    /// Data on its way, which the network neither loses nor repeats.
+    data: VecDeque<Vec<u8>>,
+    connection: Option<Served>,
+    remembered: Vec<[u8; 32]>,
+    /// What the server's application has received in this life, over all connections.
+    received: Vec<u8>,
+    closes: u8,
+    takes_early: bool,
+    refused: bool,
+    wrong: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Served {
+    offer: [u8; 32],
+    reply: Vec<u8>,
+    stack: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    Send,
+    Wait,
+    /// A handshake message arrives at the server, or at the client.
+    ToServer(Vec<u8>),
+    ToClient(Vec<u8>),
+    /// The next data arrives.
+    Data,
+    /// The server's application gives its connection up.
+    Close,
+    Restart,
+}
+
+impl World {
+    fn client(&self, state: &mut State, input: Input) {
+        state.client.push(input);
+        let played = play(&state.client, self.flight, self.flaw == Flaw::SendsAllAgain);
+        for message in played.handshake {
+            state.to_server.entry(message).or_default();
+        }
+        state.data.extend(played.data);
+    }
+
+    fn server(&self, state: &mut State, message: &[u8]) {
+        let hash = |message: &[u8]| {
+            let (offer, _) = wire::offer_in(message)?;
+            let mut hash = [0; 32];
+            hash[..4].copy_from_slice(&crc32fast::hash(offer).to_le_bytes());
+            Some(hash)
+        };
+        let Some(offer) = hash(message) else { return };
+        if let Some(served) = state.connection.as_ref().filter(|served| served.offer == offer) {
+            let reply = served.reply.clone();
+            state.to_client.entry(reply).or_default();
+            return;
+        }
+        let is_flight = message[0] == Kind::Early as u8;
+        let mut strikes = Strikes::new(10, start());
+        for struck in &state.remembered {
+            strikes.strike(*struck, start());
+        }
+        let early_data = match (is_flight && state.server != Server::Strict, strikes.look_up(&offer, start()))
+        {
+            (false, _) | (_, Memory::Full) => EarlyData::Refused,
+            (true, Memory::New) => EarlyData::AtOnce,
+            (true, Memory::Spent) => EarlyData::Spent,
+        };
+        let nodes = match state.server {
+            Server::AsExpected | Server::Strict => either(),
+            Server::Changed => layer("model::B"),
+            Server::Stranger => layer("model::C"),
+        };
+        let message = match self.flaw {
+            Flaw::ClaimIsNotCompared => {
+                claiming(message, if nodes.len() == 1 { state.server } else { return })
+            }
+            _ => message.to_vec(),
+        };
+        let terms = Terms {
+            idle_timeout: Duration::from_secs(30),
+            credentials: &Credentials::default(),
+            fresh: None,
+            floor: Set::NONE,
+            peer: b"peer",
+            early_data,
+            credit: Credit::UNLIMITED,
+        };
+        match decide(&message, &nodes, &terms) {
+            Decision::Accept(accepted) => {
+                let stack = stack_of(&accepted.answer);
+                if is_flight && state.server != Server::Strict && self.flaw != Flaw::NoMemory {
+                    state.remembered.push(offer);
+                }
+                state.takes_early |= !accepted.early.is_empty();
+                state.to_client.entry(accepted.reply.clone()).or_default();
+                state.connection = Some(Served { offer, reply: accepted.reply, stack });
+                for message in accepted.early {
+                    receive(state, &message);
+                }
+            }
+            Decision::Refuse { reply, .. } => {
+                state.refused = true;
+                state.to_client.entry(reply).or_default();
+            }
+            _ => {}
+        }
+    }
+
+    fn phase(&self, state: &State) -> (Phase, u8) {
+        let played = play(&state.client, self.flight, self.flaw == Flaw::SendsAllAgain);
+        (played.phase, played.sent)
+    }
+}
+
+/// The application of the server receives a message.
+fn receive(state: &mut State, message: &[u8]) {
+    let Some(served) = &state.connection else { return };
+    let &[stack, number] = message else { return };
+    if stack != served.stack {
+        state.wrong.get_or_insert("a message came over another stack than it was sent over");
+    }
+    if state.received.contains(&number) {
+        state.wrong.get_or_insert("a message was received twice");
+    }
+    if state.received.last().is_some_and(|last| *last > number) {
+        state.wrong.get_or_insert("a message overtook another");
+    }
+    state.received.push(number);
+}
+
+/// A first flight with the claim that the server wants to see.
+fn claiming(message: &[u8], server: Server) -> Vec<u8> {
+    let mut message = message.to_vec();
+    if message[0] == Kind::Early as u8 {
+        let server_picks: &[u8] = if server == Server::Changed { &[] } else { &[0] };
+        let client_picks: &[u8] = if server == Server::Changed { &[1] } else { &[0] };
+        let at = 7 + usize::from(u16::from_le_bytes([message[5], message[6]]));
+        message[at..at + 16].copy_from_slice(&wire::claim(client_picks, server_picks, 30_000));
+        let end = message.len() - 4;
+        let check = crc32fast::hash(&message[..end]);
+        message[end..].copy_from_slice(&check.to_le_bytes());
+    }
+    message
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            client: Vec::new(),
+            server: self.server,
+            has_restarted: false,
+            to_server: BTreeMap::new(),
+            to_client: BTreeMap::new(),
+            data: VecDeque::new(),
+            connection: None,
+            remembered: Vec::new(),
+            received: Vec::new(),
+            closes: 0,
+            takes_early: false,
+            refused: false,
+            wrong: None,
+        }]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        let count = |input: &Input| state.client.iter().filter(|it| *it == input).count();
+        if count(&Input::Send) < usize::from(self.messages) {
+            steps.push(Step::Send);
+        }
+        if count(&Input::Wait) < self.waits {
+            steps.push(Step::Wait);
+        }
+        let arriving = |messages: &BTreeMap<Vec<u8>, u8>| -> Vec<Vec<u8>> {
+            messages.iter().filter(|(_, times)| **times < self.repeats).map(|(it, _)| it.clone()).collect()
+        };
+        steps.extend(arriving(&state.to_server).into_iter().map(Step::ToServer));
+        steps.extend(arriving(&state.to_client).into_iter().map(Step::ToClient));
+        if !state.data.is_empty() {
+            steps.push(Step::Data);
+        }
+        if state.connection.is_some() && state.closes < self.closes {
+            steps.push(Step::Close);
+        }
+        if self.restarts_as.is_some() && !state.has_restarted && self.phase(state).0 == Phase::Opening {
+            steps.push(Step::Restart);
+        }
+    }
+
+    fn next_state(&self, state: &State, step: Step) -> Option<State> {
+        let mut next = state.clone();
+        match step {
+            Step::Send => self.client(&mut next, Input::Send),
+            Step::Wait => self.client(&mut next, Input::Wait),
+            Step::ToServer(message) => {
+                *next.to_server.get_mut(&message)? += 1;
+                self.server(&mut next, &message);
+            }
+            Step::ToClient(message) => {
+                *next.to_client.get_mut(&message)? += 1;
+                if self.phase(state).0 == Phase::Opening {
+                    self.client(&mut next, Input::Hear(message));
+                }
+            }
+            Step::Data => {
+                let message = next.data.pop_front()?;
+                receive(&mut next, &message);
+            }
+            Step::Close => {
+                next.closes += 1;
+                next.connection = None;
+            }
+            Step::Restart => {
+                (next.server, next.has_restarted) = (self.restarts_as?, true);
+                (next.connection, next.closes) = (None, 0);
+                next.remembered.clear();
+                next.to_client.clear();
+                next.received.clear();
+            }
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("nothing wrong happens", |_, state: &State| state.wrong.is_none()),
+            // Nothing is on its way, nothing was given up, and the two agree: then all has arrived.
+            Property::always("nothing is lost", |world: &World, state: &State| {
+                let (phase, sent) = world.phase(state);
+                let is_over = state.data.is_empty() && state.closes == 0;
+                let agree = matches!(phase, Phase::First | Phase::Second);
+                !(is_over && agree) || state.received == (0..sent).collect::<Vec<_>>()
+            }),
+            Property::always("who has agreed stands on one stack", |world: &World, state: &State| {
+                match (world.phase(state).0, &state.connection) {
+                    (Phase::First, Some(served)) => served.stack == b'A',
+                    (Phase::Second, Some(served)) => served.stack == b'B',
+                    _ => true,
+                }
+            }),
+            Property::sometimes("all is received", |world: &World, state: &State| {
+                state.received.len() == usize::from(world.messages)
+            }),
+            Property::sometimes("messages are taken early", |_, state: &State| state.takes_early),
+            Property::sometimes("the stack is replaced", |world: &World, state: &State| {
+                world.phase(state).0 == Phase::Second && !state.received.is_empty()
+            }),
+            Property::sometimes("the server refuses", |_, state: &State| state.refused),
+        ]
+    }
+}

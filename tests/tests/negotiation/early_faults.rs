@@ -1,0 +1,136 @@
+//! First flights over networks that lose, repeat and reorder, with histories of what was received.
+
+use crate::early::{History, connect, learn, serve, with};
+use crate::scene::{A, B, SERVER, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{Connection, Runtime, make_stack, select};
+use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
+use bertha_negotiation::wire::Kind;
+use bertha_negotiation::{Credentials, Settings, SharedKey};
+use futures_util::future::{Either, select};
+use std::pin::pin;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Loses, repeats, delays and damages so many percent each of the messages that are not data.
+fn torment(network: &Network, seed: u64, percent: u64) {
+    let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut roll = move |bound: u64| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        (dice >> 11) % bound
+    };
+    let (tapped, held) = (network.clone(), Mutex::new(Vec::<Datagram>::new()));
+    network.tap(move |datagram| {
+        if datagram.payload.first() == Some(&(Kind::Data as u8)) {
+            return Verdict::Pass;
+        }
+        let mut held = held.lock().unwrap();
+        if roll(100) < percent {
+            tapped.inject(datagram).unwrap();
+        }
+        if roll(100) < percent && !held.is_empty() {
+            let at = roll(held.len() as u64) as usize;
+            tapped.inject(&held.swap_remove(at)).unwrap();
+        }
+        if roll(100) < percent {
+            held.push(datagram.clone());
+        }
+        if roll(100) < percent {
+            return Verdict::Drop;
+        }
+        if roll(100) < percent {
+            let at = roll(datagram.payload.len() as u64) as usize;
+            datagram.payload[at] ^= 1 << roll(8);
+        }
+        Verdict::Pass
+    });
+}
+
+fn settings(seed: u64) -> Settings {
+    with(|settings| {
+        settings.unproven_clients = [256, 256, 1, 0][(seed / 4) as usize % 4];
+        settings.first_flight = 1 + (seed / 16) as usize % 5;
+        if seed / 2 % 2 == 1 {
+            settings.credentials = Credentials::shared(SharedKey::new([1; 32]));
+        }
+    })
+}
+
+fn cancelled(seed: u64) -> String {
+    format!("cancelled {seed} {}", "x".repeat(9000))
+}
+
+/// One client; whether it got through.
+async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>, History) {
+    let known = make_stack!(Serialize::<String>::new(), select!(A, B));
+    let cache = learn(network, known, [settings(seed), settings(seed)]).await;
+    network.restart(SERVER);
+    let history = match seed % 2 {
+        0 => serve(network, make_stack!(Serialize::<String>::new(), select!(A, B)), settings(seed)).await,
+        _ => serve(network, make_stack!(Serialize::<String>::new(), B), settings(seed)).await,
+    };
+    torment(network, seed, percent);
+    let connection = connect(network, &cache, settings(seed)).await.unwrap();
+    let messages: Vec<String> = (0..10).map(|number| format!("{seed}-{number}")).collect();
+    let mut is_good = true;
+    for (number, message) in messages.iter().enumerate() {
+        if number as u64 == seed % 7 {
+            // Too long for the first flight; dropped half way, and so sent or not.
+            let sending = pin!(connection.send(cancelled(seed)));
+            let soon = pin!(network.runtime().sleep_until(network.runtime().now()));
+            drop(select(sending, soon).await);
+        }
+        is_good &= connection.send(message.clone()).await.is_ok();
+    }
+    let runtime = network.runtime();
+    let late = pin!(runtime.sleep_until(runtime.now() + Duration::from_secs(15)));
+    match select(pin!(connection.agreed()), late).await {
+        Either::Left((agreed, _)) => is_good &= agreed.is_ok(),
+        Either::Right(_) => panic!("seed {seed}: neither agreed nor failed"),
+    }
+    // Whoever receives also says again what was lost of the handshake.
+    let end = pin!(runtime.sleep_until(runtime.now() + Duration::from_secs(12)));
+    select(pin!(async { while connection.recv().await.is_ok() {} }), end).await;
+    (is_good, messages, history)
+}
+
+/// Only the negotiation's own messages suffer, so that whatever is lost was lost by it.
+#[test]
+fn nothing_is_lost_or_received_twice_or_out_of_order() {
+    let mut failed = 0;
+    for seed in 0..3000 {
+        simulate(seed, async |network: Network| {
+            let (is_good, messages, history) = talk(&network, seed, 15).await;
+            let mut all = history.lock().unwrap().concat();
+            let cancelled = cancelled(seed);
+            assert!(all.iter().filter(|it| **it == cancelled).count() <= 1, "seed {seed}: {all:?}");
+            all.retain(|message| *message != cancelled);
+            if is_good {
+                assert_eq!(all, messages, "seed {seed}");
+            } else {
+                failed += 1;
+                all.dedup();
+                assert!(messages.starts_with(&all), "seed {seed}: {all:?}");
+            }
+        });
+    }
+    assert!(failed < 60, "{failed} of 3,000 did not connect");
+}
+
+/// Data gets lost too.
+#[test]
+fn over_a_network_that_loses_data_nothing_comes_twice() {
+    for seed in 0..1000 {
+        simulate(seed, async |network: Network| {
+            network.set_link(Link { loss: 0.2, ..Link::default() });
+            let (_, messages, history) = talk(&network, seed, 10).await;
+            let all = history.lock().unwrap().concat();
+            for message in &messages {
+                let count = all.iter().filter(|it| *it == message).count();
+                assert!(count <= 1, "seed {seed}: {message} came {count} times");
+            }
+        });
+    }
+}
