@@ -30,7 +30,8 @@ pub trait Base: Send + Sync + 'static {
     fn runtime(&self) -> &Self::Runtime;
 
     /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front, which the datapath can send
-    /// without a copy.
+    /// without a copy. A datapath that sends several messages as one has it lie behind the last one, by a
+    /// [`Lane`](crate::buf::Lane).
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if `len` plus headroom exceeds the MTU,

@@ -32,7 +32,7 @@ pub(crate) struct Options {
     without_compile_time: bool,
 }
 
-/// What a layer may cost that awaits the one below it, in instructions per call.
+/// What a layer may cost that awaits the one below it, in instructions per message.
 const AWAITING: Budget = Budget::AtMost(8.0);
 
 /// No message may cost an allocation.
@@ -106,12 +106,19 @@ fn instructions(options: &Options, report: &mut Report) -> Result<(), Error> {
                         "instructions",
                         NO_INSTRUCTION,
                     ),
-                    Layer::Awaiting => report.bounded(
-                        format!("{}, per call and layer", shown(case)),
-                        rounded(per_layer),
-                        "instructions",
-                        AWAITING,
-                    ),
+                    Layer::Awaiting => {
+                        // A layer awaits once in a burst, so that this says more than its share in one message.
+                        if call.messages() > 1 {
+                            let name = format!("{}, per call and layer", shown(case));
+                            report.figure(name, rounded(per_layer), "instructions");
+                        }
+                        report.bounded(
+                            format!("{}, per message and layer", shown(case)),
+                            rounded(per_layer / messages),
+                            "instructions",
+                            AWAITING,
+                        );
+                    }
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! Pooled storage for buffers that no datapath owns.
 
 use super::depot;
-use super::raw::{RawBuf, Vtable};
+use super::raw::{Storage, View, Vtable};
+use super::window::Window;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -17,43 +18,31 @@ const UNPOOLED: u8 = CLASSES.len() as u8;
 /// How many classes the depot keeps lists for.
 pub(super) const CLASS_COUNT: usize = CLASSES.len();
 
-/// The largest block: keeps every length in 32 bits with room to spare.
-pub(super) const MOST: usize = 1 << 30;
-
-/// The header of a block; its storage follows at once.
+/// The header of a block; its memory follows at once.
 #[repr(C, align(16))]
 pub(super) struct Block {
+    /// Comes first, so that its address is the block's.
+    storage: Storage,
     /// How many windows into the storage exist. Zero while the block lies in the depot.
     windows: AtomicU32,
-    capacity: u32,
     pub(super) class: u8,
     /// The next block in a free list; only its owner, the list, touches it.
     pub(super) next: Cell<Option<NonNull<Block>>>,
 }
 
-static VTABLE: Vtable = Vtable { share, release };
+pub(super) static VTABLE: Vtable = Vtable { share, release };
 
 /// A block with a window of `len` bytes behind `headroom`. The caller has checked that both together are at most
-/// `MOST`.
-pub(super) fn take(len: usize, headroom: usize) -> RawBuf {
+/// `window::MOST`.
+#[inline]
+pub(super) fn take(len: usize, headroom: usize) -> View {
     let wanted = (len + headroom) as u32;
     let class = CLASSES.iter().position(|&size| wanted <= size);
     let block = class.and_then(depot::take).unwrap_or_else(|| allocate(class, wanted));
     // SAFETY: the block came from the depot or the allocator, and is ours alone.
-    let header = unsafe { block.as_ref() };
-    header.windows.store(1, Ordering::Relaxed);
-    // SAFETY: the storage follows the header in the same allocation.
-    let storage = unsafe { block.add(1) }.cast::<u8>();
-    // SAFETY: the storage is at least `headroom + len` bytes long.
-    let data = unsafe { storage.add(headroom) };
-    RawBuf {
-        data,
-        len: len as u32,
-        headroom: headroom as u32,
-        tailroom: header.capacity - wanted,
-        owner: block.cast(),
-        vtable: &VTABLE,
-    }
+    unsafe { block.as_ref() }.windows.store(1, Ordering::Relaxed);
+    // SAFETY: the window is counted, lies within the block and is the only one. A pooled block stays initialised.
+    unsafe { View::new(block.cast(), Window::new(headroom, len, headroom, true)) }
 }
 
 fn layout(capacity: u32) -> Layout {
@@ -72,9 +61,11 @@ fn allocate(class: Option<usize>, wanted: u32) -> NonNull<Block> {
     // SAFETY: the layout's size is not zero.
     let start = unsafe { alloc_zeroed(layout) };
     let Some(block) = NonNull::new(start.cast::<Block>()) else { handle_alloc_error(layout) };
+    // SAFETY: the memory follows the header in the same allocation.
+    let memory = unsafe { block.add(1) }.cast::<u8>();
     let header = Block {
+        storage: Storage { memory, len: capacity, vtable: &VTABLE },
         windows: AtomicU32::new(0),
-        capacity,
         class: class.map_or(UNPOOLED, |class| class as u8),
         next: Cell::new(None),
     };
@@ -89,33 +80,42 @@ fn allocate(class: Option<usize>, wanted: u32) -> NonNull<Block> {
 /// `block` came from `allocate`, has no window, and is not used afterwards.
 pub(super) unsafe fn free(block: NonNull<Block>) {
     // SAFETY: the caller owns the block.
-    let layout = layout(unsafe { block.as_ref() }.capacity);
+    let layout = layout(unsafe { block.as_ref() }.storage.len);
     // SAFETY: it was allocated with this layout, and `Block` has nothing to drop.
     unsafe { dealloc(block.as_ptr().cast(), layout) };
 }
 
 /// # Safety
-/// `owner` is a block with at least one window.
-unsafe fn share(owner: NonNull<()>) {
-    // SAFETY: the block lives while it has a window.
-    let header = unsafe { owner.cast::<Block>().as_ref() };
+/// `storage` is that of a block with at least one window.
+#[inline]
+pub(super) unsafe fn share(storage: NonNull<Storage>) {
+    // SAFETY: the block begins with its storage, and lives while it has a window.
+    let header = unsafe { storage.cast::<Block>().as_ref() };
     // Relaxed as in `Arc::clone`: the new window is made from an existing one.
     header.windows.fetch_add(1, Ordering::Relaxed);
 }
 
 /// # Safety
-/// `owner` is a block with at least one window, and the caller's window is not used afterwards.
-unsafe fn release(owner: NonNull<()>) {
-    let block = owner.cast::<Block>();
-    // SAFETY: the block lives while it has a window.
+/// `storage` is that of a block with at least one window, and the caller's window is not used afterwards.
+#[inline]
+pub(super) unsafe fn release(storage: NonNull<Storage>) {
+    let block = storage.cast::<Block>();
+    // SAFETY: the block begins with its storage, and lives while it has a window.
     let header = unsafe { block.as_ref() };
     // The common case, one window, needs no read-modify-write: nobody else can add a window. Acquire pairs with the
     // Release below of a window that another thread dropped before, so its writes happen before the block's reuse.
-    if header.windows.load(Ordering::Acquire) != 1 && header.windows.fetch_sub(1, Ordering::AcqRel) != 1 {
-        return;
-    }
-    if header.class == UNPOOLED {
+    if header.windows.load(Ordering::Acquire) == 1 || header.windows.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: the last window is gone, so the block is ours.
+        unsafe { put(block) };
+    }
+}
+
+/// # Safety
+/// The caller owns `block`, which has no window, and does not use it afterwards.
+unsafe fn put(block: NonNull<Block>) {
+    // SAFETY: the caller owns the block.
+    if unsafe { block.as_ref() }.class == UNPOOLED {
+        // SAFETY: the caller owns the block.
         unsafe { free(block) };
     } else {
         depot::put(block);

@@ -4,13 +4,18 @@
 
 mod block;
 mod depot;
+mod lane;
 mod raw;
+mod window;
 
 use crate::{Error, ErrorKind};
-pub use raw::{RawBuf, Vtable};
+pub use lane::Lane;
+use raw::View;
+pub use raw::{RawBuf, Storage, Vtable};
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};
+use window::{MOST, MOST_ROOM, Window};
 
 /// A message in bytes, with room in front of it for the headers of lower layers.
 ///
@@ -36,19 +41,21 @@ use std::ops::{Deref, DerefMut};
 /// # Ok::<(), bertha_core::Error>(())
 /// ```
 pub struct Buf {
-    raw: RawBuf,
+    view: View,
 }
 
 impl Buf {
     /// A pooled buffer of `len` arbitrary bytes with at least `headroom` bytes in front.
     ///
     /// # Errors
-    /// [`TooLarge`](ErrorKind::TooLarge) beyond 1 GiB.
+    /// [`TooLarge`](ErrorKind::TooLarge) if both together take 64 MiB or more, or the headroom 2 KiB or more.
     #[inline]
     pub fn new(len: usize, headroom: usize) -> Result<Self, Error> {
         match len.checked_add(headroom) {
-            Some(capacity) if capacity <= block::MOST => Ok(Self { raw: block::take(len, headroom) }),
-            _ => Err(no_such_buffer(len)),
+            Some(capacity) if capacity <= MOST && headroom <= MOST_ROOM => {
+                Ok(Self { view: block::take(len, headroom) })
+            }
+            _ => Err(no_such_buffer(len, headroom)),
         }
     }
 
@@ -67,7 +74,12 @@ impl Buf {
     /// # Safety
     /// `raw` must keep the promises listed at [`RawBuf`].
     pub unsafe fn from_raw(raw: RawBuf) -> Self {
-        Self { raw }
+        let RawBuf { storage, start, len, headroom, tailroom } = raw;
+        // SAFETY: the storage is valid by the caller's promise.
+        let whole = unsafe { storage.as_ref() }.len as usize;
+        let window = Window::new(start, len, headroom, start + len + tailroom == whole);
+        // SAFETY: the caller's promise; the window's rooms are at most those of `raw`.
+        Self { view: unsafe { View::new(storage, window) } }
     }
 
     /// Gives a datapath its memory back, if `vtable` is what made this buffer; otherwise returns the buffer, which
@@ -76,22 +88,24 @@ impl Buf {
     /// # Errors
     /// The buffer itself, if it has another owner.
     pub fn into_raw(self, vtable: &'static Vtable) -> Result<RawBuf, Self> {
-        if std::ptr::eq(self.raw.vtable, vtable) {
+        if std::ptr::eq(self.view.storage().vtable, vtable) {
             let this = std::mem::ManuallyDrop::new(self);
-            Ok(this.raw)
+            Ok(this.view.raw())
         } else {
             Err(self)
         }
     }
 
-    /// Bytes free in front of the message.
+    /// Bytes free in front of the message, as far as it remembers: 2047 at most.
+    #[inline]
     pub fn headroom(&self) -> usize {
-        self.raw.headroom as usize
+        self.view.window.headroom()
     }
 
-    /// Bytes free behind the message.
+    /// Bytes free behind the message. None if another message was split off there.
+    #[inline]
     pub fn tailroom(&self) -> usize {
-        self.raw.tailroom as usize
+        self.view.tailroom()
     }
 
     /// Grows the message by `n` bytes at the front, of arbitrary content, and returns them for writing.
@@ -104,8 +118,8 @@ impl Buf {
         if n > self.headroom() {
             return Err(no_room("headroom", n, self.headroom()));
         }
-        self.raw.move_front_back(n as u32);
-        Ok(&mut self[..n])
+        self.view.window = self.view.window.back(n);
+        Ok(self.view.first_mut(n))
     }
 
     /// Removes `n` bytes from the front; they become headroom.
@@ -117,16 +131,27 @@ impl Buf {
         if n > self.len() {
             return Err(too_short(n, self.len()));
         }
-        self.raw.move_front_forward(n as u32);
+        self.view.window = self.view.window.forward(n);
         Ok(())
     }
 
-    /// Shortens the message to `len` bytes; the rest becomes tailroom. No effect if it is shorter already.
+    /// Removes `prefix` from the front, as [`advance`](Self::advance) does, if the message begins with it. Whether it
+    /// does.
+    #[inline]
+    pub fn strip_prefix<const N: usize>(&mut self, prefix: &[u8; N]) -> bool {
+        let found = self.first_chunk() == Some(prefix);
+        if found {
+            self.view.window = self.view.window.forward(N);
+        }
+        found
+    }
+
+    /// Shortens the message to `len` bytes; the rest becomes tailroom, unless another message was split off behind it.
+    /// No effect if it is shorter already.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
-            self.raw.tailroom += self.raw.len - len as u32;
-            self.raw.len = len as u32;
+            self.view.window = self.view.window.with_len(len);
         }
     }
 
@@ -140,8 +165,7 @@ impl Buf {
             return Err(no_room("tailroom", n, self.tailroom()));
         }
         let old = self.len();
-        self.raw.tailroom -= n as u32;
-        self.raw.len += n as u32;
+        self.view.window = self.view.window.with_len(old + n);
         Ok(&mut self[old..])
     }
 
@@ -151,17 +175,48 @@ impl Buf {
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) if the message is shorter.
+    #[inline]
     pub fn split_to(&mut self, n: usize) -> Result<Self, Error> {
         if n > self.len() {
             return Err(too_short(n, self.len()));
         }
-        Ok(Self { raw: self.raw.split_to(n as u32) })
+        Ok(Self { view: self.view.split_to(n) })
+    }
+
+    /// Takes the bytes of `next` over, if they lie directly behind its own: the reverse of
+    /// [`split_to`](Self::split_to). Returns what is left of `next`, an empty message with its tailroom.
+    ///
+    /// # Errors
+    /// `next` itself, if it lies anywhere else.
+    #[inline]
+    pub fn join(&mut self, mut next: Self) -> Result<Self, Self> {
+        let (own, behind) = (self.view.window, next.view.window);
+        if !self.view.is_in(&next.view) || own.end() != behind.start() {
+            return Err(next);
+        }
+        (self.view.window, next.view.window) = own.join(behind);
+        Ok(next)
+    }
+
+    /// Makes another message of its own bytes and tailroom: `len` arbitrary bytes behind `headroom`. Whether they
+    /// suffice.
+    #[inline]
+    fn place(&mut self, headroom: usize, len: usize) -> bool {
+        let start = self.view.window.start();
+        let there = if self.view.window.is_last() { self.view.storage().len as usize - start } else { 0 };
+        let fits = headroom <= MOST_ROOM && headroom.checked_add(len).is_some_and(|whole| whole <= there);
+        if fits {
+            self.view.window = Window::new(start + headroom, len, headroom, true);
+        }
+        fits
     }
 }
 
 #[cold]
-fn no_such_buffer(len: usize) -> Error {
-    Error::new(ErrorKind::TooLarge, format!("no buffer holds {len} bytes, at most 1 GiB"))
+fn no_such_buffer(len: usize, headroom: usize) -> Error {
+    let what =
+        format!("no buffer holds {len} bytes with {headroom} in front: less than 64 MiB, and 2 KiB in front");
+    Error::new(ErrorKind::TooLarge, what)
 }
 
 #[cold]
@@ -195,14 +250,14 @@ impl Deref for Buf {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.raw.bytes()
+        self.view.bytes()
     }
 }
 
 impl DerefMut for Buf {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.raw.bytes_mut()
+        self.view.bytes_mut()
     }
 }
 
@@ -223,9 +278,11 @@ impl fmt::Debug for Buf {
 }
 
 impl Drop for Buf {
-    #[inline]
+    // Out of line. A future that owns a buffer drops it in several of its states, and the futures of a stack lie in each
+    // other: code for releasing in each place keeps the compiler from seeing that a finished future has nothing to drop.
+    #[inline(never)]
     fn drop(&mut self) {
-        self.raw.release();
+        self.view.release();
     }
 }
 

@@ -1,5 +1,7 @@
-//! A window into memory with an owner: what a [`Buf`](crate::Buf) is made of.
+//! Memory with an owner: what a [`Buf`](crate::Buf) is a window into.
 
+use super::block;
+use super::window::Window;
 use std::ptr::NonNull;
 use std::slice;
 
@@ -9,96 +11,149 @@ use std::slice;
 #[derive(Debug)]
 pub struct Vtable {
     /// Counts one more window.
-    pub share: unsafe fn(owner: NonNull<()>),
+    pub share: unsafe fn(storage: NonNull<Storage>),
     /// Counts one window less, and takes the memory back after the last one.
-    pub release: unsafe fn(owner: NonNull<()>),
+    pub release: unsafe fn(storage: NonNull<Storage>),
+}
+
+/// A piece of memory for buffers. Its owner keeps one of these for as long as there are windows into the memory:
+/// beside it, or wherever it likes (for DPDK, in the mbuf's private area).
+///
+/// The owner finds itself by the address of this struct, for instance as the first field of a `#[repr(C)]` struct of
+/// its own.
+#[derive(Debug)]
+pub struct Storage {
+    /// The first byte.
+    pub memory: NonNull<u8>,
+    /// How many bytes there are, below 64 MiB.
+    pub len: u32,
+    /// How the owner counts windows.
+    pub vtable: &'static Vtable,
 }
 
 /// The parts of a [`Buf`](crate::Buf), for datapaths with memory of their own (a DPDK mbuf, a ring).
 ///
 /// # Safety
 /// Whoever makes a `Buf` of it promises that
-/// * the `headroom + len + tailroom` bytes around `data` are initialised, and nothing but this window reads or writes
-///   them until `vtable.release(owner)` is called;
-/// * `vtable.share` and `vtable.release` may be called from any thread, with `owner` as argument;
-/// * the memory stays valid until `release` was called once for this window and once for every `share`.
+/// * `storage` points to a [`Storage`] that is not written to, and whose `len` bytes from `memory` on are valid and
+///   initialised, until `vtable.release` was called once for this window and once for every `share`;
+/// * `start + len + tailroom` is at most the storage's length, and `headroom` at most `start`;
+/// * nothing but this window reads or writes the `headroom + len + tailroom` bytes around the message, until
+///   `vtable.release` is called for it;
+/// * `vtable.share` and `vtable.release` may be called from any thread, with `storage` as argument.
 #[derive(Debug, Clone, Copy)]
 pub struct RawBuf {
-    /// The first byte of the message.
-    pub data: NonNull<u8>,
+    /// What the message lies in.
+    pub storage: NonNull<Storage>,
+    /// Where the message begins in it.
+    pub start: usize,
     /// The length of the message.
-    pub len: u32,
-    /// How many bytes in front of `data` belong to this window.
-    pub headroom: u32,
+    pub len: usize,
+    /// How many bytes in front of the message belong to this window.
+    pub headroom: usize,
     /// How many bytes behind the message belong to this window.
-    pub tailroom: u32,
-    /// What `vtable` is called with.
-    pub owner: NonNull<()>,
-    /// How the owner counts windows.
-    pub vtable: &'static Vtable,
+    pub tailroom: usize,
+}
+
+/// A window that is counted.
+pub(super) struct View {
+    storage: NonNull<Storage>,
+    pub(super) window: Window,
 }
 
 // SAFETY: by the promises above the window has its bytes to itself, and `share` and `release` may be called from any
 // thread.
-unsafe impl Send for RawBuf {}
-// SAFETY: a shared `RawBuf` only allows reading its own bytes and fields.
-unsafe impl Sync for RawBuf {}
+unsafe impl Send for View {}
+// SAFETY: a shared `View` only allows reading its own bytes and fields.
+unsafe impl Sync for View {}
 
-impl RawBuf {
+impl View {
+    /// # Safety
+    /// The promises of [`RawBuf`] hold for `storage` and `window`, which is counted.
+    #[inline]
+    pub(super) unsafe fn new(storage: NonNull<Storage>, window: Window) -> Self {
+        Self { storage, window }
+    }
+
+    #[inline]
+    pub(super) fn storage(&self) -> &Storage {
+        // SAFETY: it lives while it has a window, and is not written to.
+        unsafe { self.storage.as_ref() }
+    }
+
+    #[inline]
+    pub(super) fn is_in(&self, other: &Self) -> bool {
+        self.storage == other.storage
+    }
+
+    /// Bytes behind the message up to the end of the storage, if they belong to it.
+    #[inline]
+    pub(super) fn tailroom(&self) -> usize {
+        if self.window.is_last() { self.storage().len as usize - self.window.end() } else { 0 }
+    }
+
+    #[inline]
+    fn data(&self) -> *mut u8 {
+        // SAFETY: a window lies within its storage.
+        unsafe { self.storage().memory.as_ptr().add(self.window.start()) }
+    }
+
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: the window's bytes are initialised, and only reachable through `self`, which is borrowed shared.
-        unsafe { slice::from_raw_parts(self.data.as_ptr(), self.len as usize) }
+        unsafe { slice::from_raw_parts(self.data(), self.window.len()) }
+    }
+
+    /// The first `n` bytes. The caller has checked that they are there.
+    #[inline]
+    pub(super) fn first_mut(&mut self, n: usize) -> &mut [u8] {
+        debug_assert!(n <= self.window.len());
+        // SAFETY: as in `bytes_mut`, of which this is a part.
+        unsafe { slice::from_raw_parts_mut(self.data(), n) }
     }
 
     #[inline]
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`; `self` is borrowed exclusively, and no other window overlaps this one.
-        unsafe { slice::from_raw_parts_mut(self.data.as_ptr(), self.len as usize) }
-    }
-
-    /// Takes `n` bytes of headroom into the message. The caller has checked that they are there.
-    #[inline]
-    pub(super) fn move_front_back(&mut self, n: u32) {
-        debug_assert!(n <= self.headroom);
-        // SAFETY: `n <= headroom`, and the headroom lies in the same allocation in front of `data`.
-        self.data = unsafe { self.data.sub(n as usize) };
-        self.headroom -= n;
-        self.len += n;
-    }
-
-    /// Gives the first `n` bytes of the message to the headroom. The caller has checked that they are there.
-    #[inline]
-    pub(super) fn move_front_forward(&mut self, n: u32) {
-        debug_assert!(n <= self.len);
-        // SAFETY: `n <= len`, so the result lies within the message or at its end.
-        self.data = unsafe { self.data.add(n as usize) };
-        self.headroom += n;
-        self.len -= n;
+        unsafe { slice::from_raw_parts_mut(self.data(), self.window.len()) }
     }
 
     /// Splits the window behind its first `n` message bytes. The caller has checked that they are there.
-    pub(super) fn split_to(&mut self, n: u32) -> Self {
-        debug_assert!(n <= self.len);
-        // SAFETY: `owner` is what `vtable` is to be called with, and this window is still counted.
-        unsafe { (self.vtable.share)(self.owner) };
-        let front = Self {
-            data: self.data,
-            len: n,
-            headroom: self.headroom,
-            tailroom: 0,
-            owner: self.owner,
-            vtable: self.vtable,
-        };
-        self.move_front_forward(n);
-        self.headroom = 0;
-        front
+    #[inline]
+    pub(super) fn split_to(&mut self, n: usize) -> Self {
+        // The usual owner is known, so that its counting is compiled into the caller.
+        if self.is_pooled() {
+            // SAFETY: this window is one into a block, and counted.
+            unsafe { block::share(self.storage) };
+        } else {
+            // SAFETY: `storage` is what `vtable` is to be called with, and this window is still counted.
+            unsafe { (self.storage().vtable.share)(self.storage) };
+        }
+        let (front, behind) = self.window.split(n);
+        self.window = behind;
+        Self { storage: self.storage, window: front }
     }
 
     /// Ends the window. Called once, by the drop of its `Buf`.
     #[inline]
     pub(super) fn release(&mut self) {
-        // SAFETY: this window is counted, and is not used after its `Buf` was dropped.
-        unsafe { (self.vtable.release)(self.owner) };
+        if self.is_pooled() {
+            // SAFETY: this window is one into a block, counted, and not used after its `Buf` was dropped.
+            unsafe { block::release(self.storage) };
+        } else {
+            // SAFETY: this window is counted, and not used after its `Buf` was dropped.
+            unsafe { (self.storage().vtable.release)(self.storage) };
+        }
+    }
+
+    #[inline]
+    fn is_pooled(&self) -> bool {
+        std::ptr::eq(self.storage().vtable, &block::VTABLE)
+    }
+
+    pub(super) fn raw(&self) -> RawBuf {
+        let Self { storage, window } = *self;
+        let (start, len, headroom) = (window.start(), window.len(), window.headroom());
+        RawBuf { storage, start, len, headroom, tailroom: self.tailroom() }
     }
 }

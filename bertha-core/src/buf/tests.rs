@@ -1,4 +1,4 @@
-use super::{Buf, RawBuf, Vtable};
+use super::{Buf, Lane, RawBuf, Storage, Vtable};
 use crate::ErrorKind;
 use proptest::prelude::*;
 use std::ptr::NonNull;
@@ -13,15 +13,24 @@ fn window_moves_within_its_storage() {
     assert_eq!(buf.prepend(6).unwrap_err().kind(), ErrorKind::Exhausted);
     buf.advance(3).unwrap();
     assert_eq!(buf.advance(8).unwrap_err().kind(), ErrorKind::Malformed);
+    assert!(!buf.strip_prefix(b"payloads") && !buf.strip_prefix(b"pax"));
+    assert!(buf.strip_prefix(b"p") && buf.strip_prefix(b""));
+    assert_eq!((&*buf, buf.headroom()), (&b"ayload"[..], 9));
+    buf.prepend(1).unwrap();
     buf.truncate(3);
     buf.grow(1).unwrap()[0] = b'!';
     assert_eq!(&*buf, b"pay!");
 }
 
 #[test]
+fn a_buffer_is_two_words() {
+    assert_eq!([size_of::<Buf>(), size_of::<Option<Buf>>()], [16; 2]);
+}
+
+#[test]
 fn too_large_is_an_error() {
     assert_eq!(Buf::new(usize::MAX, 1).unwrap_err().kind(), ErrorKind::TooLarge);
-    assert_eq!(Buf::new(1 << 31, 0).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(Buf::new(1 << 26, 0).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]
@@ -49,20 +58,77 @@ fn blocks_travel_between_threads() {
 }
 
 #[test]
+fn what_was_split_can_be_joined_again() {
+    let mut rest = Buf::copy_of(b"onetwothree", 4).unwrap();
+    let mut one = rest.split_to(3).unwrap();
+    let two = rest.split_to(3).unwrap();
+    let rest = one.join(rest).unwrap_err();
+    let left = one.join(two).unwrap();
+    assert_eq!((&*one, left.len(), left.headroom(), left.tailroom()), (&b"onetwo"[..], 0, 0, 0));
+    let end = one.join(rest).unwrap();
+    assert_eq!((&*one, one.headroom(), one.tailroom()), (&b"onetwothree"[..], 4, 0));
+    assert_eq!(end.tailroom(), 512 - 15);
+    assert!(one.join(Buf::copy_of(b"four", 0).unwrap()).is_err());
+}
+
+#[test]
+fn a_lane_has_messages_made_behind_each_other() {
+    let (lane, other) = (Lane::new(), Lane::new());
+    let mut room = Buf::new(100, 0).unwrap();
+    let mut burst = room.split_to(0).unwrap();
+    for number in 0..3 {
+        lane.offer(room);
+        assert!(other.take_back().is_none());
+        let elsewhere = other.buffer(5, 2).unwrap();
+        let mut message = lane.buffer(30, 2).unwrap();
+        message.fill(number);
+        message.truncate(5);
+        message.prepend(2).unwrap().fill(9);
+        assert!(lane.take_back().is_none());
+        assert!(burst.join(elsewhere).is_err());
+        room = burst.join(message).unwrap();
+    }
+    assert_eq!(&*burst, [9, 9, 0, 0, 0, 0, 0, 9, 9, 1, 1, 1, 1, 1, 9, 9, 2, 2, 2, 2, 2]);
+    // Too large for what is left.
+    lane.offer(room);
+    assert!(burst.join(lane.buffer(600, 0).unwrap()).is_err());
+    assert_eq!(lane.take_back().unwrap().tailroom(), 512 - 21);
+}
+
+#[test]
+fn headroom_beyond_what_a_buffer_remembers_is_refused() {
+    assert_eq!(Buf::new(1, 2047).unwrap().headroom(), 2047);
+    assert_eq!(Buf::new(1, 2048).unwrap_err().kind(), ErrorKind::TooLarge);
+    let mut long = Buf::new(5000, 0).unwrap();
+    long.advance(3000).unwrap();
+    assert_eq!((long.headroom(), long.len()), (2047, 2000));
+    long.prepend(2047).unwrap();
+    assert_eq!((long.headroom(), long.len()), (0, 4047));
+}
+
+#[test]
 fn a_datapath_recognises_its_own_memory() {
+    /// Of the shape that an outside owner would have: found by its storage, which comes first.
+    #[repr(C)]
+    struct FakeMbuf {
+        storage: Storage,
+        memory: [u8; 8],
+    }
     static RELEASED: AtomicUsize = AtomicUsize::new(0);
-    unsafe fn share(_: NonNull<()>) {}
-    unsafe fn release(owner: NonNull<()>) {
+    unsafe fn share(_: NonNull<Storage>) {}
+    unsafe fn release(storage: NonNull<Storage>) {
         RELEASED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: `owner` is the box leaked below, released once.
-        drop(unsafe { Box::from_raw(owner.cast::<[u8; 8]>().as_ptr()) });
+        // SAFETY: the storage is the first field of the box leaked below, released once.
+        drop(unsafe { Box::from_raw(storage.cast::<FakeMbuf>().as_ptr()) });
     }
     static FAKE_MBUF: Vtable = Vtable { share, release };
     let make = || {
-        let memory = NonNull::from(Box::leak(Box::new(*b"headDATA")));
-        // SAFETY: the data begin four bytes into the box.
-        let data = unsafe { memory.cast::<u8>().add(4) };
-        let raw = RawBuf { data, len: 4, headroom: 4, tailroom: 0, owner: memory.cast(), vtable: &FAKE_MBUF };
+        let storage = Storage { memory: NonNull::dangling(), len: 8, vtable: &FAKE_MBUF };
+        let mut mbuf = NonNull::from(Box::leak(Box::new(FakeMbuf { storage, memory: *b"headDATA" })));
+        // SAFETY: nobody else knows the box yet.
+        let mbuf_mut = unsafe { mbuf.as_mut() };
+        mbuf_mut.storage.memory = NonNull::from(&mut mbuf_mut.memory).cast();
+        let raw = RawBuf { storage: mbuf.cast(), start: 4, len: 4, headroom: 4, tailroom: 0 };
         // SAFETY: the box is initialised, has no other user, and `release` frees it.
         unsafe { Buf::from_raw(raw) }
     };
@@ -78,6 +144,36 @@ fn a_datapath_recognises_its_own_memory() {
 }
 
 proptest! {
+    #[test]
+    fn a_window_and_its_rooms_stay_within_the_storage(
+        (len, headroom) in (0usize..300, 0usize..40),
+        moves in proptest::collection::vec((0..4u8, 0usize..50), 0..40),
+    ) {
+        let mut buf = Buf::new(len, headroom).unwrap();
+        let (mut front, mut len, storage) = (headroom, len, 512);
+        for (kind, n) in moves {
+            let (done, room) = match kind {
+                0 => (buf.prepend(n).is_ok(), front),
+                1 => (buf.advance(n).is_ok(), len),
+                2 => (buf.grow(n).is_ok(), storage - front - len),
+                _ => {
+                    buf.truncate(n);
+                    (true, usize::MAX)
+                }
+            };
+            prop_assert_eq!(done, n <= room);
+            if done {
+                (front, len) = match kind {
+                    0 => (front - n, len + n),
+                    1 => (front + n, len - n),
+                    2 => (front, len + n),
+                    _ => (front, len.min(n)),
+                };
+            }
+            prop_assert_eq!((buf.headroom(), buf.len(), buf.tailroom()), (front, len, storage - front - len));
+        }
+    }
+
     #[test]
     fn contents_survive_any_sequence_of_moves(
         bytes in proptest::collection::vec(any::<u8>(), 0..3000),

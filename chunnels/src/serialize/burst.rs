@@ -77,7 +77,12 @@ where
 {
     #[inline]
     fn extend<Bufs: IntoIterator<Item = Buf>>(&mut self, bufs: Bufs) {
-        let messages = bufs.into_iter().filter_map(|bytes| self.connection.decode(&bytes));
-        self.into.extend(messages.inspect(|_| self.count += 1));
+        // One by one: handing an iterator on would have its state in memory between any two messages.
+        for bytes in bufs {
+            self.connection.decode(&bytes, |message| {
+                self.count += 1;
+                self.into.extend(Some(message));
+            });
+        }
     }
 }

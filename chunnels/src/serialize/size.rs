@@ -32,7 +32,14 @@ impl BufferSize {
     /// A message took `written` bytes of a buffer of `size`.
     #[inline]
     pub(super) fn fitted(&self, written: usize, size: usize) {
-        if size > SMALLEST && written < size / 2 {
+        if size > SMALLEST {
+            self.fitted_in_more(written, size);
+        }
+    }
+
+    #[inline(never)]
+    fn fitted_in_more(&self, written: usize, size: usize) {
+        if written < size / 2 {
             self.guess.store((size - size / 64).max(SMALLEST), Relaxed);
         }
     }

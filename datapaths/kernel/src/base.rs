@@ -1,6 +1,7 @@
 //! The bottom of every connection through a kernel socket.
 
 use crate::TokioRuntime;
+use bertha_core::buf::Lane;
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +15,8 @@ pub struct SocketBase {
     local: Addr,
     peer: Addr,
     properties: Properties,
+    /// Where the messages of a burst are written, should the socket offer room.
+    lane: Lane,
 }
 
 impl SocketBase {
@@ -24,7 +27,12 @@ impl SocketBase {
         local: Addr,
         peer: Addr,
     ) -> Self {
-        Self { runtime: TokioRuntime, datapath, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
+        let (reserved, lane) = (AtomicUsize::new(0), Lane::new());
+        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, lane }
+    }
+
+    pub(crate) fn lane(&self) -> &Lane {
+        &self.lane
     }
 
     /// The datapath's name, for errors.
@@ -64,11 +72,12 @@ impl Base for SocketBase {
         &self.runtime
     }
 
-    #[inline]
+    // In line by force, since the compiler finds it too long: a message of a burst takes the short way.
+    #[inline(always)]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
-            Some(whole) if whole <= self.mtu => Buf::new(len, headroom),
+            Some(whole) if whole <= self.mtu => self.lane.buffer(len, headroom),
             _ => Err(self.too_large(len.saturating_add(headroom))),
         }
     }

@@ -92,6 +92,19 @@ async fn a_closed_port_is_unreachable() {
 }
 
 #[tokio::test]
+async fn who_waits_hears_of_each_closed_port() {
+    let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let client = Udp::new().connect(peer.local_addr().unwrap().into()).await.unwrap();
+    drop(peer);
+    for _ in 0..3 {
+        let mut waiting = std::pin::pin!(client.recv());
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        client.send(message(&client, b"anybody?")).await.unwrap();
+        assert_eq!(waiting.await.unwrap_err().kind(), ErrorKind::Unreachable);
+    }
+}
+
+#[tokio::test]
 async fn closing_wakes_who_waits() {
     let (_listener, client, server) = pair().await;
     for connection in [client, server] {

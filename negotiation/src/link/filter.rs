@@ -1,7 +1,6 @@
 //! Taking the headers off a burst while the datapath hands it over.
 
 use super::Lane;
-use crate::wire::HEADER;
 use bertha_core::Buf;
 
 /// Passes data on without its header, and sets aside what is not data.
@@ -18,19 +17,24 @@ impl<'a, I> Filter<'a, I> {
     pub(super) fn new(lane: &'a Lane, into: &'a mut I) -> Self {
         Self { lane, into, data: 0, others: Vec::new() }
     }
+
+    #[cold]
+    fn set_aside(&mut self, message: Buf) {
+        self.others.push(message);
+    }
 }
 
 impl<I: Extend<Buf>> Extend<Buf> for Filter<'_, I> {
     #[inline]
     fn extend<M: IntoIterator<Item = Buf>>(&mut self, messages: M) {
-        let Self { lane, into, data, others } = self;
-        into.extend(messages.into_iter().filter_map(|mut message| {
-            if lane.carries(&message) && message.advance(HEADER).is_ok() {
-                *data += 1;
-                return Some(message);
+        // One by one: handing an iterator on would have its state in memory between any two messages.
+        for mut message in messages {
+            if message.strip_prefix(&self.lane.header) {
+                self.data += 1;
+                self.into.extend(Some(message));
+            } else {
+                self.set_aside(message);
             }
-            others.push(message);
-            None
-        }));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The data of one round of a link: how it is marked, and what of it was read by somebody else.
 
-use crate::wire::{Kind, Tag};
+use crate::wire::{HEADER, Kind, Tag};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -16,8 +16,8 @@ const QUEUED: u8 = 1;
 const ASIDE: u8 = 2;
 
 pub(crate) struct Lane {
-    /// The first four bytes of the round's data, as the number that they are compared as.
-    pub(crate) header: u32,
+    /// The first four bytes of the round's data.
+    pub(crate) header: [u8; HEADER],
     /// Almost always 0, and then one load is all that a reception spends on it.
     state: AtomicU8,
     queue: Mutex<VecDeque<Buf>>,
@@ -30,15 +30,15 @@ pub(crate) struct Lane {
 impl Lane {
     /// The lane of the round that a connection begins with, with the messages that overtook the answer.
     pub(super) fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
-        Self::new(u32::from_le_bytes(tag.header(Kind::Data)), early, 0)
+        Self::new(tag.header(Kind::Data), early, 0)
     }
 
     /// The lane of a later round, which does not read the base yet.
     pub(super) fn later(tag: Tag, round: u64) -> Self {
-        Self::new(u32::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE)
+        Self::new(tag.data_header(round), VecDeque::new(), ASIDE)
     }
 
-    fn new(header: u32, queue: VecDeque<Buf>, aside: u8) -> Self {
+    fn new(header: [u8; HEADER], queue: VecDeque<Buf>, aside: u8) -> Self {
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         let (state, queue) = (AtomicU8::new(queued | aside), Mutex::new(queue));
         let is_in_force = AtomicBool::new(aside == 0);
@@ -54,7 +54,7 @@ impl Lane {
     /// Whether `message` is of this round.
     #[inline]
     pub(super) fn carries(&self, message: &[u8]) -> bool {
-        message.first_chunk().is_some_and(|first| u32::from_le_bytes(*first) == self.header)
+        message.first_chunk() == Some(&self.header)
     }
 
     /// The next message that somebody else has read. With it, whether there is room for more than before.

@@ -188,8 +188,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             let reception = Parked::new(&shared.liveness, &self.lane, state, reception);
             let Some(mut message) = reception.await? else { continue };
             shared.liveness.arrived();
-            if self.lane.carries(&message) {
-                message.advance(HEADER)?;
+            if message.strip_prefix(&self.lane.header) {
                 return Ok(message);
             }
             shared.deal_with([message]).await;
@@ -291,12 +290,12 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 /// Puts the header in front of a message.
-#[inline]
-fn seal(mut message: Buf, header: u32) -> Result<Buf, Error> {
+#[inline(always)]
+fn seal(mut message: Buf, header: [u8; HEADER]) -> Result<Buf, Error> {
     if message.headroom() < HEADER {
         message = with_headroom(&message)?;
     }
-    message.prepend(HEADER)?.copy_from_slice(&header.to_le_bytes());
+    message.prepend(HEADER)?.copy_from_slice(&header);
     Ok(message)
 }
 

@@ -87,7 +87,7 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         let socket = self.endpoint.socket();
         let mut burst = S::Burst::new();
         loop {
-            burst.fill(&mut fitting)?;
+            burst.fill(&mut fitting, self.base.lane())?;
             let Some(next) = burst.next_len() else { break };
             let sent = socket.io().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;
             sent.map_err(|error| self.failed(error, next))?;

@@ -18,8 +18,8 @@ pub struct DatagramListener<S: Socket> {
 }
 
 impl<S: Socket> DatagramListener<S> {
-    pub(crate) fn new(endpoint: Endpoint<S>) -> Self {
-        Self { endpoint: Arc::new(endpoint) }
+    pub(crate) fn new(endpoint: Arc<Endpoint<S>>) -> Self {
+        Self { endpoint }
     }
 
     /// What was dropped so far, over all connections.

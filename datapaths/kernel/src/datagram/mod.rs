@@ -7,12 +7,12 @@ mod sendmmsg;
 use crate::inbound::{self, Demux, Endpoint, Limits, Source};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
+use bertha_core::buf::Lane;
 use bertha_core::{Addr, Buf, Error};
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
 use std::io;
-use std::sync::Arc;
 
 /// What a kind of datagram socket does for the connections that share it.
 pub trait Socket: Source {
@@ -47,11 +47,11 @@ pub trait Burst: Send {
     /// None.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together.
+    /// Takes as many messages as can wait together. Through `lane` it may say where they are to be written.
     ///
     /// # Errors
     /// If there is no memory for one; it is dropped.
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error>;
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Result<(), Error>;
 
     /// The length of the message that is sent next, if there is one.
     fn next_len(&self) -> Option<usize>;
@@ -63,7 +63,7 @@ impl Burst for Window {
         Self::new()
     }
 
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error> {
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, _: &Lane) -> Result<(), Error> {
         if self.is_empty() {
             self.fill(messages, usize::MAX);
         }
@@ -85,10 +85,10 @@ pub(crate) fn connected<S: Socket>(
 ) -> DatagramConnection<S> {
     let base = socket.base(&peer);
     let (endpoint, slot) = inbound::connected(socket, peer, limits, waiting);
-    DatagramConnection::new(Arc::new(endpoint), slot, base, remote)
+    DatagramConnection::new(endpoint, slot, base, remote)
 }
 
 /// The listener of a bound socket.
 pub(crate) fn listening<S: Socket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
-    DatagramListener::new(Endpoint::new(socket, Demux::listening(limits), waiting, false))
+    DatagramListener::new(Endpoint::listening(socket, Demux::listening(limits), waiting))
 }

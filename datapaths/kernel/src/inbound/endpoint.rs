@@ -1,8 +1,8 @@
 //! A datagram socket with the connections that share it.
 
 use super::Source;
-use super::demux::{Counters, Demux, Messages, Owner};
-use super::io::Io;
+use super::alarm::Alarm;
+use super::demux::{Counters, Demux, Owner};
 use super::profit::Profit;
 use super::visit::Visit;
 use crate::Waiting;
@@ -10,12 +10,12 @@ use crate::window::{WINDOW, Window};
 use bertha_core::{Buf, Error};
 use parking_lot::{Mutex, MutexGuard};
 use std::future::poll_fn;
-use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
 /// A socket and its demultiplexer.
 pub(crate) struct Endpoint<S: Source> {
-    pub(super) socket: S,
+    pub(super) socket: Arc<S>,
     /// Connections of one socket are used from several threads, and each may receive what belongs to another, so the
     /// queues and the leader's role need mutual exclusion; atomics don't do, since a delivery and the registration of
     /// whoever waits for it have to exclude each other. Never held over a system call that transfers data, nor while
@@ -24,13 +24,27 @@ pub(crate) struct Endpoint<S: Source> {
     pub(super) demux: Mutex<Demux<S::Peer>>,
     pub(super) waiting: Waiting,
     pub(super) profit: Profit,
-    /// Whether errors of the socket concern the one connection there is, rather than one peer of many.
-    pub(super) connected: bool,
+    /// Of a connected socket: errors concern the one connection there is, rather than one peer of many.
+    alarm: OnceLock<Alarm<S>>,
 }
 
 impl<S: Source> Endpoint<S> {
-    pub(crate) fn new(socket: S, demux: Demux<S::Peer>, waiting: Waiting, connected: bool) -> Self {
-        Self { socket, demux: Mutex::new(demux), waiting, profit: Profit::default(), connected }
+    /// A socket that receives from anyone.
+    pub(crate) fn listening(socket: S, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
+        let (socket, demux) = (Arc::new(socket), Mutex::new(demux));
+        Arc::new(Self { socket, demux, waiting, profit: Profit::default(), alarm: OnceLock::new() })
+    }
+
+    /// A socket that receives from one peer alone.
+    pub(super) fn connected(socket: S, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
+        let endpoint = Self::listening(socket, demux, waiting);
+        endpoint.alarm.get_or_init(|| Alarm::new(&endpoint));
+        endpoint
+    }
+
+    #[inline]
+    pub(super) fn is_connected(&self) -> bool {
+        self.alarm.get().is_some()
     }
 
     pub(crate) fn socket(&self) -> &S {
@@ -43,13 +57,8 @@ impl<S: Source> Endpoint<S> {
 
     /// Waits for a message of `connection`. Cancellation-safe. `None` if this end closed it.
     #[inline]
-    pub(crate) async fn recv(&self, connection: usize) -> Result<Option<Buf>, Error> {
-        self.attend(Owner::Connection(connection), |demux| match demux.pop(connection) {
-            Some(message) => Some(Some(message)),
-            None if demux.is_closed(connection) => Some(None),
-            None => None,
-        })
-        .await
+    pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
+        self.attend(Owner::Connection(connection), move |demux| demux.next(connection))
     }
 
     /// Waits for messages of `connection` and moves up to `limit` to `into`. Cancellation-safe: the window is only
@@ -69,32 +78,33 @@ impl<S: Source> Endpoint<S> {
         let mut received = 0;
         // The lock is taken once in a window of buffers, and not held while `into` runs.
         while !window.is_empty() {
-            received += window.iter().map(Messages::len).sum::<usize>();
-            into.extend(window.drain().flatten());
+            for messages in window.drain() {
+                received += messages.len();
+                into.extend(messages);
+            }
             window.fill(&mut self.demux.lock().drain(connection, limit - received), WINDOW);
         }
         Ok(received)
     }
 
     /// Waits for a new connection. Cancellation-safe.
-    pub(crate) async fn accept(&self) -> Result<(usize, S::Peer), Error> {
-        self.attend(Owner::Acceptor, Demux::accept).await
+    pub(crate) fn accept(&self) -> impl Future<Output = Result<(usize, S::Peer), Error>> {
+        self.attend(Owner::Acceptor, Demux::accept)
     }
 
     /// Waits until `take` finds something, receiving in between.
+    // Not `async`, so that it is one future and not two, each with a state to be looked at when it is polled.
     #[inline]
-    async fn attend<T>(
+    fn attend<T>(
         &self,
         owner: Owner,
         mut take: impl FnMut(&mut Demux<S::Peer>) -> Option<T>,
-    ) -> Result<T, Error> {
+    ) -> impl Future<Output = Result<T, Error>> {
         let mut visit = Visit::new(self, owner);
-        let mut failed = pin!(self.socket.io().failed());
-        poll_fn(|cx| match visit.poll(cx, &mut take) {
-            Poll::Pending if self.connected => failed.as_mut().poll(cx).map(|error| Err(error.into())),
-            poll => poll,
+        poll_fn(move |cx| match (visit.poll(cx, &mut take), self.alarm.get()) {
+            (Poll::Pending, Some(alarm)) => alarm.poll(&self.socket).map(|error| Err(error.into())),
+            (poll, _) => poll,
         })
-        .await
     }
 
     pub(crate) fn close(&self, connection: usize) {
@@ -113,15 +123,16 @@ impl<S: Source> Endpoint<S> {
 
     /// Unlocks, then wakes whom others' messages were delivered to.
     #[inline]
-    pub(super) fn release(&self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
+    pub(super) fn release(&self, demux: MutexGuard<'_, Demux<S::Peer>>) {
         if demux.wakes() {
-            let woken = demux.take_woken();
-            drop(demux);
-            self.wake(woken);
+            self.wake(demux);
         }
     }
 
-    fn wake(&self, mut woken: Vec<Waker>) {
+    #[inline(never)]
+    fn wake(&self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
+        let mut woken = demux.take_woken();
+        drop(demux);
         woken.drain(..).for_each(Waker::wake);
         self.demux.lock().reuse(woken);
     }

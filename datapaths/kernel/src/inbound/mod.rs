@@ -1,5 +1,6 @@
 //! What arrives at a socket, and who waits for it: one socket, one connection or many.
 
+mod alarm;
 mod demux;
 mod endpoint;
 mod io;
@@ -14,6 +15,7 @@ pub use demux::Counters;
 pub(crate) use demux::{Demux, Limits, Peer, WIDTHS};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use io::{Drained, Io};
+use std::sync::Arc;
 
 /// What is received stays in its large buffer from this length on; below, it moves to one of its size.
 ///
@@ -60,16 +62,18 @@ pub(crate) fn connected<S: Source>(
     peer: S::Peer,
     limits: Limits,
     waiting: Waiting,
-) -> (Endpoint<S>, usize) {
+) -> (Arc<Endpoint<S>>, usize) {
     let (demux, slot) = Demux::connected(peer, limits);
-    (Endpoint::new(source, demux, waiting, true), slot)
+    (Endpoint::connected(source, demux, waiting), slot)
 }
 
 /// The first `len` bytes of a receive buffer, in one of their size if they are few.
 pub(crate) fn fitted(mut buffer: Buf, len: usize) -> Buf {
     buffer.truncate(len);
-    if len > KEEP {
-        return buffer;
-    }
-    Buf::copy_of(&buffer, 0).unwrap_or(buffer)
+    moved(&buffer).unwrap_or(buffer)
+}
+
+/// A message in a buffer of its size, if it is to leave the one that it was received in.
+pub(crate) fn moved(message: &[u8]) -> Option<Buf> {
+    if message.len() <= KEEP { Buf::copy_of(message, 0).ok() } else { None }
 }

@@ -157,9 +157,9 @@ fn waiting() -> impl Strategy<Value = Waiting> {
 }
 
 /// An endpoint whose connections 0, 1, ... belong to the peers with these numbers.
-fn endpoint(waiting: Waiting) -> Endpoint<Fake> {
+fn endpoint(waiting: Waiting) -> Arc<Endpoint<Fake>> {
     let demux = Demux::listening(Limits { backlog: CONNECTIONS, queue: 1000 });
-    let endpoint = Endpoint::new(Fake::default(), demux, waiting, false);
+    let endpoint = Endpoint::listening(Fake::default(), demux, waiting);
     let mut accept = Task {
         connection: 0,
         future: Box::pin(async {

@@ -125,7 +125,7 @@ impl<'a, S: Source> Visit<'a, S> {
                 let led = if spins {
                     demux.lead(&mut self.ticket, cx.waker(), &Spinning)
                 } else {
-                    let readiness = Readiness(&endpoint.socket, Waiting::Park);
+                    let readiness = Readiness(&*endpoint.socket, Waiting::Park);
                     demux.lead(&mut self.ticket, cx.waker(), &readiness)
                 };
                 match led {
@@ -139,7 +139,7 @@ impl<'a, S: Source> Visit<'a, S> {
                         return Poll::Ready(Err(runtime_ended(error)));
                     }
                 }
-            } else if endpoint.connected {
+            } else if endpoint.is_connected() {
                 self.depart(demux);
                 budget.made_progress();
                 return Poll::Ready(Err(own(error)));
@@ -205,7 +205,7 @@ impl<'a, S: Source> Visit<'a, S> {
     #[inline]
     fn depart(&mut self, mut demux: MutexGuard<'_, Demux<S::Peer>>) {
         let endpoint = self.endpoint;
-        demux.leave(&mut self.ticket, &Readiness(&endpoint.socket, endpoint.waiting));
+        demux.leave(&mut self.ticket, &Readiness(&*endpoint.socket, endpoint.waiting));
         endpoint.release(demux);
     }
 }

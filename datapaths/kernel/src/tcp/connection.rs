@@ -12,6 +12,7 @@ use socket2::SockRef;
 use std::fmt;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::TcpStream;
 
@@ -20,7 +21,7 @@ use tokio::net::TcpStream;
 /// Closing or dropping it ends the stream; the peer then gets [`Closed`](bertha_core::ErrorKind::Closed) after the
 /// last message. A stream that breaks is [`Reset`](bertha_core::ErrorKind::Reset).
 pub struct TcpConnection {
-    endpoint: Endpoint<TcpSocket>,
+    endpoint: Arc<Endpoint<TcpSocket>>,
     slot: usize,
     base: SocketBase,
     /// Messages of several senders must not mix on the stream, so whoever writes has it alone; held for one call that

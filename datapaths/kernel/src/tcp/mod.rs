@@ -55,11 +55,11 @@ impl Tcp {
         Self { waiting, ..self }
     }
 
-    /// The largest message in bytes, 16 MiB by default, at most 512 MiB. A peer that announces a larger one is
+    /// The largest message in bytes, 16 MiB by default, at most 63 MiB. A peer that announces a larger one is
     /// [`Malformed`](bertha_core::ErrorKind::Malformed), which ends the connection.
     #[must_use]
     pub fn largest(self, bytes: usize) -> Self {
-        Self { largest: bytes.min(512 << 20), ..self }
+        Self { largest: bytes.min(63 << 20), ..self }
     }
 
     /// The kernel's receive buffer of each socket in bytes. By default the kernel adapts it to the connection.

@@ -1,6 +1,7 @@
 //! UDP.
 
 mod remote;
+mod run;
 mod runs;
 mod socket;
 

@@ -1,77 +1,13 @@
 //! A burst on its way into the kernel, with messages of one length behind each other.
 
+use super::run::Run;
 use crate::datagram::Burst;
+use bertha_core::buf::Lane;
 use bertha_core::{Buf, Error};
 use std::array::from_fn;
 
-/// The longest message that goes into a run with others: what an Ethernet frame carries of UDP over IPv6. Segments
-/// can't be fragmented, so on a path with a smaller MTU segmentation fails, and is given up for the connection.
-const SEGMENT: usize = 1500 - 40 - 8;
-
-/// The most messages that the kernel takes as one datagram.
-pub(super) const SEGMENTS: usize = 64;
-
-/// The most bytes of one datagram.
-const CONTENTS: usize = 65_535 - 20 - 8;
-
 /// How many runs may be open at once.
 const RUNS: usize = 16;
-
-/// Messages of one length, copied behind each other. The copy costs a fraction of what a way of their own through the
-/// network stack would.
-#[derive(Debug)]
-pub(super) struct Run {
-    contents: Buf,
-    segment: usize,
-    start: usize,
-    end: usize,
-    /// No further message is added from this end on.
-    full: usize,
-}
-
-impl Run {
-    fn of(message: Buf) -> Result<Self, Error> {
-        let segment = message.len();
-        if !is_segment(segment) {
-            return Ok(Self { contents: message, segment, start: 0, end: segment, full: 0 });
-        }
-        let full = (SEGMENTS * segment).min(CONTENTS + 1 - segment);
-        let mut run = Self { contents: Buf::new(CONTENTS, 0)?, segment, start: 0, end: 0, full };
-        run.push(&message);
-        Ok(run)
-    }
-
-    #[inline]
-    fn push(&mut self, message: &[u8]) {
-        let start = self.end;
-        self.end += self.segment;
-        self.contents[start..self.end].copy_from_slice(message);
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.end >= self.full
-    }
-
-    /// The length of its messages.
-    pub(super) fn segment(&self) -> usize {
-        self.segment
-    }
-
-    /// The messages, one behind the other.
-    pub(super) fn contents(&self) -> &[u8] {
-        &self.contents[self.start..self.end]
-    }
-
-    /// How many messages there are: one at least.
-    pub(super) fn count(&self) -> usize {
-        (self.end - self.start).checked_div(self.segment).unwrap_or(1)
-    }
-}
-
-fn is_segment(length: usize) -> bool {
-    (1..=SEGMENT).contains(&length)
-}
 
 /// Open runs.
 ///
@@ -84,9 +20,13 @@ pub struct Runs {
     /// The first `open` are there.
     runs: [Option<Run>; RUNS],
     open: usize,
-    /// Where the last message went; the next one is likely to go there too.
+    /// Where the last message went; the next one is likely to go there too, so it is made there.
     last: usize,
     leaving: Leaving,
+    /// Whether the room behind the last message lies in the lane, unless the next message took it.
+    offered: bool,
+    /// Whether offers are worth while: not if layers above keep what is made there.
+    offers: bool,
 }
 
 /// What has to leave before another message is taken.
@@ -117,8 +57,7 @@ impl Runs {
         if let Some(run) = &mut self.runs[number]
             && count < run.count()
         {
-            run.start += count * run.segment;
-            return;
+            return run.have_left(count);
         }
         self.open -= 1;
         self.runs.swap(number, self.open);
@@ -156,50 +95,106 @@ impl Runs {
         }
     }
 
-    #[inline]
-    fn push(&mut self, message: Buf) -> Result<(), Error> {
-        let takes = |run: &Option<Run>| run.as_ref().is_some_and(|run| run.segment == message.len());
-        let number = match takes(&self.runs[self.last]) {
-            true => Some(self.last),
-            false => self.runs[..self.open].iter().position(takes),
-        };
-        let Some(number) = number else { return self.begin(message) };
-        self.last = number;
-        if let Some(run) = &mut self.runs[number] {
-            run.push(&message);
-            if run.is_full() {
-                self.leaving = Leaving::One(number);
+    // In line by force: the compiler finds it too long, and would pass buffers through memory.
+    #[inline(always)]
+    fn push(&mut self, mut message: Buf, lane: &Lane) -> Result<(), Error> {
+        if let Some(run) = &mut self.runs[self.last]
+            && run.segment() == message.len()
+        {
+            match run.join(message) {
+                Ok(room) if !run.is_full() => {
+                    lane.offer(room);
+                    return Ok(());
+                }
+                Ok(_) => {
+                    self.leaving = Leaving::One(self.last);
+                    self.offered = false;
+                    return Ok(());
+                }
+                Err(elsewhere) => message = elsewhere,
             }
+        }
+        self.place(message, lane)
+    }
+
+    /// Takes a message that does not lie behind the last one, or is not of its length.
+    #[inline(never)]
+    fn place(&mut self, message: Buf, lane: &Lane) -> Result<(), Error> {
+        let made_for = self.withdraw(lane);
+        let takes = |run: &Option<Run>| run.as_ref().is_some_and(|run| run.segment() == message.len());
+        let (number, spent) = match self.runs[..self.open].iter().position(takes) {
+            Some(number) => (number, self.runs[number].as_mut().map(|run| run.add(message))),
+            None if made_for.is_some() => (self.begin(Buf::copy_of(&message, 0)?), Some(Ok(Some(message)))),
+            None => (self.begin(message), None),
+        };
+        self.last = number;
+        let spent = spent.transpose()?.flatten();
+        if let (Some(made_for), Some(spent)) = (made_for, spent)
+            && let Some(run) = &mut self.runs[made_for]
+        {
+            // Copied although it was the next for that run: then the layers above have kept what was made there.
+            self.offers = made_for != number && run.reclaim(spent)?;
+        }
+        if self.runs[number].as_ref().is_some_and(Run::is_full) {
+            self.leaving = Leaving::One(number);
+        } else if self.open == RUNS {
+            self.leaving = Leaving::All;
+        } else {
+            self.offer(lane);
         }
         Ok(())
     }
 
-    fn begin(&mut self, message: Buf) -> Result<(), Error> {
-        let run = Run::of(message)?;
-        self.last = self.open;
+    /// Begins another run, and returns its number.
+    fn begin(&mut self, message: Buf) -> usize {
+        self.runs[self.open] = Some(Run::of(message));
         self.open += 1;
-        if run.is_full() {
-            self.leaving = Leaving::One(self.last);
-        } else if self.open == RUNS {
-            self.leaving = Leaving::All;
+        self.open - 1
+    }
+
+    /// Has the next message made behind the last one, if a buffer is asked for.
+    fn offer(&mut self, lane: &Lane) {
+        if self.offers
+            && let Some(room) = self.runs[self.last].as_mut().and_then(|run| run.room.take())
+        {
+            lane.offer(room);
+            self.offered = true;
         }
-        self.runs[self.last] = Some(run);
-        Ok(())
+    }
+
+    /// Takes back what was offered. If a message was made there instead, the number of the run behind which it was.
+    fn withdraw(&mut self, lane: &Lane) -> Option<usize> {
+        if !std::mem::take(&mut self.offered) {
+            return None;
+        }
+        match (lane.take_back(), &mut self.runs[self.last]) {
+            (Some(room), Some(run)) => {
+                run.room = Some(room);
+                None
+            }
+            _ => Some(self.last),
+        }
     }
 }
 
 impl Burst for Runs {
     fn new() -> Self {
-        Self { runs: from_fn(|_| None), open: 0, last: 0, leaving: Leaving::Nothing }
+        let runs = from_fn(|_| None);
+        Self { runs, open: 0, last: 0, leaving: Leaving::Nothing, offered: false, offers: true }
     }
 
     #[inline]
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>) -> Result<(), Error> {
-        while self.leaving == Leaving::Nothing {
-            let Some(message) = messages.next() else { break };
-            self.push(message)?;
+    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Result<(), Error> {
+        let mut filled = Ok(());
+        if self.leaving == Leaving::Nothing {
+            self.offer(lane);
         }
-        Ok(())
+        while self.leaving == Leaving::Nothing && filled.is_ok() {
+            let Some(message) = messages.next() else { break };
+            filled = self.push(message, lane);
+        }
+        self.withdraw(lane);
+        filled
     }
 
     fn next_len(&self) -> Option<usize> {
@@ -210,23 +205,54 @@ impl Burst for Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::udp::run::SEGMENT;
     use proptest::prelude::*;
 
-    fn message(number: usize, length: usize) -> Buf {
-        let mut message = Buf::new(length, 0).unwrap();
+    /// How layers above make a message.
+    #[derive(Debug, Clone, Copy)]
+    enum Make {
+        Elsewhere,
+        InTheLane,
+        /// In a buffer that turns out too large.
+        Shortened,
+        /// With less of a header than they had reserved.
+        BehindAGap,
+        /// In the lane, and then once more elsewhere, since they keep the first.
+        Twice,
+    }
+
+    fn message(number: usize, length: usize, make: Make, lane: &Lane, kept: &mut Vec<Buf>) -> Buf {
+        let header = length.min(4);
+        let mut message = match make {
+            Make::Elsewhere => Buf::new(length - header, header),
+            Make::InTheLane | Make::Twice => lane.buffer(length - header, header),
+            Make::Shortened => lane.buffer(length + 9, header),
+            Make::BehindAGap => lane.buffer(length - header, header + 3),
+        }
+        .unwrap();
+        message.truncate(length - header);
+        message.prepend(header).unwrap();
         let bytes = (number as u32).to_le_bytes();
         message.iter_mut().zip(bytes).for_each(|(byte, value)| *byte = value);
+        if let Make::Twice = make {
+            let copy = Buf::copy_of(&message, 0).unwrap();
+            kept.push(std::mem::replace(&mut message, copy));
+        }
         message
     }
 
     /// What leaves, in datagrams of one or more messages; `most` messages go at once where they could be more.
-    fn leave(lengths: &[usize], most: usize) -> Vec<Vec<Vec<u8>>> {
-        let mut messages = lengths.iter().enumerate().map(|(number, &length)| message(number, length));
-        let (mut runs, mut left) = (Runs::new(), Vec::new());
+    fn leave(lengths: &[(usize, Make)], most: usize) -> Vec<Vec<Vec<u8>>> {
+        let (mut runs, mut left, mut kept, lane) = (Runs::new(), Vec::new(), Vec::new(), Lane::new());
+        let mut messages = lengths
+            .iter()
+            .enumerate()
+            .map(|(number, &(length, make))| message(number, length, make, &lane, &mut kept));
         loop {
-            runs.fill(&mut messages).unwrap();
+            runs.fill(&mut messages, &lane).unwrap();
+            assert!(lane.take_back().is_none());
             if runs.next_len().is_none() {
-                return left;
+                break;
             }
             let singles =
                 runs.singles().map(|singles| singles.take(most).map(|single| vec![single.to_vec()]));
@@ -242,10 +268,38 @@ mod tests {
                 runs.have_left(count);
             }
         }
+        drop(messages);
+        for message in kept {
+            let number = u32::from_le_bytes(*message.first_chunk().unwrap());
+            assert_eq!(message.len(), lengths[number as usize].0);
+        }
+        left
     }
 
     fn sizes(lengths: &[usize]) -> Vec<Vec<usize>> {
-        leave(lengths, usize::MAX).iter().map(|datagram| datagram.iter().map(Vec::len).collect()).collect()
+        let made = |make| lengths.iter().map(|&length| (length, make)).collect::<Vec<_>>();
+        let [elsewhere, in_the_lane] = [Make::Elsewhere, Make::InTheLane].map(|make| {
+            let left = leave(&made(make), usize::MAX);
+            left.iter().map(|datagram| datagram.iter().map(Vec::len).collect()).collect::<Vec<_>>()
+        });
+        assert_eq!(elsewhere, in_the_lane);
+        elsewhere
+    }
+
+    #[test]
+    fn what_is_made_in_the_lane_stays_where_it_is() {
+        let (mut runs, lane) = (Runs::new(), Lane::new());
+        let mut places = Vec::new();
+        let mut messages = (0..9).map(|number| {
+            let made =
+                message(number, if number == 4 { 7 } else { 20 }, Make::Shortened, &lane, &mut Vec::new());
+            places.push(made.as_ptr() as usize);
+            made
+        });
+        runs.fill(&mut messages, &lane).unwrap();
+        // The first begins the run, the second is copied behind it. The fifth, of another length, is taken out again, and
+        // the sixth is copied to where it was.
+        assert_eq!([3, 6, 7, 8].map(|number| places[number] - places[2]), [20, 60, 80, 100]);
     }
 
     #[test]
@@ -270,16 +324,32 @@ mod tests {
     proptest! {
         #[test]
         fn everything_leaves_once_and_in_order_within_one_length(
-            lengths in prop::collection::vec(prop_oneof![0..4_usize, 4..40_usize, Just(1400), Just(1500)], 0..300),
+            lengths in prop::collection::vec(
+                (
+                    prop_oneof![4..8_usize, 4..40_usize, Just(1400), Just(1500)],
+                    prop_oneof![
+                        1 => Just(Make::Elsewhere),
+                        4 => Just(Make::InTheLane),
+                        4 => Just(Make::Shortened),
+                        1 => Just(Make::BehindAGap),
+                        1 => Just(Make::Twice),
+                    ],
+                ),
+                0..300,
+            ),
             most in 1..70_usize,
         ) {
             let left = leave(&lengths, most).concat();
-            let mut expected: Vec<_> =
-                lengths.iter().enumerate().map(|(number, &length)| message(number, length).to_vec()).collect();
-            let mut sorted = left;
+            let expected = lengths.iter().enumerate();
+            let expected = expected.map(|(number, &(length, _))| (length, number as u32));
+            let mut expected: Vec<_> = expected.collect();
+            let mut sorted: Vec<_> = left
+                .iter()
+                .map(|message| (message.len(), u32::from_le_bytes(*message.first_chunk().unwrap())))
+                .collect();
             // A stable sort keeps the order within one length.
-            sorted.sort_by_key(Vec::len);
-            expected.sort_by_key(Vec::len);
+            sorted.sort_by_key(|(length, _)| *length);
+            expected.sort_by_key(|(length, _)| *length);
             prop_assert_eq!(sorted, expected);
         }
     }

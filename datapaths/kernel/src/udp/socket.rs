@@ -1,10 +1,11 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
 use super::remote::Remote;
-use super::runs::{Run, Runs, SEGMENTS};
+use super::run::{Run, SEGMENTS};
+use super::runs::Runs;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted};
+use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted, moved};
 use crate::options::Options;
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -102,18 +103,34 @@ impl UdpSocket {
         self.coalesces.store(true, Ordering::Relaxed);
     }
 
-    /// One datagram, while the kernel does not coalesce.
-    fn receive_one(&self) -> io::Result<(SocketAddr, Buf)> {
-        let mut buffer = Buf::new(RECEIVE, 0).map_err(io::Error::other)?;
-        let (len, from) = match self.peer {
-            Some(peer) => (rustix::net::recv(&self.io, &mut buffer[..], RecvFlags::empty())?.0, peer),
-            None => {
-                let (len, _, from) = rustix::net::recvfrom(&self.io, &mut buffer[..], RecvFlags::empty())?;
-                let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
-                (len, SocketAddr::try_from(from)?)
-            }
+    /// One datagram if there is one, while the kernel does not coalesce. It stays in `buffer`, which is taken then, or
+    /// moves to a buffer of its size.
+    fn receive_one(&self, buffer: &mut Option<Buf>) -> io::Result<Option<(SocketAddr, Buf)>> {
+        let mut space = match buffer.take() {
+            Some(space) => space,
+            None => Buf::new(RECEIVE, 0).map_err(io::Error::other)?,
         };
-        Ok((from, fitted(buffer, len)))
+        let received = match self.peer {
+            Some(peer) => rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())
+                .map(|(len, _)| (len, Some(peer))),
+            None => rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())
+                .map(|(len, _, from)| (len, from.and_then(|from| SocketAddr::try_from(from).ok()))),
+        };
+        let (len, from) = match received {
+            Ok(received) => received,
+            Err(Errno::AGAIN) => {
+                *buffer = Some(space);
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
+        if let Some(message) = moved(&space[..len]) {
+            *buffer = Some(space);
+            return Ok(Some((from, message)));
+        }
+        space.truncate(len);
+        Ok(Some((from, space)))
     }
 
     /// Up to two datagrams, while the kernel does not coalesce. A second one is asked for at once, since mostly there is
@@ -127,22 +144,24 @@ impl UdpSocket {
         if late != 0 {
             return Err(io::Error::from_raw_os_error(late));
         }
-        let (first, second) = self.io.attempt(eager, || {
-            let first = self.receive_one()?;
-            match self.receive_one() {
-                Ok(second) => Ok(((first, Some(second)), Drained(false))),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(((first, None), Drained(true))),
+        let ((from, message), second) = self.io.attempt(eager, || {
+            let mut buffer = None;
+            let first = self.receive_one(&mut buffer)?.ok_or(io::ErrorKind::WouldBlock)?;
+            match self.receive_one(&mut buffer) {
+                Ok(second) => {
+                    let drained = Drained(second.is_none());
+                    Ok(((first, second), drained))
+                }
                 Err(error) => {
                     self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed);
                     Ok(((first, None), Drained(false)))
                 }
             }
         })?;
-        let buffers = 1 + usize::from(second.is_some());
-        for (from, message) in [Some(first), second].into_iter().flatten() {
-            deliver(&from, message.len(), message);
-        }
-        Ok(Received { buffers, oversize: 0 })
+        deliver(&from, message.len(), message);
+        let Some((from, message)) = second else { return Ok(Received { buffers: 1, oversize: 0 }) };
+        deliver(&from, message.len(), message);
+        Ok(Received { buffers: 2, oversize: 0 })
     }
 
     fn receive_with<const N: usize>(

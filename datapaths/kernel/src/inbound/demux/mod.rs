@@ -162,10 +162,14 @@ impl<A: Peer> Demux<A> {
         }
     }
 
-    /// The next message of a connection.
+    /// The next message of a connection, if there is one; `Some(None)` if there will be none, since this end closed it.
     #[inline]
-    pub(crate) fn pop(&mut self, connection: usize) -> Option<Buf> {
-        self.slots[connection].queue.pop()
+    pub(crate) fn next(&mut self, connection: usize) -> Option<Option<Buf>> {
+        let slot = &mut self.slots[connection];
+        match slot.queue.pop() {
+            None if !slot.closed => None,
+            message => Some(message),
+        }
     }
 
     /// Removes up to `limit` messages of a connection, as they came in buffers.
@@ -266,6 +270,11 @@ impl<A: Peer> Demux<A> {
         backlog.push_back(connection);
         self.notify(Owner::Acceptor);
         Some(connection)
+    }
+
+    /// The waker of the future that leads.
+    pub(crate) fn leader(&self) -> Option<Waker> {
+        self.leader.map(|token| self.waiters.waker(token).clone())
     }
 
     /// Whether the future would be the leader if it waited now.

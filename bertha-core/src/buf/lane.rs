@@ -1,0 +1,89 @@
+//! Where the messages of a burst are written.
+
+use super::Buf;
+use crate::Error;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Has the messages of a burst written one directly behind the other, so that a datapath which sends several as one
+/// has nothing to copy.
+///
+/// A burst is encoded while the datapath takes it from an iterator. So just before it takes a message, the datapath
+/// [offers](Self::offer) room behind the last one; its [`Base::buffer`](crate::Base::buffer) makes the next message
+/// [there](Self::buffer); and the datapath [joins](Buf::join) the message, with its headers, to the last one. All of this
+/// happens in one thread within one call, so the room lies in a thread-local variable meanwhile: no lock, and nothing
+/// for the layers in between to pass on. Where they don't ask for a buffer of this connection, or keep it, the message
+/// comes in a buffer of its own.
+#[derive(Debug)]
+pub struct Lane {
+    /// Tells offers of different connections apart.
+    id: u64,
+}
+
+thread_local! {
+    /// Whose room lies in `ROOM`.
+    static OFFERED_BY: Cell<u64> = const { Cell::new(0) };
+    /// Without a destructor, which each access would have to ask about: whoever offers takes it back.
+    static ROOM: Cell<Option<ManuallyDrop<Buf>>> = const { Cell::new(None) };
+}
+
+impl Lane {
+    /// One for a connection.
+    pub fn new() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+
+    /// Offers the tailroom of `room`, which is empty, to the next [`buffer`](Self::buffer) of this thread. To be
+    /// [taken back](Self::take_back) before the call ends; what is forgotten is released by the next offer.
+    #[inline]
+    pub fn offer(&self, room: Buf) {
+        OFFERED_BY.set(self.id);
+        if let Some(forgotten) = ROOM.replace(Some(ManuallyDrop::new(room))) {
+            release(forgotten);
+        }
+    }
+
+    /// What was offered, if nobody has used it.
+    #[inline]
+    pub fn take_back(&self) -> Option<Buf> {
+        if OFFERED_BY.get() != self.id {
+            return None;
+        }
+        ROOM.take().map(ManuallyDrop::into_inner)
+    }
+
+    /// A message of `len` arbitrary bytes with at least `headroom` in front, in the room that was offered if it is large
+    /// enough, else in a buffer from the pool.
+    ///
+    /// # Errors
+    /// As for [`Buf::new`].
+    #[inline(always)]
+    pub fn buffer(&self, len: usize, headroom: usize) -> Result<Buf, Error> {
+        if let Some(mut room) = self.take_back() {
+            if room.place(headroom, len) {
+                return Ok(room);
+            }
+            self.offer(room);
+        }
+        fresh(len, headroom)
+    }
+}
+
+#[cold]
+fn release(forgotten: ManuallyDrop<Buf>) {
+    drop(ManuallyDrop::into_inner(forgotten));
+}
+
+/// Out of line, so that the short way stays short.
+#[inline(never)]
+fn fresh(len: usize, headroom: usize) -> Result<Buf, Error> {
+    Buf::new(len, headroom)
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,132 @@
+//! Messages of one length behind each other.
+
+use bertha_core::{Buf, Error};
+
+/// The longest message that goes into a run with others: what an Ethernet frame carries of UDP over IPv6. Segments
+/// can't be fragmented, so on a path with a smaller MTU segmentation fails, and is given up for the connection.
+pub(super) const SEGMENT: usize = 1500 - 40 - 8;
+
+/// The most messages that the kernel takes as one datagram.
+pub(super) const SEGMENTS: usize = 64;
+
+/// The most bytes of one datagram.
+const CONTENTS: usize = 65_535 - 20 - 8;
+
+/// Messages of one length. The first stays where it was made. The others are made behind it where they can be, and else
+/// are copied there, which costs a fraction of what a way of their own through the network stack would.
+#[derive(Debug)]
+pub(super) struct Run {
+    contents: Buf,
+    /// The room behind them; `None` if there is only one message, or if the room is offered to the next.
+    pub(super) room: Option<Buf>,
+    segment: usize,
+    /// No further message is added once there are so many bytes.
+    full: usize,
+}
+
+impl Run {
+    pub(super) fn of(message: Buf) -> Self {
+        let segment = message.len();
+        let is_segment = (1..=SEGMENT).contains(&segment);
+        let full = if is_segment { (SEGMENTS * segment).min(CONTENTS + 1 - segment) } else { 0 };
+        Self { contents: message, room: None, segment, full }
+    }
+
+    /// Adds a message that lies directly behind the others. Returns the room behind it.
+    ///
+    /// # Errors
+    /// The message, if it lies anywhere else.
+    #[inline]
+    pub(super) fn join(&mut self, message: Buf) -> Result<Buf, Buf> {
+        self.contents.join(message)
+    }
+
+    /// Adds a message, which is copied if need be; then its buffer is returned.
+    pub(super) fn add(&mut self, message: Buf) -> Result<Option<Buf>, Error> {
+        let outcome = self.contents.join(message);
+        let outcome = match outcome {
+            Err(message) if self.room.is_none() => self.contents.join(at_front(message)?),
+            outcome => outcome,
+        };
+        let message = match outcome {
+            Ok(room) => {
+                self.room = Some(room);
+                return Ok(None);
+            }
+            Err(message) => message,
+        };
+        match self.room.take() {
+            Some(room) => self.append(room, &message)?,
+            None => {
+                self.gather()?;
+                if let Some(room) = self.room.take() {
+                    self.append(room, &message)?;
+                }
+            }
+        }
+        Ok(Some(message))
+    }
+
+    /// Moves its messages to where there is room behind them.
+    fn gather(&mut self) -> Result<(), Error> {
+        let mut room = Buf::new(CONTENTS, 0)?;
+        room.truncate(0);
+        let messages = std::mem::replace(&mut self.contents, room.split_to(0)?);
+        self.append(room, &messages)
+    }
+
+    fn append(&mut self, mut room: Buf, bytes: &[u8]) -> Result<(), Error> {
+        room.grow(bytes.len())?.copy_from_slice(bytes);
+        self.room = self.contents.join(room).ok();
+        Ok(())
+    }
+
+    /// Takes the buffer of a message back that was made behind the others and belonged elsewhere. Whether it was.
+    pub(super) fn reclaim(&mut self, mut message: Buf) -> Result<bool, Error> {
+        if self.room.is_some() {
+            return Ok(true);
+        }
+        message.prepend(message.headroom())?;
+        message.truncate(0);
+        self.room = self.contents.join(message).ok();
+        Ok(self.room.is_some())
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.contents.len() >= self.full
+    }
+
+    /// The length of its messages.
+    #[inline]
+    pub(super) fn segment(&self) -> usize {
+        self.segment
+    }
+
+    /// The messages, one behind the other.
+    pub(super) fn contents(&self) -> &[u8] {
+        &self.contents
+    }
+
+    /// How many messages there are: one at least.
+    pub(super) fn count(&self) -> usize {
+        self.contents.len().checked_div(self.segment).unwrap_or(1)
+    }
+
+    /// The first `count` messages, of more, have left.
+    pub(super) fn have_left(&mut self, count: usize) {
+        let bytes = count * self.segment;
+        if self.contents.advance(bytes).is_ok() {
+            self.full = self.full.saturating_sub(bytes);
+        }
+    }
+}
+
+/// The message at the front of its own headroom: layers above may have used less of it than they had reserved.
+fn at_front(mut message: Buf) -> Result<Buf, Error> {
+    let (gap, len) = (message.headroom(), message.len());
+    message.prepend(gap)?;
+    message.copy_within(gap.., 0);
+    message.truncate(len);
+    Ok(message)
+}
