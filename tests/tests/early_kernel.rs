@@ -4,7 +4,8 @@
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Connection, Datapath};
 use bertha_datapath_kernel::{Tcp, Udp};
-use bertha_negotiation::{EarlyCache, Negotiate, Runs, ZeroRtt};
+use bertha_negotiation::{EarlyCache, Negotiate, Runs, Settings, ZeroRtt};
+use std::time::Duration;
 
 /// Connects `rounds` times, each time with a request that is answered.
 async fn talk<D>(server: D, client: impl Fn() -> D, rounds: usize)
@@ -22,9 +23,13 @@ where
             assert!(served.recv().await.is_err(), "the client closes");
         }
     };
+    let mut settings = Settings::default();
+    // However busy the machine is, the offer waits for the request.
+    settings.first_flight_delay = Duration::from_secs(5);
     let asking = async {
         for round in 0..rounds {
-            let connection = stack().connect_early(client(), to.clone(), &cache).await.unwrap();
+            let connection = stack().connect_early_with(client(), to.clone(), &cache, settings.clone());
+            let connection = connection.await.unwrap();
             connection.send(round as u64).await.unwrap();
             assert_eq!(connection.recv().await.unwrap(), round as u64 + 1);
             let zero_rtt = connection.explain().unwrap().zero_rtt().unwrap().clone();
