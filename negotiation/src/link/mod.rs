@@ -232,20 +232,20 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        let (mut messages, mut left) = (messages, None);
-        if let Err(error) = self.shared.liveness.check() {
-            left = self.shared.send_batch_opening(&mut messages, error).await?;
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        if let Err(error) = self.shared.liveness.check()
+            && let Some(left) = self.shared.send_batch_opening(&mut messages, error).await?
+        {
+            self.shared.base.send(seal(left, self.lane.header)?).await?;
         }
         let mut failed = Ok(());
-        let sealed =
-            left.into_iter().chain(messages).map_while(|message| match seal(message, self.lane.header) {
-                Ok(message) => Some(message),
-                Err(error) => {
-                    failed = Err(error);
-                    None
-                }
-            });
+        let sealed = messages.map_while(|message| match seal(message, self.lane.header) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                failed = Err(error);
+                None
+            }
+        });
         self.shared.base.send_batch(sealed).await?;
         failed
     }
