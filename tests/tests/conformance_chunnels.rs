@@ -154,7 +154,7 @@ fn reliable_messages_over_a_bad_network() {
 #[test]
 fn ordered_messages() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(Ordered::new());
+        let stack = make_stack!(Ordered::new().skip_after(64));
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
         let stack = make_stack!(Ordered::new(), Reliable::new());
         conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;

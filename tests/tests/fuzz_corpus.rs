@@ -1,7 +1,7 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Handshake, Terms, decide};
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
 use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
@@ -190,13 +190,13 @@ fn proven() -> Vec<(String, Vec<u8>)> {
         let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
         settings.credentials = at_client;
         for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
-            let mut handshake = Handshake::new(nodes, || ID, 65_507, now, &settings).unwrap();
+            let mut handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, now, &settings).unwrap();
             let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
             let terms = Terms {
                 idle_timeout: Duration::from_secs(30),
                 credentials: &at_server,
                 fresh: Some(&fresh),
-                floor: bertha_core::guarantee::Set::NONE,
+                frame: Frame::OPEN,
                 peer: b"peer",
                 early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,

@@ -219,6 +219,7 @@ impl Source for UdpSocket {
 
 impl Socket for UdpSocket {
     const NAME: &'static str = "Udp";
+    const PROPERTIES: Properties = Properties::DATAGRAM;
     type Remote = Remote;
     type Burst = Runs;
 
@@ -229,7 +230,7 @@ impl Socket for UdpSocket {
     fn base(&self, peer: &SocketAddr) -> SocketBase {
         // What the 16-bit lengths of the headers leave: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
-        SocketBase::new(Self::NAME, Properties::DATAGRAM, mtu, self.local.into(), (*peer).into())
+        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, self.local.into(), (*peer).into())
     }
 
     fn local_addr(&self) -> Addr {
