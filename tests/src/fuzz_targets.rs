@@ -5,10 +5,11 @@
 
 pub mod rendezvous;
 
+use bertha_chunnels::compress::frame;
 use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
-use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
+use bertha_core::{Addr, Buf, Describe, Layer, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::proto::{
     Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Frame, Gate, Handshake,
     Progress, Terms, decide, find,
@@ -30,7 +31,8 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
+    ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
     ("gate", gate),
@@ -291,6 +293,18 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
             }
         }
     }
+}
+
+/// What a compressed message with these bytes becomes is bounded, and it compresses back to something that becomes the same.
+pub fn compressed(bytes: &[u8]) {
+    let bounds = frame::Bounds { least: 0, limit: 1 << 20 };
+    let Ok(packed) = Buf::copy_of(bytes, 0) else { return };
+    let Ok(message) = frame::unpack(packed, bounds) else { return };
+    assert!(message.len() <= bytes.len().max(1 << 20) && message.len() <= bytes.len() * 255);
+    let before = message.to_vec();
+    let packed = frame::pack(message, bounds, 4).unwrap();
+    assert!(packed.len() <= before.len() + 1);
+    assert_eq!(*frame::unpack(packed, bounds).unwrap(), *before);
 }
 
 /// A packet of the reliability Chunnel with these bytes behind its check: what it says holds together.

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, ClientShard, Fault, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard,
-    Reliable, Serialize, ServerShard, ShardMap,
+    AtMostOnce, Batch, ClientShard, Compress, Fault, Fragment, Keyed, Nothing, Ordered,
+    OrderedByKey, Postcard, Reliable, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
@@ -171,6 +171,18 @@ fn messages_in_pieces() {
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
         let stack = make_stack!(Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
         conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn compressed_messages() {
+    everywhere(async |_, client, server| {
+        for stack in [Compress::new(), Compress::new().at_least(0)] {
+            conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        }
+        let stack = make_stack!(select!(Compress::new(), Nothing), Reliable::new());
+        let (here, there) = connected(stack.clone(), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
     });
 }
 
