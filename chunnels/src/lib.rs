@@ -11,6 +11,8 @@
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
 //! | `compress` | [`Compress`] | makes messages smaller |
+//! | `pace` | [`Pace`] | sends at a bounded rate |
+//! | `metrics` | [`Metrics`] | counts messages and bytes, and measures how long sending takes |
 //! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
@@ -35,17 +37,21 @@ pub mod fault;
 pub mod fragment;
 #[cfg(test)]
 mod memory;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "nothing")]
 pub mod nothing;
 #[cfg(feature = "order")]
 pub mod order;
+#[cfg(feature = "pace")]
+pub mod pace;
 #[cfg(feature = "reliable")]
 pub mod reliable;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(feature = "reliable")]
+#[cfg(any(feature = "pace", feature = "reliable"))]
 mod token_bucket;
 
 #[cfg(feature = "at_most_once")]
@@ -58,10 +64,14 @@ pub use compress::Compress;
 pub use fault::Fault;
 #[cfg(feature = "fragment")]
 pub use fragment::Fragment;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
 pub use order::{Ordered, OrderedByKey};
+#[cfg(feature = "pace")]
+pub use pace::Pace;
 #[cfg(feature = "reliable")]
 pub use reliable::Reliable;
 #[cfg(feature = "serialize")]

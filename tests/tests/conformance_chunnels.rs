@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, ClientShard, Compress, Fault, Fragment, Keyed, Nothing, Ordered,
-    OrderedByKey, Postcard, Reliable, Serialize, ServerShard, ShardMap,
+    AtMostOnce, Batch, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nothing, Ordered,
+    OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
@@ -183,6 +183,17 @@ fn compressed_messages() {
         let stack = make_stack!(select!(Compress::new(), Nothing), Reliable::new());
         let (here, there) = connected(stack.clone(), client, server).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+#[test]
+fn counted_and_paced_messages() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Numbers).await;
+        // Fast enough for the checks that measure patience, and still in the way.
+        let stack = make_stack!(Pace::new(10_000_000).burst(1));
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
     });
 }
 
