@@ -169,6 +169,8 @@ fn messages_in_pieces() {
     everywhere(async |_, client, server| {
         let stack = make_stack!(Fragment::new().limit(100_000));
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let stack = make_stack!(Fragment::new().limit(100_000).discover_path());
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
         let stack = make_stack!(Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
         conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
     });
