@@ -63,7 +63,9 @@ impl Path {
         for end in ends {
             let end = Arc::new(stack.wrap(end).await.unwrap());
             let receiver = end.clone();
-            std::mem::forget(self.network.runtime().spawn(async move { while receiver.recv().await.is_ok() {} }));
+            std::mem::forget(
+                self.network.runtime().spawn(async move { while receiver.recv().await.is_ok() {} }),
+            );
             wrapped.push(end);
         }
         wrapped.try_into().unwrap()
@@ -123,7 +125,8 @@ fn reliable_messages_survive_a_path_that_changes() {
     for seed in 0..20 {
         let link = Link { loss: 0.05, duplication: 0.02, reordering: 0.05, ..Link::default() };
         simulate(seed, link, async |path| {
-            let stack = make_stack!(Ordered::new(), Reliable::new().packet(8_000), Fragment::new().discover_path());
+            let stack =
+                make_stack!(Ordered::new(), Reliable::new().packet(8_000), Fragment::new().discover_path());
             let [here, there] = path.ends().await;
             let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
             let send = async {
@@ -142,12 +145,67 @@ fn reliable_messages_survive_a_path_that_changes() {
             let receive = async {
                 for number in 0..400_u64 {
                     let message = there.recv().await.unwrap();
-                    assert_eq!((message.len(), &message[..8]), (3_000, &number.to_le_bytes()[..]), "seed {seed}");
+                    assert_eq!(
+                        (message.len(), &message[..8]),
+                        (3_000, &number.to_le_bytes()[..]),
+                        "seed {seed}"
+                    );
                 }
             };
             futures_util::join!(send, receive);
         });
     }
+}
+
+/// The kernel's own word: an interface that carries Ethernet's 1,500 bytes, in a network namespace of its own.
+#[test]
+fn the_kernels_datagrams_are_kept_whole() {
+    use std::process::Command;
+    let prepare = "ip link set lo mtu 1500 up";
+    let can = Command::new("unshare").args(["-Urn", "sh", "-c", prepare]).status();
+    if !can.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "no network namespace can be made here");
+        eprintln!("SKIPPED: no network namespace can be made here");
+        return;
+    }
+    let run = format!("{prepare} && exec \"$0\" --ignored --exact in_a_namespace");
+    let status = Command::new("unshare")
+        .args(["-Urn", "sh", "-c", &run])
+        .arg(std::env::current_exe().unwrap())
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[tokio::test]
+#[ignore = "the test above runs it where the interface has an MTU of 1500"]
+async fn in_a_namespace() {
+    use bertha_datapath_kernel::Udp;
+    let datapath = Udp::new().keep_whole();
+    let listener = datapath.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let stack = Fragment::new().discover_path();
+    let client = stack.wrap(datapath.connect(listener.local_addr()).await.unwrap()).await.unwrap();
+    let server = stack.wrap(listener.accept().await.unwrap()).await.unwrap();
+    let found = async {
+        while [client.path_mtu(), server.path_mtu()] != [Some(1_472); 2] {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        _ = client.recv() => panic!("nothing was sent"),
+        _ = server.recv() => panic!("nothing was sent"),
+        () = found => {}
+        () = tokio::time::sleep(Duration::from_secs(60)) =>
+            panic!("{:?} and {:?}", client.path_mtu(), server.path_mtu()),
+    }
+    // What goes in pieces goes in one each, and what does not is refused by the kernel.
+    let large = async {
+        client.send(message(100_000)).await.unwrap();
+        server.recv().await.unwrap().len()
+    };
+    assert_eq!(large.await, 100_000);
+    let plain = datapath.connect(listener.local_addr()).await.unwrap();
+    assert_eq!(plain.send(message(1_473)).await.unwrap_err().kind(), bertha_core::ErrorKind::TooLarge);
+    plain.send(message(1_472)).await.unwrap();
 }
 
 /// Over streams there is nothing to find, and nothing is sent.

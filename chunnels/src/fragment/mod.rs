@@ -37,8 +37,8 @@
 //! ```
 //!
 //! Probes are answered, and their answers noticed, by `recv`: at an end that receives nothing the size in use stays as it is, and
-//! towards a peer that receives nothing it falls to 512 bytes. The datapath must not let the network fragment datagrams,
-//! else a larger size is found than goes in one piece.
+//! towards a peer that receives nothing it falls to 512 bytes. The datapath must not let the network fragment datagrams
+//! (`Udp::keep_whole` of the kernel's), else a larger size is found than goes in one piece.
 //!
 //! # Memory
 //!
