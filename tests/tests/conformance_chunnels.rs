@@ -195,7 +195,7 @@ fn counted_and_paced_messages() {
         conformance::connection(async || connected(stack.clone(), client, server).await, &Numbers).await;
         // Fast enough for the checks that measure patience, and still in the way.
         let stack = make_stack!(Pace::new(10_000_000).burst(1));
-        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
     });
 }
 

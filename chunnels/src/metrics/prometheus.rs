@@ -16,7 +16,8 @@ pub fn prometheus<'m>(metrics: impl IntoIterator<Item = &'m Metrics>) -> String 
 }
 
 fn write_all(text: &mut String, places: &[(Label<'_>, Snapshot)]) -> fmt::Result {
-    let counters: [(&str, &str, fn(&Totals) -> u64); 3] = [
+    type Value = fn(&Totals) -> u64;
+    let counters: [(&str, &str, Value); 3] = [
         ("bertha_messages_total", "Messages that passed.", |totals| totals.messages),
         ("bertha_bytes_total", "Bytes in messages that passed.", |totals| totals.bytes),
         ("bertha_errors_total", "Calls that failed.", |totals| totals.errors),
