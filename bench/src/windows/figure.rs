@@ -4,7 +4,7 @@ use super::trace::PACKET;
 use super::{Link, Sample, Trace};
 use bertha_ycsb::plot::{Anchor, Axis, COLOURS, DASHED, Scale, Svg, number};
 
-const WIDTH: f64 = 820.0;
+const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 640.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 24.0;
@@ -57,12 +57,12 @@ fn legend(svg: &mut Svg, traces: &[(&str, Trace)]) {
     for (number, (name, trace)) in traces.iter().enumerate() {
         svg.polyline(&[(x, 50.0), (x + 26.0, 50.0)], COLOURS[number % COLOURS.len()], "");
         let text = format!(
-            "{name}: {:.1} % used, {:.1} ms of queue",
+            "{name}: {:.1} % used, {:.1} ms queued",
             trace.utilisation * 100.0,
             trace.queueing().as_secs_f64() * 1e3
         );
         svg.text(x + 33.0, 54.0, Anchor::Start, "tick", &text);
-        x += 33.0 + 6.1 * text.chars().count() as f64 + 14.0;
+        x += 33.0 + 6.8 * text.chars().count() as f64 + 16.0;
     }
 }
 
