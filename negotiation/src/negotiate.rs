@@ -16,6 +16,9 @@ pub trait Negotiate: Describe + Send + Sync {
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable): there
     ///   is no server.
     /// * [`TooLarge`](bertha_core::ErrorKind::TooLarge): the offer doesn't fit into one message.
+    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): no alternative of the stack can hold over this datapath: a Chunnel
+    ///   [needs](bertha_core::guarantee) what nothing below it guarantees, or the [floor](Settings::floor) can't be
+    ///   reached. Nothing was sent.
     /// * Those of the datapath and of the Chunnels.
     fn connect<D>(
         &self,
@@ -100,6 +103,8 @@ pub trait Negotiate: Describe + Send + Sync {
     /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.
     ///
     /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath, as far as
+    /// that is known [before a client is there](bertha_core::Listener::properties); else each client gets that error.
     /// Those of the datapath, if the address can't be used.
     fn listen<D>(
         self,

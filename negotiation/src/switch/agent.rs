@@ -90,7 +90,7 @@ where
             (shared.id(), shared.role()),
             stack.nodes(),
             picks,
-            shared.floor(),
+            shared.frame(),
             (settings.handshake_timeout, settings.repeat_after),
         );
         let current = Stage { round: first, lane: fork.first() };
