@@ -1,7 +1,7 @@
 //! The Chunnel: how one layer wraps the connection below it.
 
 use crate::picks::Picks;
-use crate::{Addr, BoxFuture, Connection, Describe, Error, ErrorKind, Node};
+use crate::{Addr, BoxFuture, Connection, Describe, Error, ErrorKind, Node, Preference};
 use std::fmt;
 
 /// One communication function, as a value that holds its configuration.
@@ -225,6 +225,6 @@ where
     S: Chunnel<C> + ?Sized,
     C: Connection,
 {
-    let picks = crate::picks::preferred(stack);
+    let picks = crate::preferred(&stack.nodes(), Preference::TWO_ENDS);
     stack.instantiate(inner, Picks::new(&picks), more).await
 }
