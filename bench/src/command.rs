@@ -1,5 +1,6 @@
 //! The subcommands, one each.
 
+pub(crate) mod connect;
 pub(crate) mod echo;
 pub(crate) mod kv;
 pub(crate) mod kv_overload;

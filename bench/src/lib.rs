@@ -9,6 +9,7 @@
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
 //! | [`passes`] | calls through stacks that optimisation passes rewrote |
 //! | [`compile_time`] | builds of generic code with a deep stack |
+//! | [`connect`] | setting up a connection, over Bertha in all its ways and over a bare socket |
 //! | [`latency`] | round trips, in an HDR histogram |
 //! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
 //! | [`closed_loop`] | a client that always has as much on the way |
@@ -32,6 +33,7 @@ pub mod baseline;
 pub mod closed_loop;
 pub mod codec;
 pub mod compile_time;
+pub mod connect;
 pub mod cores;
 pub mod echo_bertha;
 mod encoded;

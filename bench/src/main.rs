@@ -25,6 +25,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Measurement {
+    /// Setting up a connection, to the echo of its first message
+    Connect(command::connect::Options),
     /// Round trips of 64 bytes, on one core and across cores, parking and spinning
     Echo(command::echo::Options),
     /// The key-value store: throughput, latency and instructions per request
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
+        Measurement::Connect(options) => command::connect::run(&options),
         Measurement::Echo(options) => command::echo::run(&options),
         Measurement::Kv(options) => command::kv::run(&options),
         Measurement::KvOverload(options) => command::kv_overload::run(&options),

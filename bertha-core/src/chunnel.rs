@@ -2,7 +2,7 @@
 
 use crate::guarantee::check_needs;
 use crate::picks::{Picks, preferred, resolve};
-use crate::{Addr, Base, BoxFuture, Connection, Describe, Error, ErrorKind, Node};
+use crate::{Addr, Base, BoxFuture, Connection, Describe, Error, ErrorKind, Node, Preference};
 use std::fmt;
 
 /// One communication function, as a value that holds its configuration.
@@ -213,8 +213,9 @@ pub trait Wrap: Describe + Send + Sync {
         Self: Chunnel<C, Connection = <C as Supports<Self>>::Out>,
     {
         async move {
-            let picks = preferred(self);
-            let layers = resolve(&self.nodes(), Picks::new(&picks));
+            let nodes = self.nodes();
+            let picks = preferred(&nodes, Preference::TWO_ENDS);
+            let layers = resolve(&nodes, Picks::new(&picks));
             check_needs(&layers, base.base().properties().guarantees())?;
             self.instantiate(base, Picks::new(&picks), More::none()).await
         }
@@ -233,6 +234,6 @@ where
     S: Chunnel<C> + ?Sized,
     C: Connection,
 {
-    let picks = preferred(stack);
+    let picks = preferred(&stack.nodes(), Preference::TWO_ENDS);
     stack.instantiate(inner, Picks::new(&picks), more).await
 }

@@ -1,9 +1,9 @@
 //! The times and bounds of rendezvous.
 
-use super::{Policy, limits};
+use super::limits;
 use std::time::Duration;
 
-/// The times and bounds of a participant, and what it prefers. Participants may differ.
+/// The times and bounds of a participant. Participants may differ.
 ///
 /// `lease` and `staging_timeout` run on the store's clock. The others say how patient this participant is, on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,6 @@ pub struct RendezvousSettings {
     pub join_timeout: Duration,
     /// How many participants a connection may have when this one joins.
     pub participants: usize,
-    /// Which alternatives are preferred when.
-    pub policies: Vec<Policy>,
 }
 
 impl Default for RendezvousSettings {
@@ -33,7 +31,6 @@ impl Default for RendezvousSettings {
             store_timeout: Duration::from_secs(3),
             join_timeout: Duration::from_secs(30),
             participants: limits::PARTICIPANTS,
-            policies: Vec::new(),
         }
     }
 }
