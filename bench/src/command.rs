@@ -1,5 +1,7 @@
 //! The subcommands, one each.
 
+#[cfg(feature = "dpdk")]
+pub(crate) mod dpdk_echo;
 pub(crate) mod echo;
 pub(crate) mod kv;
 pub(crate) mod kv_overload;

@@ -30,7 +30,7 @@ fn memif(polling: Polling) -> Option<[Dpdk; 2]> {
             socket.display()
         );
         let address = address.map(str::to_owned).to_vec();
-        open(&Config { device: Some(device), address, polling, buffers: 8191, ..Config::default() })
+        open(&Config { device: Some(device), address, polling, buffers: 2047, ..Config::default() })
     };
     let server = port(number, "server", ["10.0.0.1/24", "fd00::1/64"])?;
     let client = port(number + 1, "client", ["10.0.0.2/24", "fd00::2/64"])?;

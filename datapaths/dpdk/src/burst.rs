@@ -60,6 +60,15 @@ impl Burst {
         Ok(())
     }
 
+    /// The frames, first one first.
+    #[inline]
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
+        self.frames[self.first..self.end].iter_mut().map(|frame| {
+            // SAFETY: frames between `first` and `end` were written, and are whole packets, of which a `Packet` is made.
+            unsafe { &mut *frame.as_mut_ptr().cast::<Packet>() }
+        })
+    }
+
     /// Removes the first frame.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {

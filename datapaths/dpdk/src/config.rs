@@ -177,6 +177,15 @@ impl Config {
         self.port.as_deref().or(device)
     }
 
+    /// How many bytes of memory a buffer needs: for a frame of any length, and what drivers leave free in front of one.
+    pub(crate) fn room(&self) -> u16 {
+        /// Ethernet's header with a tag, and the checksum that some ports leave behind a frame; and some room for headers.
+        const FRAMING: u16 = 14 + 4 + 4 + 64;
+        /// What drivers leave free.
+        const HEADROOM: u16 = 128;
+        self.mtu.saturating_add(HEADROOM + FRAMING).max(HEADROOM + 2048)
+    }
+
     /// The arguments of DPDK's environment.
     pub(crate) fn eal_arguments(&self) -> Result<Vec<String>, Error> {
         if let Some(given) = &self.eal {
@@ -190,8 +199,11 @@ impl Config {
             .collect();
         // One thread of DPDK's own, which may run on all processors that this process may: else it would take one for itself.
         let lcores = format!("--lcores=0@({})", processors.join(","));
-        let fixed = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "-m", "256", "--log-level=warning"];
-        Ok(fixed.into_iter().map(str::to_owned).chain([lcores]).collect())
+        // Pages that are not huge are only taken when they are used, so there may be more than the pool needs.
+        let pool = u64::from(self.buffers) * u64::from(self.room()) * 3 / 2;
+        let megabytes = (pool >> 20).max(256).to_string();
+        let fixed = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"];
+        Ok(fixed.map(str::to_owned).into_iter().chain(["-m".into(), megabytes, lcores]).collect())
     }
 }
 

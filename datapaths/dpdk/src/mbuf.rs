@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 /// A whole frame in a buffer of a [`Pool`](crate::Pool), with nobody else in it: what ports receive and send.
 ///
 /// Dropping it gives the buffer back.
+#[repr(transparent)]
 pub struct Packet(sys::Frame);
 
 // SAFETY: the mbuf is the packet's alone, and any thread may use and free one.
@@ -39,6 +40,21 @@ impl Packet {
     #[inline]
     pub(crate) fn checksums(&self) -> u32 {
         self.0.checksums
+    }
+
+    /// The frame's bytes.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: a packet's mbuf is never null.
+        let mbuf = unsafe { NonNull::new_unchecked(self.0.mbuf) };
+        // SAFETY: it is from a `Pool`.
+        let area = unsafe { pool::area_of(mbuf) };
+        // SAFETY: areas live for ever, and are not written to while the mbuf is the packet's.
+        let memory = unsafe { area.as_ref() }.storage.memory;
+        // SAFETY: the frame lies in its buffer's memory.
+        let first = unsafe { memory.add(self.0.start.into()) };
+        // SAFETY: so it does with its whole length; the memory is initialised, and the packet's alone, which is borrowed.
+        unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len.into()) }
     }
 
     /// The frame as a message, with all of the buffer around it as room.

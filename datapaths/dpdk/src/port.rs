@@ -9,12 +9,6 @@ pub use bertha_dpdk_sys::PortStatistics;
 use std::ffi::{CStr, CString};
 use std::fmt;
 
-/// An Ethernet header with a tag, and the checksum that some ports leave behind the frame.
-const FRAMING: u16 = 14 + 4 + 4;
-
-/// What drivers leave free in front of a received frame.
-const HEADROOM: u16 = 128;
-
 /// A started port with one pair of queues. It is stopped and closed when it is dropped.
 ///
 /// This is DPDK as it is, for who wants frames: [`Dpdk`](crate::Dpdk) builds on it.
@@ -65,8 +59,7 @@ impl Port {
             let what = format!("{}; set `device` (BERTHA_DPDK_DEVICE), as in net_memif0,role=client", error.context());
             failure(ErrorKind::Unavailable, what).because(error)
         })?;
-        let room = (HEADROOM + config.mtu).saturating_add(FRAMING + 64).max(HEADROOM + 2048);
-        let pool = Pool::new(config.buffers, room)?;
+        let pool = Pool::new(config.buffers, config.room())?;
         let setup = sys::PortSetup {
             queues: 1,
             descriptors: config.descriptors,
