@@ -58,6 +58,7 @@ impl<R: Runtime> Participant<R> {
             lease: settings.lease,
             staging: settings.staging_timeout,
             participants: settings.participants,
+            renews: settings.renews,
         };
         let member = Member::new(own, terms, runtime.random());
         let (commands, requested) = mpsc::channel(COMMANDS);

@@ -88,7 +88,7 @@ where
 }
 
 /// The picks of the preferred alternatives, in pre-order.
-fn preferred(nodes: &[Node], picks: &mut Vec<u8>) {
+pub(crate) fn preferred(nodes: &[Node], picks: &mut Vec<u8>) {
     for node in nodes {
         if let Node::Select { branches, prefer } = node {
             picks.push(*prefer);

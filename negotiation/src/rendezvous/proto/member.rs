@@ -24,6 +24,8 @@ pub struct Terms {
     pub staging: Duration,
     /// With how many participants another one is turned away; at most [`limits::PARTICIPANTS`].
     pub participants: usize,
+    /// Whether to propose the stack in force again when whoever leads its round has gone.
+    pub renews: bool,
 }
 
 /// One participant of a connection, without I/O and without a clock.
@@ -54,8 +56,11 @@ pub struct Member {
     pub(super) withdrawn: Option<InForce>,
     /// What the policies wished for among so many participants, and was decided.
     pub(super) tried: Option<(usize, Vec<u8>)>,
+    /// The leader whose round it wished to renew when that leader had gone, and was decided.
+    pub(super) renewed: Option<u64>,
     pub(super) view: Option<View>,
-    pub(super) participants: usize,
+    /// Everyone who is there, in ascending order.
+    pub(super) present: Vec<u64>,
     /// Put the record right since the last tick. Once per tick keeps a faulty participant from making the others busy.
     pub(super) restored: bool,
     pub(super) events: VecDeque<Event>,
@@ -154,8 +159,9 @@ impl Member {
             proposed: None,
             withdrawn: None,
             tried: None,
+            renewed: None,
             view: None,
-            participants: 0,
+            present: Vec::new(),
             restored: false,
             events: VecDeque::new(),
             in_flight: false,
@@ -303,6 +309,7 @@ impl Member {
         self.stale |= !self.renew;
         self.paused = false;
         self.restored = false;
+        self.renewed = None;
     }
 
     /// What to ask of the store now. Nothing while an answer is outstanding.
