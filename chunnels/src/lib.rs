@@ -7,6 +7,7 @@
 //! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
 //! | `reliable` | [`Reliable`] | makes every message arrive, once and undamaged, with [congestion control](congestion) |
 //! | `order` | [`Ordered`], [`OrderedByKey`] | hand messages up in the order in which they were sent |
+//! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
@@ -43,6 +44,9 @@ pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
 
+#[cfg(feature = "total_order")]
+pub mod total_order;
+
 #[cfg(feature = "at_most_once")]
 pub use at_most_once::AtMostOnce;
 #[cfg(feature = "batch")]
@@ -61,3 +65,5 @@ pub use reliable::Reliable;
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
 pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+#[cfg(feature = "total_order")]
+pub use total_order::{ReceiverOrdered, SequencerOrdered};

@@ -69,8 +69,9 @@ pub(super) struct Changes<C, B: Connection<Data = Buf>> {
     work: Option<BoxFuture<'static, Done>>,
     /// Whether receivers are leaving the old round, so that nobody may read for them.
     is_changing_receivers: bool,
-    /// The application's wish, and who waits for it.
+    /// The application's wish, who waits for it, and whether it was proposed.
     wish: Option<Wish>,
+    is_proposed: bool,
 }
 
 impl<C, B: Connection<Data = Buf>> Default for Changes<C, B> {
@@ -85,6 +86,7 @@ impl<C, B: Connection<Data = Buf>> Default for Changes<C, B> {
             work: None,
             is_changing_receivers: false,
             wish: None,
+            is_proposed: false,
         }
     }
 }
@@ -177,11 +179,15 @@ where
                         self.shared.liveness.not_agreed(&error);
                         break None;
                     }
+                    self.propose().await;
                 }
                 // Out of the store's connection, and told before why.
                 Input::Store(None) => break None,
                 Input::Heard(standing) => self.known.lock().hear(self.now(), standing),
-                Input::Wished(wish) => self.wish(wish).await,
+                Input::Wished(wish) => {
+                    self.changes.wish = Some(wish);
+                    self.propose().await;
+                }
                 Input::Farewell(farewell) => break farewell,
                 Input::Built(built) => self.built(built).await,
                 Input::Done(done) => self.done(done),
@@ -282,7 +288,10 @@ where
                 self.known.lock().present(now, &ids);
                 self.state.send_modify(|state| state.participants = ids.into());
             }
-            Event::Refused { reason, .. } => self.report(Err(Error::new(ErrorKind::Refused, reason))),
+            // One of its policies otherwise.
+            Event::Refused { reason, .. } if self.changes.is_proposed => {
+                self.report(Err(Error::new(ErrorKind::Refused, reason)));
+            }
             Event::Expired => {
                 let what = "the store took this participant for gone; it joins again";
                 self.report(Err(Error::new(ErrorKind::TimedOut, what)));
@@ -293,12 +302,13 @@ where
             }
             Event::Fault { reason } => tracing::warn!(%reason, "a fault in the store was put right"),
             Event::Failed { kind, reason } => return Err(Error::new(kind, reason).at("rendezvous")),
-            Event::StoreBack | Event::Left => {}
+            Event::Refused { .. } | Event::StoreBack | Event::Left => {}
         }
         Ok(())
     }
 
     fn report(&mut self, result: Result<(), Error>) {
+        self.changes.is_proposed = false;
         if let Some((_, report)) = self.changes.wish.take() {
             let _ = report.send(result.map_err(|error| error.at("rendezvous")));
         }
@@ -418,6 +428,7 @@ where
         match done {
             Done::Drained => {
                 self.known.lock().moved(now, next.id);
+                new.lane.hold_back(self.state.borrow().participants.len());
                 *rounds.newest() = new.round.clone();
                 rounds.sending.open(&new.round);
                 let agreement =
@@ -435,6 +446,8 @@ where
                 }));
             }
             Done::ReceivedRest => {
+                new.lane.let_go();
+                self.shared.liveness.wake();
                 self.changes.is_changing_receivers = true;
                 self.changes.work = Some(Box::pin(async move {
                     leave(rounds, old).await;
@@ -459,11 +472,15 @@ where
         }
     }
 
-    /// Asks the others for what the application asked for.
-    async fn wish(&mut self, (pick, report): Wish) {
+    /// Asks the others for what the application asked for, unless that was done.
+    async fn propose(&mut self) {
+        let Some((pick, _)) = self.changes.wish.as_ref().filter(|_| !self.changes.is_proposed) else { return };
         let (nodes, in_use) = (self.stack.nodes(), &self.in_force.picks);
         if pick.is_met(&nodes, in_use) {
-            let _ = report.send(Ok(()));
+            // Or will be once this participant has changed to what is in force.
+            if self.known.lock().round() == round_of(&self.in_force) {
+                self.report(Ok(()));
+            }
             return;
         }
         let mut picks = Vec::new();
@@ -473,8 +490,12 @@ where
             Err(error) => Err(error),
         };
         match proposed {
-            Ok(()) => self.changes.wish = Some((pick, report)),
-            Err(error) => drop(report.send(Err(error))),
+            Ok(()) => self.changes.is_proposed = true,
+            // A proposal of this participant's policies is under way. Once it is decided, this one can be made.
+            Err(error) if error.kind() == ErrorKind::Exhausted => {}
+            // What is in force has changed since, as an event will say.
+            Err(_) if self.participant.has_news() => {}
+            Err(error) => self.report(Err(error)),
         }
     }
 }

@@ -143,8 +143,7 @@ impl<C: Connection> MultiEndpoint<C> {
     ///
     /// # Errors
     /// In each case the stack in use goes on.
-    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives, or a policy's proposal of this participant
-    ///   is under way.
+    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time;
     ///   the text says who and why.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.

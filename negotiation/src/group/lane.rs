@@ -1,7 +1,7 @@
 //! One round among any number of endpoints: what is sent and what arrives in it.
 
 use super::senders::Senders;
-use crate::link::Lane;
+use crate::link::{CAPACITY_AMONG, Lane};
 use crate::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
 use bertha_core::{Buf, Error};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,12 @@ pub(super) struct GroupLane {
     pub(super) senders: Senders,
     /// The number of the next message that this end sends.
     sent: AtomicU32,
+    /// How many messages this end may send, as long as others can't receive in this round yet and have to keep them.
+    allowance: AtomicU32,
 }
+
+/// No limit.
+const UNLIMITED: u32 = u32::MAX;
 
 /// What a message is to a lane.
 pub(super) enum Sorting {
@@ -43,7 +48,28 @@ impl GroupLane {
     /// A round, which reads the base itself or has another round's reader read for it.
     pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
         let lane = Lane::among(id.header(), is_aside);
-        Self { id, lane, senders: Senders::new(from_start), sent: AtomicU32::new(0) }
+        let (sent, allowance) = (AtomicU32::new(0), AtomicU32::new(UNLIMITED));
+        Self { id, lane, senders: Senders::new(from_start), sent, allowance }
+    }
+
+    /// Among so many participants, sends no more than all others have room for, until they are ready.
+    pub(super) fn hold_back(&self, participants: usize) {
+        let each = CAPACITY_AMONG / 2 / participants.max(1);
+        self.allowance.store(each as u32, Ordering::Relaxed);
+    }
+
+    /// The others are ready. Whoever waits has to be woken.
+    pub(super) fn let_go(&self) {
+        self.allowance.store(UNLIMITED, Ordering::Relaxed);
+    }
+
+    /// How many messages this end may send now; nothing if there is no limit.
+    #[inline]
+    pub(super) fn room(&self) -> Option<u32> {
+        match self.allowance.load(Ordering::Relaxed) {
+            UNLIMITED => None,
+            allowance => Some(allowance.saturating_sub(self.sent())),
+        }
     }
 
     /// How many messages this end has sent.

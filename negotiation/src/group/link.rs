@@ -210,6 +210,18 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         self.shared.own_id.load(Ordering::Relaxed)
     }
 
+    /// Waits as long as others could not keep what this end would send.
+    #[cold]
+    async fn until_there_is_room(&self) -> Result<(), Error> {
+        let has_none = || self.lane.room() == Some(0);
+        while has_none() {
+            let lane = &self.lane.lane;
+            let forever = std::future::pending::<Result<(), Error>>();
+            Parked::until(&self.shared.liveness, lane, lane.state(), pin!(forever), has_none).await?;
+        }
+        Ok(())
+    }
+
     /// The next message that another reader has read, in this state of the lane. Without one, waits as long as that one reads.
     #[cold]
     async fn look(&self, state: u8) -> Result<Option<Buf>, Error> {
@@ -238,6 +250,9 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.shared.liveness.check()?;
+        if self.lane.room() == Some(0) {
+            self.until_there_is_room().await?;
+        }
         self.shared.base.send(self.lane.seal(message, self.own_id())?).await
     }
 
@@ -264,18 +279,30 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.shared.liveness.check()?;
-        let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match self.lane.seal(message, self.own_id()) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                failed = Err(error);
-                None
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        loop {
+            self.shared.liveness.check()?;
+            let mut room = self.lane.room().unwrap_or(u32::MAX);
+            if room == 0 {
+                self.until_there_is_room().await?;
+                continue;
             }
-        });
-        self.shared.base.send_batch(sealed).await?;
-        failed
+            let mut done = None;
+            let sealed = std::iter::from_fn(|| {
+                room = room.checked_sub(1)?;
+                match messages.next().map(|message| self.lane.seal(message, self.own_id())) {
+                    Some(Ok(message)) => return Some(message),
+                    Some(Err(error)) => done = Some(Err(error)),
+                    None => done = Some(Ok(())),
+                }
+                None
+            });
+            self.shared.base.send_batch(sealed).await?;
+            // Else there may be more than there was room for.
+            if let Some(done) = done {
+                return done;
+            }
+        }
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {

@@ -67,6 +67,11 @@ impl Standings {
         self.say_at
     }
 
+    /// The round in which this participant sends.
+    pub(super) fn round(&self) -> RoundId {
+        round_of(&self.own)
+    }
+
     /// Where this participant stands, as a question to the others.
     pub(super) fn question(&self) -> Standing {
         Standing { asks: true, ..self.own.clone() }

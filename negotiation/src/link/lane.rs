@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const CAPACITY: usize = 1024;
 
 /// The same among any number of endpoints.
-const CAPACITY_AMONG: usize = 8 * CAPACITY;
+pub(crate) const CAPACITY_AMONG: usize = 8 * CAPACITY;
 
 /// There are messages in the queue.
 const QUEUED: u8 = 1;

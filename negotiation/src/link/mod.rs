@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc::Sender;
 
-pub(crate) use lane::Lane;
+pub(crate) use lane::{CAPACITY_AMONG, Lane};
 pub(crate) use liveness::{End, Liveness};
 pub(crate) use opening::{Opened, gone};
 pub(crate) use parking::Parked;

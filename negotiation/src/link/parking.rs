@@ -27,7 +27,7 @@ impl<'a, F> Parked<'a, F, fn() -> bool> {
 
 impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
     /// As [`new`](Parked::new), also interrupted when `waits` no longer holds and the link's tasks are woken.
-    pub(super) fn until(
+    pub(crate) fn until(
         liveness: &'a Liveness,
         lane: &'a Lane,
         state: u8,

@@ -48,7 +48,7 @@ pub(crate) struct Member<C: Connection> {
 impl Crowd {
     pub(crate) fn new(network: Network) -> Self {
         let mut settings = RendezvousSettings::default();
-        settings.lease = Duration::from_secs(1);
+        settings.lease = Duration::from_millis(500);
         settings.staging_timeout = Duration::from_secs(4);
         let store = MemoryStore::new(network.runtime().clone());
         Self { network, store, settings, history: History::default() }

@@ -59,7 +59,7 @@ impl History {
         for (receiver, record) in &records {
             for (sender, numbers) in Self::by_sender(record) {
                 let wrong = numbers.windows(2).find(|two| two[1] != two[0] + 1);
-                assert_eq!(wrong, None, "{receiver} received from {sender}: {numbers:?}");
+                assert_eq!(wrong, None, "{receiver} received from {sender}, {} in all", numbers.len());
                 let sent = records[&sender].sent;
                 assert!(*numbers.last().unwrap() < sent, "{receiver} received what {sender} has not sent");
             }
@@ -71,7 +71,7 @@ impl History {
         for (receiver, record) in self.records() {
             for (sender, numbers) in Self::by_sender(&record) {
                 let wrong = numbers.windows(2).find(|two| two[1] <= two[0]);
-                assert_eq!(wrong, None, "{receiver} received from {sender}: {numbers:?}");
+                assert_eq!(wrong, None, "{receiver} received from {sender}, {} in all", numbers.len());
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Joins, leaves, crashes and changes while messages flow, with a history of every message.
 
 use crate::crowd::{Crowd, Dice, Member};
-use bertha_chunnels::{Batch, Nothing};
+use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack, select};
-use bertha_datapath_sim::{Schedule, Sim, SimGroup};
+use bertha_datapath_sim::{Link, Schedule, Sim, SimGroup};
 use bertha_negotiation::{Gathers, Negotiate, Pick};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ where
         let who = dice.roll(members.len().max(1) as u64) as usize;
         match event {
             0 | 1 if members.len() < 5 => {
-                let pace = Duration::from_micros(100 + dice.roll(2000));
+                let pace = Duration::from_micros(500 + dice.roll(4000));
                 members.push(crowd.enter(next, stack(), pace).await);
                 next += 1;
             }
@@ -36,6 +36,8 @@ where
         }
         crowd.pause(Duration::from_micros(dice.roll(20_000))).await;
     }
+    // So that the last one that came gets something of everyone.
+    crowd.pause(Duration::from_millis(20)).await;
     members.iter().for_each(Member::hush);
     // Until whoever vanished has expired, and the change that waits for it is over.
     crowd.pause(Duration::from_secs(20)).await;
@@ -52,7 +54,7 @@ pub(crate) fn with_seeds(count: u64, play: impl AsyncFn(&Crowd, u64)) {
     let count = std::env::var("SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(count);
     for seed in first..first + count {
         let schedule = if seed % 3 == 0 { Schedule::Fifo } else { Schedule::Random };
-        let mut sim = Sim::new(seed).schedule(schedule);
+        let mut sim = Sim::new(seed).schedule(schedule).step_limit(1_000_000);
         let crowd = Crowd::new(sim.network().clone());
         let shown = Shown(seed);
         sim.run(play(&crowd, seed));
@@ -84,5 +86,37 @@ fn who_vanishes_is_not_waited_for() {
         bustle(crowd, || make_stack!(select!(Nothing, Batch::new())), seed, true).await;
         crowd.history.has_no_gaps();
         crowd.history.is_complete();
+    });
+}
+
+#[test]
+fn one_order_holds_across_changes() {
+    with_seeds(300, async |crowd, seed| {
+        let stack = || make_stack!(select!(Nothing, Batch::new()), SequencerOrdered::new());
+        bustle(crowd, stack, seed, false).await;
+        crowd.history.has_no_gaps();
+        crowd.history.is_complete();
+        crowd.history.has_one_order();
+    });
+}
+
+#[test]
+fn what_the_network_swaps_the_receivers_put_in_order_across_changes() {
+    with_seeds(300, async |crowd, seed| {
+        let detour = Duration::from_millis(3);
+        let link = Link { reordering: 0.2, jitter: Duration::from_micros(300), detour, ..Link::default() };
+        crowd.network.set_link(link);
+        bustle(crowd, || make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new())), seed, false).await;
+        crowd.history.has_no_gaps();
+        crowd.history.is_complete();
+    });
+}
+
+#[test]
+fn loss_and_crashes_repeat_and_swap_nothing() {
+    with_seeds(300, async |crowd, seed| {
+        crowd.network.set_link(Link::poor(0.05));
+        bustle(crowd, || make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new())), seed, true).await;
+        crowd.history.is_in_order();
     });
 }

@@ -199,8 +199,8 @@ impl Member {
     /// [`Commit`](Event::Commit) or a [`Refused`](Event::Refused).
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if the participant is not in, already waits for a proposal of its own, or `picks`
-    /// are in force or are none of its stack; those of [`Description::of`](super::Description::of).
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of its own is under way; [`Invalid`](ErrorKind::Invalid) if the
+    /// participant is not in, or `picks` are in force or are none of its stack; those of [`Description::of`](super::Description::of).
     pub fn propose(&mut self, picks: &[u8]) -> Result<(), Error> {
         let invalid = |what: &'static str| Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
         let stack = self.own.describe(picks)?;
@@ -211,7 +211,8 @@ impl Member {
             return invalid("this stack is in force already");
         }
         if self.proposed.is_some() || self.wish.as_ref().is_some_and(|wish| !wish.by_policy) {
-            return invalid("a proposal of this participant is under way already");
+            let what = "a proposal of this participant is under way already";
+            return Err(Error::new(ErrorKind::Exhausted, what).at("rendezvous"));
         }
         self.wish = Some(Wish { picks: picks.to_vec(), by_policy: false });
         Ok(())
