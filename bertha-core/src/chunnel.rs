@@ -94,6 +94,12 @@ pub enum Role {
     Client,
     /// The end that accepted.
     Server,
+    /// One of any number of endpoints.
+    Participant {
+        /// Whether it is the one to do what only one may do. In each round at most one participant leads, and all have the
+        /// same for it; when it has gone, another round begins that somebody else leads.
+        leads: bool,
+    },
 }
 
 impl<'a, Inner> More<'a, Inner> {

@@ -23,5 +23,11 @@ async fn a_message_goes_there_and_back() {
     assert_eq!(&*message, b"hello");
     accepted.send(message).await.unwrap();
     assert_eq!(&*connection.recv().await.unwrap(), b"hello");
-    println!("{:?} {:?} {} {}", server.counters(), client.statistics(), server.buffers_in_use().unwrap(), client.buffers_in_use().unwrap());
+    println!(
+        "{:?} {:?} {} {}",
+        server.counters(),
+        client.statistics(),
+        server.buffers_in_use().unwrap(),
+        client.buffers_in_use().unwrap()
+    );
 }
