@@ -80,7 +80,8 @@ pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Mismatch, More, Optimized, Pass, Role, Runtime, guarantee, make_stack, optimize, select,
+    ErrorKind, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee, make_stack,
+    optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
@@ -98,7 +99,8 @@ pub use datapath::datapath;
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Pick, Runs,
+        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, NumParticipantsAtMost,
+        Pick, Runs,
     };
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 

@@ -51,6 +51,10 @@ pub trait Base: Send + Sync + 'static {
     /// message calls it once, in `connect_wrap`.
     fn reserve(&self, bytes: usize);
 
+    /// Gives back `bytes` that were reserved, once no layer that asked for them is in use any more: the stack of a connection
+    /// can change, and messages have to keep their room. The default keeps them.
+    fn release(&self, _bytes: usize) {}
+
     /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` this is what the layers *below*
     /// will add to each message, so `mtu() - reserved()` is the largest message that the caller may send.
     fn reserved(&self) -> usize;

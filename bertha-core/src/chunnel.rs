@@ -2,7 +2,7 @@
 
 use crate::guarantee::check_needs;
 use crate::picks::{Picks, preferred, resolve};
-use crate::{Addr, Base, BoxFuture, Connection, Describe, Error, ErrorKind, Node};
+use crate::{Addr, Base, BoxFuture, Connection, Describe, Error, ErrorKind, Node, Preference};
 use std::fmt;
 
 /// One communication function, as a value that holds its configuration.
@@ -94,6 +94,12 @@ pub enum Role {
     Client,
     /// The end that accepted.
     Server,
+    /// One of any number of endpoints.
+    Participant {
+        /// Whether it is the one to do what only one may do. In each round at most one participant leads, and all have the
+        /// same for it; when it has gone, another round begins that somebody else leads.
+        leads: bool,
+    },
 }
 
 impl<'a, Inner> More<'a, Inner> {
@@ -213,8 +219,9 @@ pub trait Wrap: Describe + Send + Sync {
         Self: Chunnel<C, Connection = <C as Supports<Self>>::Out>,
     {
         async move {
-            let picks = preferred(self);
-            let layers = resolve(&self.nodes(), Picks::new(&picks));
+            let nodes = self.nodes();
+            let picks = preferred(&nodes, Preference::TWO_ENDS);
+            let layers = resolve(&nodes, Picks::new(&picks));
             check_needs(&layers, base.base().properties().guarantees())?;
             self.instantiate(base, Picks::new(&picks), More::none()).await
         }
@@ -233,6 +240,6 @@ where
     S: Chunnel<C> + ?Sized,
     C: Connection,
 {
-    let picks = preferred(stack);
+    let picks = preferred(&stack.nodes(), Preference::TWO_ENDS);
     stack.instantiate(inner, Picks::new(&picks), more).await
 }

@@ -7,6 +7,7 @@
 //! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
 //! | `reliable` | [`Reliable`] | makes every message arrive, once and undamaged, with [congestion control](congestion) |
 //! | `order` | [`Ordered`], [`OrderedByKey`] | hand messages up in the order in which they were sent |
+//! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
@@ -54,6 +55,9 @@ pub mod shard;
 #[cfg(any(feature = "pace", feature = "reliable"))]
 mod token_bucket;
 
+#[cfg(feature = "total_order")]
+pub mod total_order;
+
 #[cfg(feature = "at_most_once")]
 pub use at_most_once::AtMostOnce;
 #[cfg(feature = "batch")]
@@ -78,3 +82,5 @@ pub use reliable::Reliable;
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
 pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+#[cfg(feature = "total_order")]
+pub use total_order::{ReceiverOrdered, SequencerOrdered};

@@ -194,7 +194,8 @@ fn records() -> Vec<(&'static str, Vec<u8>)> {
         let stack = Description::of(&nodes, &vec![0; choices]).unwrap();
         let other = Description::of(&nodes, &vec![1; choices]).unwrap();
         let refusal = Refused { round: 2, by: Some(7), reason: "no stack suits".into() };
-        let quiet = Record { life: 1, round: 1, stack, last: 2, proposal: None, refusal: Some(refusal) };
+        let (life, round, leader) = (1, 1, 7);
+        let quiet = Record { life, round, stack, leader, last: 2, proposal: None, refusal: Some(refusal) };
         let proposal = Some(Proposal { round: 3, proposer: 7, stack: other });
         let busy = Record { last: 3, proposal, ..quiet.clone() };
         records = vec![

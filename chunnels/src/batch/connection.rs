@@ -61,7 +61,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
     /// A buffer for a batch. Layers above need no room in it.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.shared.inner.base();
-        let spare = (base.reserved() - self.below + frame::MOST).min(len);
+        let spare = (base.reserved().saturating_sub(self.below) + frame::MOST).min(len);
         let mut buf = base.buffer(len - spare)?;
         buf.prepend(spare)?;
         Ok(buf)

@@ -147,7 +147,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Reads one message for whoever it is for. Only while no round's reader reads. Cancellation-safe.
-    pub(crate) async fn read_for_others(&self) -> Result<(), Error> {
+    pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.liveness.check()?;
         // No lane of its own whose news would interrupt it.
         let lane = Lane::later(Tag::of(self.id), 0);

@@ -2,7 +2,7 @@
 
 use super::trim::can_hold;
 use bertha_core::guarantee::{Set, check_needs};
-use bertha_core::{Error, ErrorKind, Node, Picks, Properties, resolve};
+use bertha_core::{Error, ErrorKind, Node, Picks, Preference, Properties, preferred, resolve};
 
 /// What has to be guaranteed at the top of a stack, and what is guaranteed at its bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) fn check_possible(nodes: &[Node], frame: Frame) -> Result<(), Error> 
         return Err(Error::new(ErrorKind::Invalid, what).at("negotiation"));
     }
     // With each alternative something is missing. What would be taken first stands for all.
-    check_needs(&resolve(nodes, Picks::new(&preferred(nodes))), frame.transport)?;
+    check_needs(&resolve(nodes, Picks::new(&preferred(nodes, Preference::TWO_ENDS))), frame.transport)?;
     let what = format!(
         "the stack has to be {floor}, and with each alternative that is, a Chunnel lacks what it needs below it"
     );
@@ -61,21 +61,6 @@ pub fn check_picks(nodes: &[Node], picks: &[u8], frame: Frame) -> Result<(), Err
     let names = layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ");
     let what = format!("the stack has to be {floor}; the other end picked [{names}], which is not {missing}");
     Err(Error::new(ErrorKind::Refused, what).at("negotiation"))
-}
-
-/// The picks of the preferred alternatives among those that a stack of `nodes` would offer.
-fn preferred(nodes: &[Node]) -> Vec<u8> {
-    fn visit(nodes: &[Node], picks: &mut Vec<u8>) {
-        for node in nodes {
-            if let Node::Select { branches, prefer } = node {
-                picks.push(*prefer);
-                branches.iter().for_each(|branch| visit(branch, picks));
-            }
-        }
-    }
-    let mut picks = Vec::new();
-    visit(nodes, &mut picks);
-    picks
 }
 
 /// What all of `nodes` together guarantee with the best picks.

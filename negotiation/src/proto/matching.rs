@@ -8,7 +8,7 @@
 use super::floor::Frame;
 use crate::wire::{OfferedLayer, OfferedNode};
 use bertha_core::guarantee::Set;
-use bertha_core::{Layer, Node};
+use bertha_core::{Layer, Node, Preference};
 use std::collections::HashSet;
 
 /// How many comparisons that failed are kept for the explanation.
@@ -111,7 +111,7 @@ impl Tree for Node {
     fn view(&self) -> View<'_, Self> {
         match self {
             Self::Layer(layer) => View::Layer(layer),
-            Self::Select { branches, prefer } => View::Select(branches, *prefer),
+            Self::Select { branches, prefer } => View::Select(branches, prefer.among(Preference::TWO_ENDS)),
         }
     }
 

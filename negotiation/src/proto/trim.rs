@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn either(first: Vec<Node>, second: Vec<Node>) -> Node {
-        Node::Select { branches: [first, second], prefer: 0 }
+        Node::Select { branches: [first, second], prefer: 0.into() }
     }
 
     fn above<G: Guarantees>() -> Frame {

@@ -49,7 +49,7 @@ pub(crate) fn layer(name: &'static str) -> Vec<Node> {
 
 /// Either of two stacks.
 pub(crate) fn either() -> Vec<Node> {
-    vec![Node::Select { branches: [layer("model::A"), layer("model::B")], prefer: 0 }]
+    vec![Node::Select { branches: [layer("model::A"), layer("model::B")], prefer: 0.into() }]
 }
 
 /// How a message looks over a stack.

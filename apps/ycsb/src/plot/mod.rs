@@ -1,12 +1,14 @@
-//! Draws latency against offered load as SVG, with shapes and axes that other diagrams can use as well.
+//! Draws latency against offered load, and how times are spread, as SVG. Shapes and axes serve other diagrams as well.
 
 mod axis;
+mod spread;
 mod svg;
 
 use std::fmt::Write;
 
 use crate::report::{Measured, Report};
 pub use axis::{Axis, Scale};
+pub use spread::{Spread, times};
 pub use svg::{Anchor, Svg};
 
 const WIDTH: f64 = 760.0;

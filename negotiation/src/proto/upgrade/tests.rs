@@ -8,7 +8,7 @@ const SLOW: u64 = 120;
 
 fn stack() -> Vec<Node> {
     let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
-    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0 }]
+    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0.into() }]
 }
 
 struct Dice(u64);
