@@ -174,8 +174,9 @@ pub trait Negotiate: Describe + Send + Sync {
     /// can disturb them. Credentials are for connections with two ends.
     ///
     /// # Errors
-    /// Those of the group and of joining ([`Participant::join`](crate::rendezvous::Participant::join)), and of Chunnels that can't be
-    /// built.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anybody hears of it, if no alternative of the stack can hold over this
+    /// group: a Chunnel [needs](bertha_core::guarantee) what nothing below it guarantees. Those of the group and of joining
+    /// ([`Participant::join`](crate::rendezvous::Participant::join)), and of Chunnels that can't be built.
     fn rendezvous<G, T>(
         self,
         group: G,
