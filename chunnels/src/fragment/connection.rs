@@ -161,6 +161,10 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
     /// Tells the peer that its probe arrived. Before the next message is waited for, so that none is in hand: dropping this
     /// future, or an error, costs the peer an answer and nothing else.
     async fn answer(&self) {
+        // Nearly always there is none.
+        if self.unanswered.load(Relaxed) == 0 {
+            return;
+        }
         let number = self.unanswered.swap(0, Relaxed);
         if number & UNANSWERED != 0
             && let Ok(word) = piece::word(number as u32, self.below)
@@ -172,9 +176,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
 
     /// Receives one message from below.
     async fn arrival(&self) -> Result<Buf, Error> {
-        if self.unanswered.load(Relaxed) != 0 {
-            self.answer().await;
-        }
+        self.answer().await;
         let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
         self.base.inner.recv().await
     }

@@ -1,8 +1,8 @@
 //! The connection that counts.
 
 use super::TARGET;
-use super::counters::Counters;
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use super::counters::{Counters, Direction};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ impl<Inner: Connection> MetricsConnection<Inner> {
         self.counters.sent.passed(messages, bytes);
         match outcome {
             Ok(()) => self.counters.latency.record(self.now().saturating_duration_since(since)),
-            Err(_) => self.counters.sent.failed(),
+            Err(error) => failed(&self.counters.sent, error),
         }
         tracing::trace!(target: TARGET, position = %self.position, messages, bytes, "sent");
     }
@@ -44,8 +44,16 @@ impl<Inner: Connection> MetricsConnection<Inner> {
     }
 
     fn failed(&self, error: Error) -> Error {
-        self.counters.received.failed();
+        failed(&self.counters.received, &error);
         error
+    }
+}
+
+/// A connection that was closed has come to its end, and has not failed.
+#[cold]
+fn failed(direction: &Direction, error: &Error) {
+    if error.kind() != ErrorKind::Closed {
+        direction.failed();
     }
 }
 

@@ -29,7 +29,6 @@ impl Direction {
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    #[cold]
     pub(super) fn failed(&self) {
         self.errors.fetch_add(1, Relaxed);
     }

@@ -17,7 +17,7 @@
 //!
 //! # What is counted
 //!
-//! For each direction messages, bytes, and calls that failed; for sending, a histogram of the time from the call until the
+//! For each direction messages, bytes, and calls that failed, but not since the connection was closed; for sending, a histogram of the time from the call until the
 //! layers below had taken the message, or the whole burst. Bytes are counted where messages are [`Buf`](bertha_core::Buf)s,
 //! that is, below the Chunnel that serialises. A call whose future is dropped is not counted. How long `recv` waits is
 //! the peer's affair, and not measured.

@@ -25,7 +25,7 @@ pub struct Totals {
     pub messages: u64,
     /// Bytes in them; zero where messages are not `Buf`s.
     pub bytes: u64,
-    /// Calls that failed.
+    /// Calls that failed, but for those after the connection was closed.
     pub errors: u64,
 }
 

@@ -23,13 +23,26 @@ async fn both_directions_are_counted_at_each_place() {
     assert!(here.send(buf(1)).await.is_err());
     for place in [&upper, &lower] {
         let counted = place.snapshot();
-        assert_eq!((counted.sent.messages, counted.sent.bytes, counted.sent.errors), (4, 16, 1));
+        assert_eq!((counted.sent.messages, counted.sent.bytes, counted.sent.errors), (4, 16, 0));
         let received = counted.received;
-        assert_eq!((received.messages, received.bytes, received.errors), (2, 300, 1));
+        assert_eq!((received.messages, received.bytes, received.errors), (2, 300, 0));
         assert_eq!((counted.latency.count(), counted.connections), (2, 1));
     }
     drop(here);
     assert_eq!(upper.snapshot().connections, 0);
+}
+
+#[tokio::test]
+async fn what_fails_is_counted_and_no_message() {
+    let metrics = Metrics::new("errors");
+    let (here, _there) = pair::<Buf>();
+    let here = make_stack!(metrics.clone(), crate::Fragment::new().limit(100)).wrap(here).await.unwrap();
+    assert!(here.send(buf(5_000)).await.is_err());
+    assert!(here.send_batch([buf(7), buf(5_000), buf(8)].into_iter()).await.is_err());
+    let sent = metrics.snapshot().sent;
+    assert_eq!((sent.errors, metrics.snapshot().latency.count()), (2, 0));
+    // Of the burst, what was taken before it failed.
+    assert_eq!((sent.messages, sent.bytes), (2, 5_007));
 }
 
 #[tokio::test]
