@@ -3,6 +3,8 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+mod feed;
+pub mod layers;
 pub mod rendezvous;
 
 use bertha_chunnels::compress::frame;
@@ -31,13 +33,14 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
+    ("messages", layers::messages),
     ("packet", packet),
     ("proofs", proofs),
     ("rendezvous", rendezvous::snapshots),

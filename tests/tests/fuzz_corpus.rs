@@ -100,6 +100,32 @@ fn some_of_the_compressed_messages_are_messages() {
     assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
 }
 
+/// Messages as Chunnels take them, each behind its length: pieces that make a message, that contradict each other, that claim much;
+/// a probe and word of one; numbers in order and out of it; a batch; and what is too short.
+fn fragments() -> Vec<(&'static str, Vec<u8>)> {
+    let framed = |messages: &[&[u8]]| {
+        messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect::<Vec<u8>>()
+    };
+    let piece = |number: u8, length: u32, place: u32, size: u16, fill: u8, len: usize| {
+        let header =
+            [&[1, number, 0, 0, 0][..], &length.to_le_bytes(), &place.to_le_bytes(), &size.to_le_bytes()];
+        [header.concat(), vec![fill; len]].concat()
+    };
+    let (first, last) = (piece(9, 150, 0, 100, 1, 100), piece(9, 150, 1, 100, 2, 50));
+    let other = piece(9, 150, 0, 100, 3, 100);
+    vec![
+        ("pieces", framed(&[&last, &first, &first])),
+        ("contradiction", framed(&[&first, &other])),
+        ("too-much", framed(&[&piece(1, u32::MAX, 0, 65_535, 0, 100)])),
+        ("no-place", framed(&[&piece(1, 150, 2, 100, 0, 0), &piece(1, 0, 0, 0, 0, 0)])),
+        ("probe", framed(&[&[2, 7, 0, 0, 0, 0, 0], &[3, 7, 0, 0, 0], &[2, 7]])),
+        ("numbers", framed(&[&[1, 0, 0, 0, 0, 0, 0, 0, 5], &[0; 9], &[0; 9], &[255; 9]])),
+        ("voids", framed(&[&[0, 0, 0, 0, 0, 128, 0, 0], &[1, 0, 0, 0, 0, 0, 0, 0]])),
+        ("batch", framed(&[&[3, b'a', b'b', b'c', 0, 1, b'd'], &[200], &[255, 255, 255]])),
+        ("short", framed(&[&[], &[0], &[1], &[2], &[3]])),
+    ]
+}
+
 /// The first inputs of each corpus, from which fuzzers start: run it after a change of the format.
 #[test]
 #[ignore = "writes the corpus"]
@@ -145,6 +171,12 @@ fn sow() {
         if name == "rendezvous" {
             for (record, bytes) in records() {
                 fs::write(corpus(name).join(format!("sown-{record}")), bytes).unwrap();
+            }
+            continue;
+        }
+        if name == "messages" {
+            for (what, messages) in fragments() {
+                fs::write(corpus(name).join(format!("sown-{what}")), messages).unwrap();
             }
             continue;
         }
