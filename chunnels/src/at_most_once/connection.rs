@@ -101,6 +101,11 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
     }
 
     #[inline]
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
+    #[inline]
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }

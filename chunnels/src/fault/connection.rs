@@ -125,6 +125,23 @@ async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
     }
 }
 
+impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
+    /// Waits until nothing is on its way any more, or can't arrive.
+    async fn delivered(&self) {
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.gone.notified();
+            {
+                let state = self.shared.state.lock();
+                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
 impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
@@ -149,19 +166,14 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
         self.shared.inner.recv_batch(into, limit)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        self.delivered().await;
+        self.shared.inner.drain().await
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.shared.state.lock().is_closed = true;
-        loop {
-            // Made before looking, so that a change in between is not missed.
-            let changed = self.shared.gone.notified();
-            {
-                let state = self.shared.state.lock();
-                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
-                    break;
-                }
-            }
-            changed.await;
-        }
+        self.delivered().await;
         self.shared.inner.close().await
     }
 }

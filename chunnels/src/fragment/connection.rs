@@ -160,6 +160,10 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
         Ok(whole.count)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.base.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.base.inner.close()
     }

@@ -168,6 +168,14 @@ impl Machine {
         self.outgoing.push(message);
     }
 
+    /// Whether the peer has all that was sent.
+    ///
+    /// # Errors
+    /// Those of [`has_room`](Self::has_room).
+    pub(super) fn is_drained(&self) -> Result<bool, Error> {
+        self.ended().map_or_else(|| Ok(self.outgoing.is_empty()), Err)
+    }
+
     /// The next message that has arrived. What arrived before the end can still be had after it.
     pub(super) fn receive(&mut self) -> Received {
         match self.incoming.pop() {
