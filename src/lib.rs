@@ -61,6 +61,8 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
+//! | `compress` | no | smaller messages, with LZ4 |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -108,10 +110,16 @@ pub mod prelude {
     pub use bertha_chunnels::Batch;
     #[cfg(feature = "bincode")]
     pub use bertha_chunnels::Bincode;
+    #[cfg(feature = "compress")]
+    pub use bertha_chunnels::Compress;
     #[cfg(feature = "fragment")]
     pub use bertha_chunnels::Fragment;
+    #[cfg(feature = "metrics")]
+    pub use bertha_chunnels::Metrics;
     #[cfg(feature = "nothing")]
     pub use bertha_chunnels::Nothing;
+    #[cfg(feature = "pace")]
+    pub use bertha_chunnels::Pace;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
     #[cfg(feature = "reliable")]

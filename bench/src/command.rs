@@ -1,6 +1,8 @@
 //! The subcommands, one each.
 
 pub(crate) mod connect;
+#[cfg(feature = "dpdk")]
+pub(crate) mod dpdk_echo;
 pub(crate) mod echo;
 pub(crate) mod kv;
 pub(crate) mod kv_overload;

@@ -27,6 +27,9 @@ struct Arguments {
 enum Measurement {
     /// Setting up a connection, to the echo of its first message
     Connect(command::connect::Options),
+    /// Echoes over two DPDK ports that share memory, against frames that are turned round by hand
+    #[cfg(feature = "dpdk")]
+    DpdkEcho(command::dpdk_echo::Options),
     /// Round trips of 64 bytes, on one core and across cores, parking and spinning
     Echo(command::echo::Options),
     /// The key-value store: throughput, latency and instructions per request
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
         Measurement::Connect(options) => command::connect::run(&options),
+        #[cfg(feature = "dpdk")]
+        Measurement::DpdkEcho(options) => command::dpdk_echo::run(&options),
         Measurement::Echo(options) => command::echo::run(&options),
         Measurement::Kv(options) => command::kv::run(&options),
         Measurement::KvOverload(options) => command::kv_overload::run(&options),

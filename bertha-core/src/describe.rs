@@ -162,6 +162,7 @@ pub struct Layer {
     no_early_data: bool,
     done_by: Option<&'static str>,
     guarantees: guarantee::Set,
+    needs: guarantee::Set,
     capability: Arc<dyn Declared>,
 }
 
@@ -183,6 +184,7 @@ impl Layer {
             no_early_data: false,
             done_by: None,
             guarantees: guarantee::Set::NONE,
+            needs: guarantee::Set::NONE,
             capability,
         }
     }
@@ -212,6 +214,12 @@ impl Layer {
         Self { guarantees, ..self }
     }
 
+    /// Says what has to be guaranteed below the Chunnel; see [`guarantee`].
+    #[must_use]
+    pub fn needing(self, needs: guarantee::Set) -> Self {
+        Self { needs, ..self }
+    }
+
     /// The Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
     pub fn full_name(&self) -> &'static str {
         self.name
@@ -235,6 +243,11 @@ impl Layer {
     /// What it promises.
     pub fn guarantees(&self) -> guarantee::Set {
         self.guarantees
+    }
+
+    /// What has to be guaranteed below it.
+    pub fn needs(&self) -> guarantee::Set {
+        self.needs
     }
 
     /// What the other end compares.

@@ -42,6 +42,7 @@ mod datapath;
 mod describe;
 mod erased;
 mod error;
+mod group;
 pub mod guarantee;
 pub mod identity;
 pub mod pass;
@@ -63,6 +64,7 @@ pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, Layer, Node};
 pub use erased::{BoxConnection, BoxStack, Erase};
 pub use error::{Error, ErrorKind};
+pub use group::Group;
 pub use identity::Identity;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]

@@ -100,7 +100,6 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
         Ok(firsts.count)
     }
 
-    #[inline]
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drain()
     }

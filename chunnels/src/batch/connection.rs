@@ -61,7 +61,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
     /// A buffer for a batch. Layers above need no room in it.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.shared.inner.base();
-        let spare = (base.reserved() - self.below + frame::MOST).min(len);
+        let spare = (base.reserved().saturating_sub(self.below) + frame::MOST).min(len);
         let mut buf = base.buffer(len - spare)?;
         buf.prepend(spare)?;
         Ok(buf)
@@ -116,11 +116,12 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         }
     }
 
-    /// Sends what is held back, and waits until it has left or can't.
-    async fn flush(&self) {
+    /// Sends what there is at once, and waits until it has gone, or nothing goes any more.
+    async fn emptied(&self) {
         self.shared.state.lock().filling.flush();
         self.shared.depart.notify_one();
         loop {
+            // Made before looking, so that a change in between is not missed.
             let changed = self.shared.sent.notified();
             {
                 let state = self.shared.state.lock();
@@ -186,14 +187,14 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        self.flush().await;
+        self.emptied().await;
         self.shared.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
         self.shared.state.lock().is_closed = true;
         self.received.lock().clear();
-        self.flush().await;
+        self.emptied().await;
         // Wakes senders that wait for room.
         self.shared.sent.notify_waiters();
         self.shared.inner.close().await

@@ -78,6 +78,23 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
     }
 }
 
+impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
+    /// Waits until everything has gone, or nothing goes any more.
+    async fn emptied(&self) {
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.gone.notified();
+            {
+                let state = self.shared.state.lock();
+                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
 impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     fn now(&self) -> Duration {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
@@ -125,23 +142,6 @@ async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
     }
 }
 
-impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
-    /// Waits until nothing is on its way any more, or can't arrive.
-    async fn delivered(&self) {
-        loop {
-            // Made before looking, so that a change in between is not missed.
-            let changed = self.shared.gone.notified();
-            {
-                let state = self.shared.state.lock();
-                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
-                    return;
-                }
-            }
-            changed.await;
-        }
-    }
-}
-
 impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
@@ -167,13 +167,13 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        self.delivered().await;
+        self.emptied().await;
         self.shared.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
         self.shared.state.lock().is_closed = true;
-        self.delivered().await;
+        self.emptied().await;
         self.shared.inner.close().await
     }
 }

@@ -253,7 +253,6 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
         }
     }
 
-    #[inline]
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drain()
     }

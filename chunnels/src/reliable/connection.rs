@@ -141,17 +141,17 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
         Ok(count)
     }
 
-    /// Waits until the peer has all that was sent.
     async fn drain(&self) -> Result<(), Error> {
         loop {
             // Made before looking, so that a change in between is not missed.
             let changed = self.shared.room.notified();
             if self.shared.machine.lock().is_drained()? {
-                break;
+                // Another who waits may go on as well.
+                self.shared.room.notify_one();
+                return self.shared.inner.drain().await;
             }
             changed.await;
         }
-        self.shared.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {

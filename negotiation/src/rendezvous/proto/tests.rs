@@ -101,6 +101,7 @@ fn the_largest_record_fits_into_an_entry() {
         life: u64::MAX,
         round: u64::MAX,
         stack: wide("a"),
+        leader: u64::MAX,
         last: u64::MAX - 1,
         proposal: Some(Proposal { round: u64::MAX, proposer: u64::MAX, stack: wide("b") }),
         refusal: None,

@@ -66,7 +66,7 @@ async fn follow(mut participant: Participant<TokioRuntime>, history: &History) {
             }
             Event::Joined(now) => say("joined", &now, history),
             Event::Commit(now) => say("commit", &now, history),
-            Event::Participants(count) => history.say(format_args!("participants {count}")),
+            Event::Participants(all) => history.say(format_args!("participants {}", all.len())),
             other => history.say(format_args!("event {other:?}")),
         }
     }
