@@ -31,9 +31,7 @@ pub(super) struct Task<S: RendezvousStore, R> {
     interval: Duration,
     patience: Duration,
     request: Option<BoxFuture<'static, Answer>>,
-    /// Nothing before there is nothing to ask the store: joining needs no watch, and a new one costs the store more than
-    /// joining does.
-    change: Option<BoxFuture<'static, (Change, Option<S::Watch>)>>,
+    change: BoxFuture<'static, (Change, Option<S::Watch>)>,
     tick: BoxFuture<'static, ()>,
 }
 
@@ -69,6 +67,14 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
         let store = Arc::new(store);
         let interval = settings.lease / 3;
         let patience = settings.store_timeout;
+        let change = Box::pin(next_change(
+            store.clone(),
+            name.clone(),
+            runtime.clone(),
+            patience,
+            Duration::ZERO,
+            None,
+        ));
         let tick = Box::pin(runtime.sleep_until(runtime.now() + interval));
         Self {
             store,
@@ -80,7 +86,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             interval,
             patience,
             request: None,
-            change: None,
+            change,
             tick,
         }
     }
@@ -90,9 +96,6 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             self.tell();
             if self.request.is_none() {
                 self.request = self.member.poll_request().map(|request| self.send(request));
-            }
-            if self.request.is_none() && self.change.is_none() {
-                self.watch(Duration::ZERO, None);
             }
             if self.member.is_gone() {
                 break;
@@ -131,9 +134,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
         if let Poll::Ready(command) = self.commands.poll_recv(cx) {
             return Poll::Ready(Input::Asked(command));
         }
-        if let Some(awaited) = &mut self.change
-            && let Poll::Ready((change, watch)) = awaited.as_mut().poll(cx)
-        {
+        if let Poll::Ready((change, watch)) = self.change.as_mut().poll(cx) {
             return Poll::Ready(Input::Changed(change, watch));
         }
         self.tick.as_mut().poll(cx).map(|()| Input::Tick)
@@ -172,12 +173,8 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
                 pause = self.interval;
             }
         }
-        self.watch(pause, watch);
-    }
-
-    fn watch(&mut self, pause: Duration, watch: Option<S::Watch>) {
         let (store, name, runtime) = (self.store.clone(), self.name.clone(), self.runtime.clone());
-        self.change = Some(Box::pin(next_change(store, name, runtime, self.patience, pause, watch)));
+        self.change = Box::pin(next_change(store, name, runtime, self.patience, pause, watch));
     }
 
     fn send(&self, request: Request) -> BoxFuture<'static, Answer> {
