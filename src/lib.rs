@@ -61,6 +61,8 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `quic` | no | QUIC as a transport that encrypts |
+//! | `seal` | no | encryption with a shared key |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -112,8 +114,12 @@ pub mod prelude {
     pub use bertha_chunnels::Nothing;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
+    #[cfg(feature = "quic")]
+    pub use bertha_chunnels::Quic;
     #[cfg(feature = "reliable")]
     pub use bertha_chunnels::Reliable;
+    #[cfg(feature = "seal")]
+    pub use bertha_chunnels::Seal;
     #[cfg(feature = "serialize")]
     pub use bertha_chunnels::Serialize;
     #[cfg(feature = "shard")]

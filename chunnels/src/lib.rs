@@ -10,12 +10,14 @@
 //! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `quic` | [`Quic`] | runs over QUIC: reliable, in order, encrypted, from a peer with a certificate |
+//! | `seal` | [`Seal`] | encrypts and authenticates messages with a key that both ends share |
 //! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
 //! instead of a stream.
 //!
-//! All but `fault` are on by default.
+//! All but `quic`, `seal` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -36,8 +38,12 @@ mod memory;
 pub mod nothing;
 #[cfg(feature = "order")]
 pub mod order;
+#[cfg(feature = "quic")]
+pub mod quic;
 #[cfg(feature = "reliable")]
 pub mod reliable;
+#[cfg(feature = "seal")]
+pub mod seal;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
@@ -55,8 +61,12 @@ pub use fragment::Fragment;
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
 pub use order::{Ordered, OrderedByKey};
+#[cfg(feature = "quic")]
+pub use quic::Quic;
 #[cfg(feature = "reliable")]
 pub use reliable::Reliable;
+#[cfg(feature = "seal")]
+pub use seal::Seal;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
