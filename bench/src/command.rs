@@ -7,3 +7,4 @@ pub(crate) mod overhead;
 pub(crate) mod passes;
 pub(crate) mod shard_raw;
 pub(crate) mod switch;
+pub(crate) mod throughput;

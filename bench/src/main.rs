@@ -39,6 +39,8 @@ enum Measurement {
     ShardRaw(command::shard_raw::Options),
     /// Changing the stack of a connection under full load, and what it costs that it can
     Switch(command::switch::Options),
+    /// Files over kernel UDP: goodput against QUIC, TCP and raw datagrams
+    Throughput(command::throughput::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Measurement::Overhead(options) => command::overhead::run(&options),
         Measurement::Passes(options) => command::passes::run(&options),
         Measurement::Switch(options) => command::switch::run(&options),
+        Measurement::Throughput(options) => command::throughput::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {
