@@ -3,7 +3,10 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+mod frames;
 pub mod rendezvous;
+
+pub use frames::{frames, good_frames};
 
 use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::serialize::{Bincode, Postcard};
@@ -30,9 +33,10 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("decide", decision),
     ("early", first_flight),
+    ("frames", frames::frames),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
