@@ -1,6 +1,8 @@
 //! The subcommands, one each.
 
 #[cfg(feature = "dpdk")]
+pub(crate) mod datapaths;
+#[cfg(feature = "dpdk")]
 pub(crate) mod dpdk_echo;
 pub(crate) mod echo;
 pub(crate) mod kv;

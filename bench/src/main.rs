@@ -25,6 +25,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Measurement {
+    /// The key-value store over kernel UDP, Unix sockets, memory, and DPDK ports that share memory
+    #[cfg(feature = "dpdk")]
+    Datapaths(command::datapaths::Options),
     /// Echoes over two DPDK ports that share memory, against frames that are turned round by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho(command::dpdk_echo::Options),
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
+        #[cfg(feature = "dpdk")]
+        Measurement::Datapaths(options) => command::datapaths::run(&options),
         #[cfg(feature = "dpdk")]
         Measurement::DpdkEcho(options) => command::dpdk_echo::run(&options),
         Measurement::Echo(options) => command::echo::run(&options),
