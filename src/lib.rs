@@ -127,6 +127,12 @@ pub mod prelude {
 }
 
 /// Compiles and runs the README's program.
-#[cfg(all(doctest, feature = "datapath-kernel", not(feature = "datapath-dpdk"), feature = "bincode", feature = "postcard"))]
+#[cfg(all(
+    doctest,
+    feature = "datapath-kernel",
+    not(feature = "datapath-dpdk"),
+    feature = "bincode",
+    feature = "postcard"
+))]
 #[doc = include_str!("../README.md")]
 struct Readme;

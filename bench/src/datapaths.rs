@@ -34,7 +34,8 @@ where
             }
         },
         async move || {
-            let addr = is_listening.recv().map_err(Error::while_doing(ErrorKind::Core, "waiting for the store"))?;
+            let addr =
+                is_listening.recv().map_err(Error::while_doing(ErrorKind::Core, "waiting for the store"))?;
             let connection = stack().connect(client, addr).await.map_err(failed("connecting"))?;
             ask(connection, setup).await
         },

@@ -25,10 +25,8 @@ fn memif(polling: Polling) -> Option<[Dpdk; 2]> {
     let number = 2 * NEXT.fetch_add(1, Ordering::Relaxed);
     let socket = std::env::temp_dir().join(format!("bertha-conformance-{}-{number}", std::process::id()));
     let port = |number: u32, role: &str, address: [&str; 2]| {
-        let device = format!(
-            "net_memif{number},role={role},id=0,socket={},socket-abstract=no",
-            socket.display()
-        );
+        let device =
+            format!("net_memif{number},role={role},id=0,socket={},socket-abstract=no", socket.display());
         let address = address.map(str::to_owned).to_vec();
         open(&Config { device: Some(device), address, polling, buffers: 2047, ..Config::default() })
     };

@@ -15,7 +15,15 @@ fn build(name: &str, features: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).args(["build", "--quiet", "--locked", "-p", "bertha-kvstore", "-p", "bertha-ycsb"]);
+    cargo.current_dir(root).args([
+        "build",
+        "--quiet",
+        "--locked",
+        "-p",
+        "bertha-kvstore",
+        "-p",
+        "bertha-ycsb",
+    ]);
     cargo.arg("--target-dir").arg(&target);
     for feature in features {
         cargo.args(["--features", feature]);
@@ -52,7 +60,18 @@ fn workload_b(programs: &Path, addr: &str, server: &[(&str, String)], client: &[
     assert!(line.contains(&format!("ready at {addr}")), "{line}");
     let workload = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apps/ycsb/workloads/workloadb");
     let ycsb = Command::new(programs.join("ycsb"))
-        .args(["run", "--connections", "2", "--in-flight", "4", "--server", addr, "-p", "operationcount=20000", "-P"])
+        .args([
+            "run",
+            "--connections",
+            "2",
+            "--in-flight",
+            "4",
+            "--server",
+            addr,
+            "-p",
+            "operationcount=20000",
+            "-P",
+        ])
         .arg(workload)
         .envs(environment(client))
         .output()
@@ -75,5 +94,10 @@ fn one_line_switches_the_store_to_dpdk() {
         let device = format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
         [("DEVICE", device), ("ADDRESS", address.into())]
     };
-    workload_b(&dpdk, "10.0.0.1:4242", &settings("server", "10.0.0.1/24"), &settings("client", "10.0.0.2/24"));
+    workload_b(
+        &dpdk,
+        "10.0.0.1:4242",
+        &settings("server", "10.0.0.1/24"),
+        &settings("client", "10.0.0.2/24"),
+    );
 }

@@ -29,8 +29,7 @@ pub(crate) struct Options {
 type Run<'a> = Box<dyn Fn() -> Result<Sample, Error> + 'a>;
 
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
-    let setup =
-        &Setup { outstanding: options.outstanding, requests: options.requests, ..Setup::default() };
+    let setup = &Setup { outstanding: options.outstanding, requests: options.requests, ..Setup::default() };
     let open = |side, role, address| {
         let dpdk = Dpdk::open(&config(0, side, role, address));
         dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))

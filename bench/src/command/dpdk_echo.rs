@@ -1,10 +1,10 @@
 //! `bertha-bench dpdk-echo`: echoes over two DPDK ports that share memory.
 
+use bertha_bench::Error;
 use bertha_bench::alternate::{self, alternate};
 use bertha_bench::dpdk_echo::{Bare, Load, Pair, Sample, Stack};
 use bertha_bench::report::{Budget, Report};
 use bertha_bench::statistics::{median, ratio_of_medians};
-use bertha_bench::Error;
 use clap::Args;
 
 /// How to measure echoes over DPDK.

@@ -78,8 +78,9 @@ impl Client {
         }
         // It must be a bare server: an answer of our own making.
         let server = MacAddr([2, 0, 0, 0, 0, 1]);
-        let subnets = ["10.0.0.1/24".parse::<Subnet>()]
-            .map(|subnet| subnet.map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address")));
+        let subnets = ["10.0.0.1/24".parse::<Subnet>()].map(|subnet| {
+            subnet.map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))
+        });
         let [subnet] = subnets;
         let interface = Interface::new(server, self.port.mtu(), None, &[subnet?], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the server"))?;

@@ -72,13 +72,11 @@ impl<S: Serve> Pair<S> {
     /// # Errors
     /// [`ErrorKind::Core`] with fewer than two cores, [`ErrorKind::Bertha`] if DPDK or a port is missing.
     pub fn open(number: u32) -> Result<Self, Error> {
-        let server = cores::run_on(cores::usable()?[0], || S::open(&config(number, 0, "server", "10.0.0.1/24")))?;
-        let port = Port::open(&config(number, 1, "client", "10.0.0.2/24")).map_err(failed("opening a port"))?;
-        Ok(Self {
-            client: Client::new(port),
-            server,
-            cores: Placement::AcrossCores.cores()?,
-        })
+        let server =
+            cores::run_on(cores::usable()?[0], || S::open(&config(number, 0, "server", "10.0.0.1/24")))?;
+        let port =
+            Port::open(&config(number, 1, "client", "10.0.0.2/24")).map_err(failed("opening a port"))?;
+        Ok(Self { client: Client::new(port), server, cores: Placement::AcrossCores.cores()? })
     }
 
     /// Measures once.

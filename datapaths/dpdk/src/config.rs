@@ -166,7 +166,8 @@ impl Config {
             return Err(failure(ErrorKind::Invalid, what));
         }
         let read = |text: &String| {
-            text.parse().map_err(|error| failure(ErrorKind::Invalid, format!("`address`: {error}")).because(error))
+            text.parse()
+                .map_err(|error| failure(ErrorKind::Invalid, format!("`address`: {error}")).because(error))
         };
         self.address.iter().map(read).collect()
     }
@@ -191,8 +192,9 @@ impl Config {
         if let Some(given) = &self.eal {
             return Ok(given.clone());
         }
-        let processors = rustix::thread::sched_getaffinity(None)
-            .map_err(|error| failure(ErrorKind::Io, format!("asking for the processors to run on: {error}")))?;
+        let processors = rustix::thread::sched_getaffinity(None).map_err(|error| {
+            failure(ErrorKind::Io, format!("asking for the processors to run on: {error}"))
+        })?;
         let processors: Vec<_> = (0..rustix::thread::CpuSet::MAX_CPU)
             .filter(|number| processors.is_set(*number))
             .map(|number| number.to_string())
@@ -260,6 +262,8 @@ mod tests {
         }
         let error = Config::from_variables(|_| None).unwrap().subnets().unwrap_err();
         assert!(error.context().contains("BERTHA_DPDK_ADDRESS"), "{error}");
-        assert!(with(&[("BERTHA_DPDK_CONFIG", "/nowhere.toml")]).unwrap_err().context().contains("/nowhere.toml"));
+        assert!(
+            with(&[("BERTHA_DPDK_CONFIG", "/nowhere.toml")]).unwrap_err().context().contains("/nowhere.toml")
+        );
     }
 }

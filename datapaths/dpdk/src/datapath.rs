@@ -125,10 +125,9 @@ impl Datapath for Dpdk {
             let what = format!("cannot listen on {on}: the interface has {}", addresses(&device));
             return Err(failure(ErrorKind::Invalid, what));
         }
-        let (acceptor, port) =
-            device.lock().demux.listen(on.port(), rand::random()).ok_or_else(|| {
-                failure(ErrorKind::Invalid, format!("cannot listen on {on}: the port is in use, or none is left"))
-            })?;
+        let (acceptor, port) = device.lock().demux.listen(on.port(), rand::random()).ok_or_else(|| {
+            failure(ErrorKind::Invalid, format!("cannot listen on {on}: the port is in use, or none is left"))
+        })?;
         Ok(DpdkListener::new(device, acceptor, (on.ip(), port).into()))
     }
 }
@@ -137,11 +136,13 @@ impl Datapath for Dpdk {
 fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
     let ip: IpAddr = peer.ip();
     if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || peer.port() == 0 {
-        let what = format!("{peer} is no address that a port reaches; the interface has {}", addresses(device));
+        let what =
+            format!("{peer} is no address that a port reaches; the interface has {}", addresses(device));
         return Err(failure(ErrorKind::Invalid, what));
     }
     if device.interface().address_for(ip).is_none() {
-        let what = format!("the interface has no address of the family of {peer}, only {}", addresses(device));
+        let what =
+            format!("the interface has no address of the family of {peer}, only {}", addresses(device));
         return Err(failure(ErrorKind::Invalid, what));
     }
     Ok(())

@@ -211,7 +211,8 @@ impl Device {
                 Err(failure(ErrorKind::Unreachable, what))
             }
             Route::None => {
-                let what = format!("no way to {peer}: it is in no subnet of the interface, and there is no gateway");
+                let what =
+                    format!("no way to {peer}: it is in no subnet of the interface, and there is no gateway");
                 Err(failure(ErrorKind::Unreachable, what))
             }
         }

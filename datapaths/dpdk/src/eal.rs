@@ -41,8 +41,9 @@ pub(crate) fn init(arguments: &[String]) -> Result<(), Error> {
 fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
     let mut argv: Vec<*mut c_char> = Vec::new();
     for argument in ["bertha"].into_iter().chain(arguments.iter().map(String::as_str)) {
-        let argument = CString::new(argument)
-            .map_err(|_| failure(ErrorKind::Invalid, format!("the argument {argument:?} contains a zero byte")))?;
+        let argument = CString::new(argument).map_err(|_| {
+            failure(ErrorKind::Invalid, format!("the argument {argument:?} contains a zero byte"))
+        })?;
         // Never freed: DPDK keeps pointers to its arguments.
         argv.push(argument.into_raw());
     }

@@ -1,7 +1,7 @@
 //! The thread that looks after a port where no future does.
 
-use crate::device::Device;
 use crate::config::Polling;
+use crate::device::Device;
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;

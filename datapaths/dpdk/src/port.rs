@@ -56,7 +56,10 @@ impl Port {
             }
         };
         code.map_err(|error| {
-            let what = format!("{}; set `device` (BERTHA_DPDK_DEVICE), as in net_memif0,role=client", error.context());
+            let what = format!(
+                "{}; set `device` (BERTHA_DPDK_DEVICE), as in net_memif0,role=client",
+                error.context()
+            );
             failure(ErrorKind::Unavailable, what).because(error)
         })?;
         let pool = Pool::new(config.buffers, config.room())?;
@@ -77,14 +80,8 @@ impl Port {
             // SAFETY: drivers' names are constant strings.
             unsafe { CStr::from_ptr(facts.driver) }.to_string_lossy()
         };
-        let port = Self {
-            number,
-            mtu: facts.mtu.min(config.mtu),
-            mac: MacAddr(facts.mac),
-            name,
-            pool,
-            dropped: 0,
-        };
+        let port =
+            Self { number, mtu: facts.mtu.min(config.mtu), mac: MacAddr(facts.mac), name, pool, dropped: 0 };
         tracing::info!(?port, %driver, "the port has started");
         Ok(port)
     }

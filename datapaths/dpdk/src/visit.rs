@@ -72,24 +72,14 @@ impl<'a> Visit<'a> {
     }
 
     #[inline]
-    fn leave<T>(
-        &mut self,
-        mut state: MutexGuard<'_, State>,
-        budget: RestoreOnPending,
-        taken: T,
-    ) -> Poll<T> {
+    fn leave<T>(&mut self, mut state: MutexGuard<'_, State>, budget: RestoreOnPending, taken: T) -> Poll<T> {
         state.demux.leave(&mut self.ticket);
         self.device.release(state);
         budget.made_progress();
         Poll::Ready(taken)
     }
 
-    fn wait<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut state: MutexGuard<'_, State>,
-        inline: bool,
-    ) -> Poll<T> {
+    fn wait<T>(&mut self, cx: &mut Context<'_>, mut state: MutexGuard<'_, State>, inline: bool) -> Poll<T> {
         let leads = state.demux.wait(&mut self.ticket, cx.waker(), inline);
         let idle = state.idle;
         self.device.release(state);

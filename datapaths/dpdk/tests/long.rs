@@ -2,7 +2,11 @@
 //!
 //! A binary of its own, since it replaces the allocator. `BERTHA_LONG` says how many messages; a hundred million take some
 //! minutes with `--release`.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say why they don't run")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests panic to fail, and say why they don't run"
+)]
 
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener};
 use bertha_datapath_dpdk::{AVAILABLE, Config, Dpdk};
@@ -103,7 +107,9 @@ fn nothing_is_lost_uncounted_and_no_buffer_is_kept() {
     let seconds = started.elapsed().as_secs_f64();
     let dropped = server.counters().unwrap().dropped();
     let (arrived, sent) = (server.statistics().unwrap(), client.statistics().unwrap());
-    println!("{count} messages in {seconds:.1} s: {received} received, {dropped} dropped, {allocations} allocations");
+    println!(
+        "{count} messages in {seconds:.1} s: {received} received, {dropped} dropped, {allocations} allocations"
+    );
     println!("{arrived:?} {sent:?}");
     let missed = arrived.missed + arrived.no_mbuf + arrived.receive_errors + sent.send_errors;
     assert_eq!(received + dropped + missed, count, "lost without being counted");

@@ -139,11 +139,12 @@ mod tests {
     fn an_unknown_neighbour_is_asked_three_times() {
         let (mut neighbours, start) = (Neighbours::new(), Instant::now());
         let mut look_up = |after: f64| neighbours.look_up(IP, start + seconds(after));
-        let (asked, waits) = (
-            Finding { answer: Answer::Waiting, ask: true },
-            Finding { answer: Answer::Waiting, ask: false },
+        let (asked, waits) =
+            (Finding { answer: Answer::Waiting, ask: true }, Finding { answer: Answer::Waiting, ask: false });
+        assert_eq!(
+            [0.0, 0.0, 0.9, 1.0, 1.1, 2.0].map(&mut look_up),
+            [asked, waits, waits, asked, waits, asked]
         );
-        assert_eq!([0.0, 0.0, 0.9, 1.0, 1.1, 2.0].map(&mut look_up), [asked, waits, waits, asked, waits, asked]);
         assert_eq!(look_up(2.9), waits);
         assert_eq!(look_up(3.0), Finding { answer: Answer::Nobody, ask: false });
         assert_eq!(look_up(3.0), asked);

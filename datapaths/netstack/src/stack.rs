@@ -169,8 +169,7 @@ impl Stack {
         let payload = header.len..header.total;
         match header.protocol {
             protocol::UDP => {
-                let pseudo =
-                    || ipv4::pseudo_header(header.source, header.destination, protocol::UDP);
+                let pseudo = || ipv4::pseudo_header(header.source, header.destination, protocol::UDP);
                 let datagram = Udp::read(&packet[payload], (!verified).then(pseudo), true)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
@@ -205,8 +204,7 @@ impl Stack {
         }
         match header.protocol {
             protocol::UDP if direct && is_unicast(header.source.into()) => {
-                let pseudo =
-                    || ipv6::pseudo_header(header.source, header.destination, protocol::UDP);
+                let pseudo = || ipv6::pseudo_header(header.source, header.destination, protocol::UDP);
                 let bytes = &packet[header.len..header.total];
                 let datagram = Udp::read(bytes, (!verified).then(pseudo), false)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
@@ -252,11 +250,8 @@ impl Stack {
         let asks_us = arp.operation == Operation::Request && arp.target.1 == own;
         self.hear(sender.into(), mac, asks_us, now);
         if asks_us && sender != own {
-            let reply = Arp {
-                operation: Operation::Reply,
-                sender: (self.interface.mac, own),
-                target: arp.sender,
-            };
+            let reply =
+                Arp { operation: Operation::Reply, sender: (self.interface.mac, own), target: arp.sender };
             self.queue_arp(&reply, mac);
         }
         Ok(Arrival::Nothing)

@@ -22,8 +22,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::task::Waker;
-pub(crate) use waiters::{Owner, Ticket};
 use waiters::Waiters;
+pub(crate) use waiters::{Owner, Ticket};
 
 /// How many messages of a connection wait until it is accepted: strangers are to cost little memory.
 const UNACCEPTED: usize = 32;

@@ -144,7 +144,8 @@ async fn ask(to: Addr, count: usize) {
     let dpdk = dpdk();
     let connection = dpdk.connect(to).await.unwrap();
     for first in (0..count).step_by(16) {
-        let burst: Vec<Buf> = (first..first + 16).map(|number| message(&connection, number).unwrap()).collect();
+        let burst: Vec<Buf> =
+            (first..first + 16).map(|number| message(&connection, number).unwrap()).collect();
         connection.send_batch(burst.into_iter()).await.unwrap();
         for number in first..first + 16 {
             let recv = tokio::time::timeout(Duration::from_secs(20), connection.recv()).await;

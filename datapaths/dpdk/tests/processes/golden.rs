@@ -49,7 +49,8 @@ fn packets_are_as_wireshark_has_them() {
     // Two neighbours ask for the port's address, so that it knows theirs.
     let subnets = ["10.0.0.2/24".parse().unwrap(), "fd00::2/64".parse().unwrap()];
     let now = Instant::now();
-    let mut peer = Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, 9]), 1500, None, &subnets, &[]).unwrap(), now);
+    let mut peer =
+        Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, 9]), 1500, None, &subnets, &[]).unwrap(), now);
     for to in ["10.0.0.1:7", "[fd00::1]:7"] {
         let _ = peer.route(Flow::new(to.parse().unwrap(), 9), now);
     }

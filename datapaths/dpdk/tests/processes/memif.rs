@@ -7,7 +7,8 @@ fn echoes(name: &str, polling: &str, within: &[&str], count: usize) {
     let socket = std::env::temp_dir().join(format!("bertha-{name}-{}", std::process::id()));
     // What an earlier process of that number left may belong to somebody else.
     let _ = std::fs::remove_file(&socket);
-    let device = |role: &str| format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
+    let device =
+        |role: &str| format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
     let start = |role: &str, side: &str, address: &str| {
         Child::start(&Role {
             role,

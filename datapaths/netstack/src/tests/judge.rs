@@ -5,9 +5,9 @@ use crate::{Arrival, Checksums, Flow, Route};
 use proptest::prelude::*;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
-    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Message,
-    Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpProtocol, Ipv4Packet, Ipv4Repr, Ipv6Packet, Ipv6Repr,
-    NdiscRepr, RawHardwareAddress, UdpPacket, UdpRepr,
+    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
+    Icmpv4Message, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpProtocol, Ipv4Packet, Ipv4Repr,
+    Ipv6Packet, Ipv6Repr, NdiscRepr, RawHardwareAddress, UdpPacket, UdpRepr,
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
@@ -22,7 +22,12 @@ fn mac(number: usize) -> EthernetAddress {
 }
 
 /// A frame of smoltcp's from the second stack's address, with the payload that `emit` writes.
-fn frame(to: EthernetAddress, ethertype: EthernetProtocol, len: usize, emit: impl FnOnce(&mut [u8])) -> Vec<u8> {
+fn frame(
+    to: EthernetAddress,
+    ethertype: EthernetProtocol,
+    len: usize,
+    emit: impl FnOnce(&mut [u8]),
+) -> Vec<u8> {
     let repr = EthernetRepr { src_addr: mac(1), dst_addr: to, ethertype };
     let mut bytes = vec![0; repr.buffer_len() + len];
     let mut frame = EthernetFrame::new_unchecked(&mut bytes[..]);
@@ -32,7 +37,8 @@ fn frame(to: EthernetAddress, ethertype: EthernetProtocol, len: usize, emit: imp
 }
 
 fn ipv4(protocol: IpProtocol, len: usize, emit: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let repr = Ipv4Repr { src_addr: THEM, dst_addr: US, next_header: protocol, payload_len: len, hop_limit: 9 };
+    let repr =
+        Ipv4Repr { src_addr: THEM, dst_addr: US, next_header: protocol, payload_len: len, hop_limit: 9 };
     frame(mac(0), EthernetProtocol::Ipv4, repr.buffer_len() + len, |bytes| {
         let mut packet = Ipv4Packet::new_unchecked(bytes);
         repr.emit(&mut packet, &ChecksumCapabilities::default());
@@ -41,7 +47,8 @@ fn ipv4(protocol: IpProtocol, len: usize, emit: impl FnOnce(&mut [u8])) -> Vec<u
 }
 
 fn ipv6(to: Ipv6Addr, protocol: IpProtocol, hops: u8, len: usize, emit: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let repr = Ipv6Repr { src_addr: THEM6, dst_addr: to, next_header: protocol, payload_len: len, hop_limit: hops };
+    let repr =
+        Ipv6Repr { src_addr: THEM6, dst_addr: to, next_header: protocol, payload_len: len, hop_limit: hops };
     frame(mac(0), EthernetProtocol::Ipv6, repr.buffer_len() + len, |bytes| {
         let mut packet = Ipv6Packet::new_unchecked(bytes);
         repr.emit(&mut packet);
