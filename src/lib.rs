@@ -62,6 +62,8 @@
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
+//! | `compress` | no | smaller messages, with LZ4 |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -81,7 +83,8 @@ pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Mismatch, More, Optimized, Pass, Role, Runtime, guarantee, make_stack, optimize, select,
+    ErrorKind, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee, make_stack,
+    optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
@@ -100,7 +103,8 @@ pub use datapath::{DefaultDatapath, datapath};
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Pick, Runs,
+        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, NumParticipantsAtMost,
+        Pick, Runs,
     };
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 
@@ -110,10 +114,16 @@ pub mod prelude {
     pub use bertha_chunnels::Batch;
     #[cfg(feature = "bincode")]
     pub use bertha_chunnels::Bincode;
+    #[cfg(feature = "compress")]
+    pub use bertha_chunnels::Compress;
     #[cfg(feature = "fragment")]
     pub use bertha_chunnels::Fragment;
+    #[cfg(feature = "metrics")]
+    pub use bertha_chunnels::Metrics;
     #[cfg(feature = "nothing")]
     pub use bertha_chunnels::Nothing;
+    #[cfg(feature = "pace")]
+    pub use bertha_chunnels::Pace;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
     #[cfg(feature = "reliable")]

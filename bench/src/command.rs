@@ -1,5 +1,6 @@
 //! The subcommands, one each.
 
+pub(crate) mod connect;
 #[cfg(feature = "dpdk")]
 pub(crate) mod datapaths;
 #[cfg(feature = "dpdk")]

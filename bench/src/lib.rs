@@ -9,6 +9,7 @@
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
 //! | [`passes`] | calls through stacks that optimisation passes rewrote |
 //! | [`compile_time`] | builds of generic code with a deep stack |
+//! | [`connect`] | setting up a connection, over Bertha in all its ways and over a bare socket |
 //! | [`latency`] | round trips, in an HDR histogram |
 //! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
 //! | [`datapaths`] | the key-value store over one datapath and the next |
@@ -34,6 +35,7 @@ pub mod baseline;
 pub mod closed_loop;
 pub mod codec;
 pub mod compile_time;
+pub mod connect;
 pub mod cores;
 pub mod datapaths;
 #[cfg(feature = "dpdk")]

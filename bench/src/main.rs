@@ -25,6 +25,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Measurement {
+    /// Setting up a connection, to the echo of its first message
+    Connect(command::connect::Options),
     /// The key-value store over kernel UDP, Unix sockets, memory, and DPDK ports that share memory
     #[cfg(feature = "dpdk")]
     Datapaths(command::datapaths::Options),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
+        Measurement::Connect(options) => command::connect::run(&options),
         #[cfg(feature = "dpdk")]
         Measurement::Datapaths(options) => command::datapaths::run(&options),
         #[cfg(feature = "dpdk")]

@@ -1,7 +1,7 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Handshake, Terms, decide};
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
 use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
@@ -67,6 +67,39 @@ fn some_of_the_packets_are_packets() {
     assert!(!PACKETS[7..].iter().any(decodes));
 }
 
+/// Messages as the compression Chunnel sends them: compressed, stored, and bombs.
+fn compressed() -> Vec<(&'static str, Vec<u8>)> {
+    use bertha_chunnels::compress::frame::{Bounds, pack};
+    let packed = |bytes: &[u8]| {
+        let message = bertha_core::Buf::copy_of(bytes, 8).unwrap();
+        pack(message, Bounds { least: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
+    };
+    let mut longer = packed(&[7; 5_000]);
+    longer[1..5].copy_from_slice(&5_001_u32.to_le_bytes());
+    vec![
+        ("text", packed(&b"to be or not to be, that is the question; ".repeat(4))),
+        ("run", packed(&[0; 70_000])),
+        ("stored", packed(b"short")),
+        ("empty", packed(b"")),
+        ("bomb", [&[1][..], &u32::MAX.to_le_bytes(), &[0xff; 40]].concat()),
+        ("longer-than-it-is", longer),
+    ]
+}
+
+#[test]
+fn some_of_the_compressed_messages_are_messages() {
+    use bertha_chunnels::compress::frame::{Bounds, Refused, unpack};
+    let outcomes: Vec<Option<Refused>> = compressed()
+        .into_iter()
+        .map(|(_, bytes)| {
+            let message = bertha_core::Buf::copy_of(&bytes, 0).unwrap();
+            unpack(message, Bounds { least: 0, limit: 1 << 20 }).err()
+        })
+        .collect();
+    assert_eq!(outcomes[..4], [None; 4]);
+    assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
+}
+
 /// The first inputs of each corpus, from which fuzzers start: run it after a change of the format.
 #[test]
 #[ignore = "writes the corpus"]
@@ -121,6 +154,12 @@ fn sow() {
             }
             continue;
         }
+        if name == "compressed" {
+            for (what, message) in compressed() {
+                fs::write(corpus(name).join(format!("sown-{what}")), message).unwrap();
+            }
+            continue;
+        }
         if name == "packet" {
             for (number, body) in PACKETS.iter().enumerate() {
                 fs::write(corpus(name).join(format!("sown-{number}")), body).unwrap();
@@ -161,7 +200,8 @@ fn records() -> Vec<(&'static str, Vec<u8>)> {
         let stack = Description::of(&nodes, &vec![0; choices]).unwrap();
         let other = Description::of(&nodes, &vec![1; choices]).unwrap();
         let refusal = Refused { round: 2, by: Some(7), reason: "no stack suits".into() };
-        let quiet = Record { life: 1, round: 1, stack, last: 2, proposal: None, refusal: Some(refusal) };
+        let (life, round, leader) = (1, 1, 7);
+        let quiet = Record { life, round, stack, leader, last: 2, proposal: None, refusal: Some(refusal) };
         let proposal = Some(Proposal { round: 3, proposer: 7, stack: other });
         let busy = Record { last: 3, proposal, ..quiet.clone() };
         records = vec![
@@ -196,13 +236,13 @@ fn proven() -> Vec<(String, Vec<u8>)> {
         let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
         settings.credentials = at_client;
         for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
-            let mut handshake = Handshake::new(nodes, || ID, 65_507, now, &settings).unwrap();
+            let mut handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, now, &settings).unwrap();
             let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
             let terms = Terms {
                 idle_timeout: Duration::from_secs(30),
                 credentials: &at_server,
                 fresh: Some(&fresh),
-                floor: bertha_core::guarantee::Set::NONE,
+                frame: Frame::OPEN,
                 peer: b"peer",
                 early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,

@@ -164,10 +164,9 @@ impl Connection for DpdkConnection {
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.open()?;
-        let mut messages = messages;
         let mut burst = Burst::new();
         let (mut path, mut copies) = (None, 0);
-        while let Some(message) = messages.next() {
+        for message in messages {
             if let Err(error) = self.fits(&message) {
                 self.flush(&mut burst).await?;
                 return Err(error);

@@ -7,8 +7,8 @@ use crate::early::{Early, Shared};
 use crate::early_cache::Key;
 use crate::link::{Opened, Start};
 use crate::proto::{
-    Expected, FirstFlight, Handshake, Trimmed, agreed_idle_timeout, check_floor, check_possible,
-    of_transport, takes_early_data,
+    Expected, FirstFlight, Frame, Handshake, Trimmed, agreed_idle_timeout, check_picks, check_possible,
+    takes_early_data,
 };
 use crate::wire::Answer;
 use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
@@ -26,6 +26,7 @@ struct Client<S, D> {
     reach: Reach<D>,
     nodes: Vec<Node>,
     trimmed: Trimmed,
+    frame: Frame,
     settings: Settings,
     cache: EarlyCache,
     key: Option<Key>,
@@ -40,7 +41,7 @@ pub(crate) async fn connect_early<S, D>(
     datapath: D,
     to: Addr,
     cache: &EarlyCache,
-    mut settings: Settings,
+    settings: Settings,
 ) -> Result<Early<D::Out>, Error>
 where
     S: Describe + Send + Sync + 'static,
@@ -48,12 +49,12 @@ where
 {
     let base = datapath.connect(to.clone()).await?;
     let nodes = stack.nodes();
-    settings.floor = settings.floor.without(of_transport(base.base().properties()));
-    check_possible(&nodes, settings.floor)?;
-    let trimmed = Trimmed::new(&nodes, settings.floor);
+    let frame = Frame::new(settings.floor, base.base().properties());
+    check_possible(&nodes, frame)?;
+    let trimmed = Trimmed::new(&nodes, frame);
     let key = Key::new(&to, &trimmed.nodes);
     let reach = Reach { datapath, settings: settings.clone() };
-    let client = Client { stack, reach, nodes, trimmed, settings, cache: cache.clone(), key };
+    let client = Client { stack, reach, nodes, trimmed, frame, settings, cache: cache.clone(), key };
     match client.expectation() {
         Ok((expected, picks)) => client.connect_at_once(base, expected, picks).await,
         Err(why) => client.connect_after_answer(base, why).await,
@@ -76,8 +77,8 @@ where
             return Err("the agreement that is known is of another stack");
         }
         let picks = self.trimmed.expand(&expected.client_picks);
-        check_floor(&self.nodes, &picks, self.settings.floor)
-            .map_err(|_| "the known agreement is below the floor")?;
+        check_picks(&self.nodes, &picks, self.frame)
+            .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
         match takes_early_data(&resolve(&self.nodes, Picks::new(&picks))) {
             true => Ok((expected, picks)),
             false => Err("a Chunnel of the stack takes no early data"),
@@ -142,7 +143,8 @@ where
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
         let (mtu, now) = (base.base().mtu(), runtime.now());
-        let handshake = Handshake::new(&self.nodes, || runtime.random(), mtu, now, &self.settings)?;
+        let handshake =
+            Handshake::new(&self.nodes, self.frame, || runtime.random(), mtu, now, &self.settings)?;
         let (most, delay) = (self.settings.first_flight, self.settings.first_flight_delay);
         let mut settings = self.settings.clone();
         settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
@@ -200,7 +202,7 @@ where
     /// The stack that the server has picked, in the place of another.
     async fn rebuild(&self, start: Start<D::Connection>, answer: &Answer) -> Result<Built<D::Out>, Error> {
         let link = Link::new(start);
-        if let Err(error) = check_floor(&self.nodes, &answer.client_picks, self.settings.floor) {
+        if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.frame) {
             link.setup().failed(&error).await;
             return Err(error);
         }

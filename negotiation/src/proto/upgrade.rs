@@ -14,11 +14,10 @@
 //! end is bound once it was ready, and its old stack works on meanwhile. Each attempt has a number of its own, higher than
 //! all that its proposer has seen, so that late messages of an earlier one are recognised.
 
-use super::floor::check_floor;
+use super::floor::{Frame, check_picks};
 use super::matching::find_wished;
 use crate::Pick;
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
-use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -32,7 +31,7 @@ pub struct Upgrades {
     id: u64,
     role: Role,
     nodes: Vec<Node>,
-    floor: Set,
+    frame: Frame,
     /// How long a proposal may take, and when it is first repeated.
     patience: Duration,
     repeat_after: Duration,
@@ -148,14 +147,14 @@ impl Upgrades {
         (id, role): (u64, Role),
         nodes: Vec<Node>,
         picks: Vec<u8>,
-        floor: Set,
+        frame: Frame,
         (patience, repeat_after): (Duration, Duration),
     ) -> Self {
         Self {
             id,
             role,
             nodes,
-            floor,
+            frame,
             patience,
             repeat_after,
             picks,
@@ -353,7 +352,7 @@ impl Upgrades {
         self.repeat = None;
         self.highest = round;
         let found = match offer.nodes() {
-            Some(wished) => find_wished(&wished, &self.nodes, self.floor).map_err(|it| it.reason),
+            Some(wished) => find_wished(&wished, &self.nodes, self.frame).map_err(|it| it.reason),
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
@@ -390,7 +389,7 @@ impl Upgrades {
                             format!("no stack with these alternatives suits both ends: {}", terms.reasons);
                         return self.abort(now, error(ErrorKind::Refused, text));
                     }
-                    if let Err(below) = check_floor(&self.nodes, &terms.picks, self.floor) {
+                    if let Err(below) = check_picks(&self.nodes, &terms.picks, self.frame) {
                         return self.abort(now, below);
                     }
                     self.acts.push_back(Act::Build { picks: terms.picks.clone() });

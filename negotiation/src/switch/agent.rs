@@ -90,7 +90,7 @@ where
             (shared.id(), shared.role()),
             stack.nodes(),
             picks,
-            shared.floor(),
+            shared.frame(),
             (settings.handshake_timeout, settings.repeat_after),
         );
         let current = Stage { round: first, lane: fork.first() };
@@ -169,8 +169,10 @@ where
             (!self.upgrades.is_idle() && !self.is_changing_receivers, !self.upgrades.has_wish());
         let (rounds, current) = (&self.rounds, &self.current.round);
         let mut reading = pin!(
-            async { if may_read { read_meanwhile(rounds, current, shared).await } else { pending().await } }
-                .fuse()
+            async {
+                if may_read { read_meanwhile(rounds, current, &**shared).await } else { pending().await }
+            }
+            .fuse()
         );
         let wished = &mut self.wished;
         let mut wished = pin!(async { if may_wish { wished.recv().await } else { pending().await } }.fuse());
@@ -223,8 +225,10 @@ where
                 self.staged = None;
             }
             Act::EndSending { may_fail } => {
+                let runtime = shared.base().runtime().clone();
+                let terms = (shared.settings().handshake_timeout, may_fail);
                 self.work.push(Box::pin(async move {
-                    Done::Sent(end_sending(rounds, old, shared, may_fail).await)
+                    Done::Sent(end_sending(rounds, old, runtime, terms).await)
                 }));
             }
             Act::Begin { round, terms } => {
@@ -297,7 +301,7 @@ where
             self.is_changing_receivers = true;
             let (rounds, shared) = (self.rounds.clone(), self.shared().clone());
             self.work.push(Box::pin(async move {
-                vacate(&rounds.receiving, &shared).await;
+                vacate(&rounds.receiving, shared.base().runtime()).await;
                 Done::ReceiversLeft
             }));
         }

@@ -1,6 +1,7 @@
-//! Draws latency against offered load as SVG.
+//! Draws latency against offered load, and how times are spread, as SVG.
 
 mod axis;
+mod spread;
 mod svg;
 
 use std::fmt::Write;
@@ -10,6 +11,7 @@ use axis::Axis;
 use svg::{Anchor, Svg};
 
 pub use axis::Scale;
+pub use spread::{Spread, times};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 460.0;

@@ -8,7 +8,7 @@ const SLOW: u64 = 120;
 
 fn stack() -> Vec<Node> {
     let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
-    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0 }]
+    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0.into() }]
 }
 
 struct Dice(u64);
@@ -47,7 +47,7 @@ impl End {
     fn new(role: Role) -> Self {
         let times = (Duration::from_secs(10), Duration::from_millis(100));
         Self {
-            upgrades: Upgrades::new((7, role), stack(), vec![0], Set::NONE, times),
+            upgrades: Upgrades::new((7, role), stack(), vec![0], Frame::OPEN, times),
             is_staged: false,
             is_built: false,
             begun: Vec::new(),
