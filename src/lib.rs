@@ -59,6 +59,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
+//! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
@@ -76,6 +77,8 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
+#[cfg(feature = "datapath-dpdk")]
+pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
 pub use bertha_negotiation as negotiation;
@@ -92,11 +95,12 @@ pub use bertha_negotiation::{
     Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
 
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 mod datapath;
 pub mod guide;
 
-#[cfg(feature = "datapath-kernel")]
-pub use datapath::datapath;
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+pub use datapath::{DefaultDatapath, datapath};
 
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
@@ -139,6 +143,12 @@ pub mod prelude {
 }
 
 /// Compiles and runs the README's program.
-#[cfg(all(doctest, feature = "datapath-kernel", feature = "bincode", feature = "postcard"))]
+#[cfg(all(
+    doctest,
+    feature = "datapath-kernel",
+    not(feature = "datapath-dpdk"),
+    feature = "bincode",
+    feature = "postcard"
+))]
 #[doc = include_str!("../README.md")]
 struct Readme;

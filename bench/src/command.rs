@@ -2,6 +2,8 @@
 
 pub(crate) mod connect;
 #[cfg(feature = "dpdk")]
+pub(crate) mod datapaths;
+#[cfg(feature = "dpdk")]
 pub(crate) mod dpdk_echo;
 pub(crate) mod echo;
 pub(crate) mod kv;

@@ -12,6 +12,7 @@
 //! | [`connect`] | setting up a connection, over Bertha in all its ways and over a bare socket |
 //! | [`latency`] | round trips, in an HDR histogram |
 //! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
+//! | [`datapaths`] | the key-value store over one datapath and the next |
 //! | `dpdk_echo` | an echo over DPDK ports, with the network stack and without (feature `dpdk`) |
 //! | [`closed_loop`] | a client that always has as much on the way |
 //! | [`kv_bertha`] | the key-value store over Bertha, to be held against [`baseline::kv_raw`] |
@@ -38,6 +39,7 @@ pub mod codec;
 pub mod compile_time;
 pub mod connect;
 pub mod cores;
+pub mod datapaths;
 #[cfg(feature = "dpdk")]
 pub mod dpdk_echo;
 pub mod echo_bertha;

@@ -27,6 +27,9 @@ struct Arguments {
 enum Measurement {
     /// Setting up a connection, to the echo of its first message
     Connect(command::connect::Options),
+    /// The key-value store over kernel UDP, Unix sockets, memory, and DPDK ports that share memory
+    #[cfg(feature = "dpdk")]
+    Datapaths(command::datapaths::Options),
     /// Echoes over two DPDK ports that share memory, against frames that are turned round by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho(command::dpdk_echo::Options),
@@ -64,6 +67,8 @@ fn main() -> ExitCode {
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
         Measurement::Connect(options) => command::connect::run(&options),
+        #[cfg(feature = "dpdk")]
+        Measurement::Datapaths(options) => command::datapaths::run(&options),
         #[cfg(feature = "dpdk")]
         Measurement::DpdkEcho(options) => command::dpdk_echo::run(&options),
         Measurement::Echo(options) => command::echo::run(&options),

@@ -4,8 +4,11 @@
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
 mod feed;
+mod frames;
 pub mod layers;
 pub mod rendezvous;
+
+pub use frames::{frames, good_frames};
 
 use bertha_chunnels::compress::frame;
 use bertha_chunnels::reliable::wire as reliable;
@@ -34,10 +37,11 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
+    ("frames", frames::frames),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),

@@ -6,7 +6,7 @@ use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
-use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, hopeless, servers};
+use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, good_frames, hopeless, servers};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -177,6 +177,12 @@ fn sow() {
         if name == "messages" {
             for (what, messages) in fragments() {
                 fs::write(corpus(name).join(format!("sown-{what}")), messages).unwrap();
+            }
+            continue;
+        }
+        if name == "frames" {
+            for (number, frame) in good_frames().into_iter().enumerate() {
+                fs::write(corpus(name).join(format!("sown-{number}")), frame).unwrap();
             }
             continue;
         }

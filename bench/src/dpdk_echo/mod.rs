@@ -96,7 +96,8 @@ impl<S: Serve> Pair<S> {
     }
 }
 
-fn config(number: u32, side: u32, role: &str, address: &str) -> Config {
+/// A port of a pair, one side of shared memory. `number` tells pairs apart.
+pub fn config(number: u32, side: u32, role: &str, address: &str) -> Config {
     let socket: PathBuf = std::env::temp_dir().join(format!("bertha-bench-{}-{number}", std::process::id()));
     let device = format!(
         "net_memif{},role={role},id=0,socket={},socket-abstract=no",

@@ -1,7 +1,7 @@
 //! A connection over a port, to one peer.
 
 use crate::demux::{Next, Owner};
-use crate::device::{Device, Sealed};
+use crate::device::{Device, Sealed, State};
 use crate::failure::failure;
 use crate::visit::Visit;
 use crate::{Burst, DpdkBase};
@@ -11,7 +11,6 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
@@ -165,10 +164,9 @@ impl Connection for DpdkConnection {
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.open()?;
-        let mut messages = messages;
         let mut burst = Burst::new();
         let (mut path, mut copies) = (None, 0);
-        while let Some(message) = messages.next() {
+        for message in messages {
             if let Err(error) = self.fits(&message) {
                 self.flush(&mut burst).await?;
                 return Err(error);
@@ -207,26 +205,35 @@ impl Connection for DpdkConnection {
         let mut visit = Visit::new(&self.device, Owner::Connection(self.slot));
         let mut taken = [const { None }; AT_ONCE];
         let most = limit.min(AT_ONCE);
-        let found = poll_fn(|cx| {
-            let poll = visit.poll(cx, |state| {
-                let queue = state.demux.queue(self.slot);
-                if queue.is_empty() {
-                    return state.demux.ending(self.slot).map(Err);
-                }
-                let count = queue.len().min(most);
-                taken[..count].iter_mut().zip(queue.drain(..count)).for_each(|(place, it)| *place = Some(it));
-                Some(Ok(count))
-            });
-            match poll {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(found) => Poll::Ready(found),
+        let mut take = |state: &mut State| {
+            let queue = state.demux.queue(self.slot);
+            if queue.is_empty() {
+                return state.demux.ending(self.slot).map(Err);
             }
-        })
-        .await;
-        let count = found.map_err(|why| self.ended(why))?;
-        // The lock is not held while `into` runs.
-        into.extend(taken.into_iter().take(count).flatten());
-        Ok(count)
+            let count = queue.len().min(most);
+            taken[..count].iter_mut().zip(queue.drain(..count)).for_each(|(place, it)| *place = Some(it));
+            Some(Ok(count))
+        };
+        let found = poll_fn(|cx| visit.poll(cx, &mut take)).await;
+        let mut count = found.map_err(|why| self.ended(why))?;
+        drop(visit);
+        // The lock is taken once in so many messages, and not held while `into` runs.
+        let mut received = count;
+        into.extend(taken[..count].iter_mut().filter_map(Option::take));
+        while count == AT_ONCE && received < limit {
+            count = 0;
+            let mut state = self.device.lock();
+            let queue = state.demux.queue(self.slot);
+            let there = queue.len().min(AT_ONCE).min(limit - received);
+            for (place, message) in taken.iter_mut().zip(queue.drain(..there)) {
+                *place = Some(message);
+                count += 1;
+            }
+            drop(state);
+            received += count;
+            into.extend(taken[..count].iter_mut().filter_map(Option::take));
+        }
+        Ok(received)
     }
 
     async fn close(&self) -> Result<(), Error> {

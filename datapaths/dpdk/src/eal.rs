@@ -53,8 +53,10 @@ fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
     // SAFETY: `argv` has `argc` strings and a null behind them, all of which live and are ours alone for ever. It is called once
     // in the process: `OUTCOME` is written once.
     check(unsafe { sys::bertha_eal_init(argc, argv.as_mut_ptr()) }, "initialising DPDK")?;
+    // SAFETY: it has no conditions.
+    let version = unsafe { sys::bertha_version() };
     // SAFETY: the version is a constant string.
-    let version = unsafe { CStr::from_ptr(sys::bertha_version()) };
+    let version = unsafe { CStr::from_ptr(version) };
     tracing::info!(version = %version.to_string_lossy(), ?arguments, "DPDK is ready");
     Ok(arguments)
 }

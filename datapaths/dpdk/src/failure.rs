@@ -29,9 +29,10 @@ pub(crate) fn check(code: i32, doing: &str) -> Result<i32, Error> {
 
 #[cold]
 fn failed(errno: i32, doing: &str) -> Error {
-    // SAFETY: any number will do, and the answer is a string without an end of its life: a constant, or in a buffer of the
-    // calling thread that only its next call overwrites.
-    let said = unsafe { CStr::from_ptr(sys::bertha_strerror(errno)) }.to_string_lossy();
+    // SAFETY: any number will do.
+    let said = unsafe { sys::bertha_strerror(errno) };
+    // SAFETY: it is a constant string, or one in a buffer of the calling thread that only its next call overwrites.
+    let said = unsafe { CStr::from_ptr(said) }.to_string_lossy();
     let (kind, hint) = match errno {
         EPERM | EACCES => (
             ErrorKind::Unavailable,

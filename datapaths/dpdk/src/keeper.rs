@@ -72,7 +72,7 @@ fn keep(device: &Weak<Device>, stop: &AtomicBool) {
             state.look_at_clock();
             state.is_up();
             // What has come in a tick, or more: others are to get the lock in between.
-            for _ in 0..64 {
+            for _ in 0..8 {
                 if state.poll(&device.pool()) == 0 {
                     break;
                 }
@@ -80,7 +80,8 @@ fn keep(device: &Weak<Device>, stop: &AtomicBool) {
             state.send_answers(&device.pool());
         }
         state.since_kept = 0;
-        tick = if state.demux.promote() { TICK } else { IDLE_TICK };
+        // Whoever led until a moment ago is likely to be back soon; only if nobody has polled for a tick, another one is to.
+        tick = if !neglected || state.demux.promote() { TICK } else { IDLE_TICK };
         device.release(state);
     }
 }

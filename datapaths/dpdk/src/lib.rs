@@ -38,6 +38,8 @@ mod runtime;
 mod visit;
 
 pub use base::DpdkBase;
+/// Whether the build found a DPDK to link.
+pub use bertha_dpdk_sys::AVAILABLE;
 pub use bertha_netstack::{MacAddr, Subnet};
 pub use burst::Burst;
 pub use config::{Config, Polling};

@@ -111,17 +111,26 @@ impl Port {
     #[inline]
     pub fn receive(&mut self, burst: &mut Burst) -> usize {
         let (number, dropped) = (self.number, &mut self.dropped);
-        // SAFETY: the port is open, nobody else receives from its queue, since `self` is exclusive, and the port fills its frames
-        // from our pool.
-        unsafe { burst.fill(|frames, count| sys::bertha_receive(number, 0, frames, count, dropped)) }
+        let receive = |frames, count| {
+            // SAFETY: the port is open, nobody else receives from its queue, since `self` is exclusive, and `fill` gives room
+            // for so many frames.
+            unsafe { sys::bertha_receive(number, 0, frames, count, dropped) }
+        };
+        // SAFETY: the port fills its frames from our pool, and tells how many it wrote.
+        unsafe { burst.fill(receive) }
     }
 
     /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
     #[inline]
     pub fn transmit(&mut self, burst: &mut Burst) -> usize {
         let number = self.number;
-        // SAFETY: the port is open, nobody else sends to its queue, since `self` is exclusive, and what it has taken is its own.
-        unsafe { burst.empty(|frames, count| sys::bertha_transmit(number, 0, frames, count)) }
+        let send = |frames, count| {
+            // SAFETY: the port is open, nobody else sends to its queue, since `self` is exclusive, and `empty` gives so many
+            // whole packets.
+            unsafe { sys::bertha_transmit(number, 0, frames, count) }
+        };
+        // SAFETY: what the port says that it has taken is its own.
+        unsafe { burst.empty(send) }
     }
 
     /// Lets this thread fetch and return buffers without meeting others.

@@ -3,21 +3,25 @@
 use crate::config::Polling;
 use crate::demux::{Owner, Ticket};
 use crate::device::{Device, State};
+use parking_lot::MutexGuard;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
-use tokio::task::coop::poll_proceed;
+use tokio::task::coop::{RestoreOnPending, poll_proceed};
 use tokio::task::yield_now;
 
-/// How often a poll that waits asks the port before it lets other tasks run: for about a microsecond. A message is noticed
+/// How often a poll that waits asks the port before it lets other tasks run: for a microsecond or two. A message is noticed
 /// sooner than if each attempt went through the scheduler, which asks the system for events each time.
-const ATTEMPTS: u32 = 32;
+const ATTEMPTS: u32 = 64;
+
+/// How many of these attempts are made without letting others have the port.
+const PER_LOCK: u32 = 8;
 
 /// How often one poll receives for others before it lets other tasks run.
 const ROUNDS: u32 = 16;
 
 /// After so many polls without a frame, each round through the scheduler also gives the processor away, in case that who is to
 /// send has none.
-const IDLE: u32 = 4 * ATTEMPTS;
+const IDLE: u32 = 16 * ATTEMPTS;
 
 /// One future's attempts to get what it waits for, polling for all where nobody else does.
 pub(crate) struct Visit<'a> {
@@ -44,45 +48,38 @@ impl<'a> Visit<'a> {
         loop {
             let mut state = device.lock();
             if let Some(taken) = take(&mut state) {
-                state.demux.leave(&mut self.ticket);
-                device.release(state);
-                budget.made_progress();
-                return Poll::Ready(taken);
+                return self.leave(state, budget, taken);
             }
-            if !inline || attempts == ATTEMPTS || rounds == ROUNDS {
+            // Who follows is polled because something has come, or for somebody else's sake; once will do.
+            let most = if state.demux.follows(&self.ticket) { 1 } else { ATTEMPTS };
+            if !inline || attempts >= most || rounds == ROUNDS {
                 return self.wait(cx, state, inline);
             }
-            if state.poll(&device.pool()) == 0 {
+            // Several attempts under one lock, which takes as long as an attempt. Others get it in between.
+            let received = (0..most.min(PER_LOCK)).find(|_| {
                 attempts += 1;
-            } else {
+                state.poll(&device.pool()) > 0
+            });
+            if received.is_some() {
+                attempts = 0;
                 rounds += 1;
-            }
-            // At once, so that nobody waits for what is there.
-            if let Some(taken) = take(&mut state) {
-                state.demux.leave(&mut self.ticket);
-                device.release(state);
-                budget.made_progress();
-                return Poll::Ready(taken);
-            }
-            if !self.leads_next(&mut state, cx) {
-                device.release(state);
-                return Poll::Pending;
+                if let Some(taken) = take(&mut state) {
+                    return self.leave(state, budget, taken);
+                }
             }
             device.release(state);
         }
     }
 
-    /// Whether to poll on, once the first attempt has failed: only who leads does.
-    fn leads_next(&mut self, state: &mut State, cx: &Context<'_>) -> bool {
-        state.demux.wait(&mut self.ticket, cx.waker(), true)
+    #[inline]
+    fn leave<T>(&mut self, mut state: MutexGuard<'_, State>, budget: RestoreOnPending, taken: T) -> Poll<T> {
+        state.demux.leave(&mut self.ticket);
+        self.device.release(state);
+        budget.made_progress();
+        Poll::Ready(taken)
     }
 
-    fn wait<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut state: parking_lot::MutexGuard<'_, State>,
-        inline: bool,
-    ) -> Poll<T> {
+    fn wait<T>(&mut self, cx: &mut Context<'_>, mut state: MutexGuard<'_, State>, inline: bool) -> Poll<T> {
         let leads = state.demux.wait(&mut self.ticket, cx.waker(), inline);
         let idle = state.idle;
         self.device.release(state);

@@ -23,9 +23,6 @@ const TARGET: u8 = 2;
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 
-/// A solicitation or advertisement with its option: fixed part, target, option.
-const DISCOVERY: usize = HEADER + 16 + 8;
-
 /// How much of a packet an error quotes: what fits into the shortest frame of ours. (RFC 4443 would have more, but nobody
 /// reads beyond the ports.)
 const QUOTED: usize = 96;
@@ -140,7 +137,6 @@ pub(crate) fn write_advertisement(
 }
 
 fn write(bytes: &mut [u8], own: Ipv6Addr, to: Ipv6Addr, first: [u8; HEADER], parts: &[&[u8]]) -> usize {
-    debug_assert!(DISCOVERY <= QUOTED);
     let len = HEADER + parts.iter().map(|part| part.len()).sum::<usize>();
     let at = Ipv6::write(bytes, own, to, protocol::ICMPV6, len);
     let message = &mut bytes[at..at + len];

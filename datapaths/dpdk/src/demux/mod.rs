@@ -214,6 +214,12 @@ impl Demux {
         }
     }
 
+    /// Whether the future waits while another one leads.
+    #[inline]
+    pub(crate) fn follows(&self, ticket: &Ticket) -> bool {
+        ticket.token.is_some() && self.leader != ticket.token
+    }
+
     /// The future waits. Whether it leads, and so polls the port: it does if it begins to wait, if it led before, and if nobody
     /// leads. With `may_lead` false nobody does.
     pub(crate) fn wait(&mut self, ticket: &mut Ticket, waker: &Waker, may_lead: bool) -> bool {

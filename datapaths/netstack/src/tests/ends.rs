@@ -41,7 +41,7 @@ fn a_datagram_arrives_whatever_its_family_its_vlan_and_its_length() {
         let mut stacks = [stack(0, vlan, now), stack(1, vlan, now)];
         let flow = Flow::new(address(1, v6, 9), 4000);
         let path = path(&mut stacks, flow, now);
-        assert!(path.len() <= crate::HEADERS && path.len() % 2 == 0);
+        assert!(path.len() <= crate::HEADERS && path.len().is_multiple_of(2));
         let most = stacks[0].interface().most(flow.peer().ip());
         for len in [0, 1, 2, 7, 64, 1001, most] {
             let payload: Vec<u8> = (0..len).map(|at| at as u8).collect();
