@@ -168,6 +168,7 @@ impl<C: Connection<Data = Buf>> Member<C> {
         self.hush();
         crowd.pause(Duration::from_millis(50)).await;
         crowd.history.change(self.number, |record| record.is_gone = true);
+        drop(self.tasks);
         self.connection.close().await.unwrap();
     }
 
