@@ -238,6 +238,11 @@ where
             let pause = self.settings.handover_timeout / 500;
             runtime.sleep_until(runtime.now() + pause).await;
         }
+        // So that they need not wait for what may still be on its way. Twice, since one may be lost.
+        let newest = self.changes.built.as_ref().filter(|_| self.changes.is_committed).unwrap_or(&self.current);
+        let farewell = self.known.lock().left(self.now(), newest.lane.sent());
+        self.shared.say(&farewell).await;
+        self.shared.say(&farewell).await;
         left
     }
 
