@@ -3,8 +3,8 @@
 use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
 use crate::proto::Cookies;
 use crate::wire::{
-    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, Refusal, RefusalKind, Retry, Standing, Tag, Upgrade,
-    UpgradeStep, claim, early_in, envelop, offer_in, with_early,
+    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, Refusal, RefusalKind, Retry,
+    Standing, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{Layer, Node};

@@ -14,8 +14,8 @@ use bertha_negotiation::proto::{
     Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag, Upgrade,
-    envelop, offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag,
+    Upgrade, envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;

@@ -24,8 +24,12 @@ pub(crate) struct Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { participants, sent, received, rounds, missing } = self;
-        writeln!(f, "{participants} participants; messages: {sent} sent, {received} received, {missing} missing")?;
-        let rounds: Vec<String> = rounds.iter().map(|(round, stack)| format!("round {round}: {stack}")).collect();
+        writeln!(
+            f,
+            "{participants} participants; messages: {sent} sent, {received} received, {missing} missing"
+        )?;
+        let rounds: Vec<String> =
+            rounds.iter().map(|(round, stack)| format!("round {round}: {stack}")).collect();
         write!(f, "{}", rounds.join("\n"))
     }
 }
@@ -42,7 +46,7 @@ pub(crate) fn check(lines: &[Line], is_lossy: bool) -> Result<Summary, Error> {
     let (mut sent, mut received): (BTreeSet<Id>, BTreeMap<u32, Vec<Id>>) = Default::default();
     for line in lines {
         match &line.what {
-            What::Joined { round, stack } | What::Changed { round, stack } => {
+            What::Joined { round, stack, .. } | What::Changed { round, stack, .. } => {
                 received.entry(line.participant).or_default();
                 rounds.insert(*round, stack.clone());
             }
@@ -84,7 +88,9 @@ fn of_one(receiver: u32, messages: &[Id], sent: &BTreeSet<Id>, is_lossy: bool) -
             Some(before) => number - before - 1,
         };
         if gap > 0 && !is_lossy {
-            return Err(wrong(format!("{receiver} did not receive {gap} messages before {number} of {publisher}")));
+            return Err(wrong(format!(
+                "{receiver} did not receive {gap} messages before {number} of {publisher}"
+            )));
         }
         missing += gap as usize;
     }
@@ -95,7 +101,9 @@ fn of_one(receiver: u32, messages: &[Id], sent: &BTreeSet<Id>, is_lossy: bool) -
 fn of_all(received: &BTreeMap<u32, Vec<Id>>) -> Result<(), Error> {
     let places: Vec<(u32, BTreeMap<Id, usize>)> = received
         .iter()
-        .map(|(receiver, messages)| (*receiver, messages.iter().enumerate().map(|(at, id)| (*id, at)).collect()))
+        .map(|(receiver, messages)| {
+            (*receiver, messages.iter().enumerate().map(|(at, id)| (*id, at)).collect())
+        })
         .collect();
     for (receiver, messages) in received {
         for (other, places) in &places {

@@ -80,7 +80,8 @@ impl Arguments {
 
 fn report(summary: &check::Summary, json: bool) -> Result<(), Error> {
     let text = match json {
-        true => serde_json::to_string(summary).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?,
+        true => serde_json::to_string(summary)
+            .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?,
         false => summary.to_string(),
     };
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)

@@ -74,7 +74,8 @@ pub(crate) fn draw(lines: &[Line]) -> String {
     for (at, receiver) in receivers.into_iter().enumerate() {
         let left = PLOT.0 + 150.0 * at as f64;
         let colour = COLOURS[receiver as usize % COLOURS.len()];
-        let _ = writeln!(svg, "<circle cx=\"{left:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>", HEIGHT - 18.0);
+        let _ =
+            writeln!(svg, "<circle cx=\"{left:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"/>", HEIGHT - 18.0);
         text(&mut svg, (left + 9.0, HEIGHT - 14.0), ("start", "tick"), &format!("received by {receiver}"));
     }
     svg + "</svg>\n"
@@ -91,7 +92,7 @@ fn changes(lines: &[Line]) -> Vec<(u64, String)> {
                 joined += 1;
                 others.push((line.at, format!("participant {joined} joins")));
             }
-            What::Changed { round, stack } => {
+            What::Changed { round, stack, .. } => {
                 let ordering = stack.rsplit(" / ").next().unwrap_or(stack).to_owned();
                 match changes.iter_mut().find(|change| change.1 == *round) {
                     Some(change) => change.0 = line.at,
@@ -115,10 +116,16 @@ fn changes(lines: &[Line]) -> Vec<(u64, String)> {
 }
 
 fn line(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
-    let _ = writeln!(svg, "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" class=\"{class}\"/>");
+    let _ = writeln!(
+        svg,
+        "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" class=\"{class}\"/>"
+    );
 }
 
 fn text(svg: &mut String, (x, y): (f64, f64), (anchor, class): (&str, &str), text: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>");
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>"
+    );
 }

@@ -21,10 +21,10 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum What {
-    /// It is in, and uses this stack.
-    Joined { round: u64, stack: String },
+    /// It is in, uses this stack, and may be the one that leads the round.
+    Joined { round: u64, stack: String, leads: bool },
     /// It sends through this stack from now on.
-    Changed { round: u64, stack: String },
+    Changed { round: u64, stack: String, leads: bool },
     /// There are so many participants.
     Participants { count: usize },
     /// It is about to send this message.
@@ -56,8 +56,8 @@ impl Line {
     /// # Errors
     /// If nobody reads it any more.
     pub(crate) fn print(&self) -> Result<(), Error> {
-        let mut text = serde_json::to_string(self)
-            .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+        let mut text =
+            serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
         text.push('\n');
         let mut out = std::io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -72,9 +72,8 @@ impl Line {
 pub(crate) fn parse(text: &str) -> Result<Vec<Line>, Error> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().enumerate().map(|(number, line)| {
-        serde_json::from_str(line).map_err(|error| {
-            Error::new(ErrorKind::Malformed, format!("line {}: {error}", number + 1))
-        })
+        serde_json::from_str(line)
+            .map_err(|error| Error::new(ErrorKind::Malformed, format!("line {}: {error}", number + 1)))
     });
     lines.collect()
 }

@@ -2,12 +2,15 @@
 
 use crate::history::{Line, What, now};
 use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
-use bertha_core::{Connection, Error, ErrorKind, make_stack, select};
+use bertha_core::{Connection, Error, ErrorKind, Role, make_stack, select};
 use bertha_datapath_kernel::UdpMulticast;
-use bertha_negotiation::rendezvous::{Name, NumParticipantsAtMost, Policy, RendezvousSettings, RendezvousStore};
-use bertha_negotiation::{MultiEndpoint, Negotiate, Pick};
+use bertha_negotiation::rendezvous::{
+    Name, NumParticipantsAtMost, Policy, RendezvousSettings, RendezvousStore,
+};
+use bertha_negotiation::{Agreement, MultiEndpoint, Negotiate, Pick};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use tokio::time::{MissedTickBehavior, interval};
@@ -57,7 +60,8 @@ pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result
     let group = UdpMulticast::new(part.group).interface(part.interface);
     let connection = stack.rendezvous(group, store, part.topic, settings).await?;
     let agreement = connection.explain();
-    let joined = What::Joined { round: agreement.round(), stack: names(&agreement) };
+    let (stack, leads) = (names(&agreement), leads(&agreement));
+    let joined = What::Joined { round: agreement.round(), stack, leads };
     Line::new(part.id, joined).print()?;
     let mut commands = BufReader::new(tokio::io::stdin()).lines();
     let ended = tokio::select! {
@@ -72,9 +76,14 @@ pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result
 }
 
 /// The Chunnels in use.
-fn names(agreement: &bertha_negotiation::Agreement) -> String {
+fn names(agreement: &Agreement) -> String {
     let names = agreement.chunnels().map(|name| name.rsplit("::").next().unwrap_or(name));
     names.collect::<Vec<_>>().join(" / ")
+}
+
+/// Whether this participant leads the round.
+fn leads(agreement: &Agreement) -> bool {
+    agreement.role() == Role::Participant { leads: true }
 }
 
 /// Does what the lines of the standard input say, until there are no more.
@@ -151,11 +160,12 @@ where
 async fn follow<C: Connection>(
     id: u32,
     connection: &MultiEndpoint<C>,
-    mut agreement: std::sync::Arc<bertha_negotiation::Agreement>,
+    mut agreement: Arc<Agreement>,
 ) -> Result<(), Error> {
     loop {
         agreement = connection.changed(&agreement).await?;
-        let changed = What::Changed { round: agreement.round(), stack: names(&agreement) };
+        let (stack, leads) = (names(&agreement), leads(&agreement));
+        let changed = What::Changed { round: agreement.round(), stack, leads };
         Line::new(id, changed).print()?;
     }
 }

@@ -67,7 +67,8 @@ impl Process {
         while !self.lines.iter().any(|line| wanted(&line.what)) {
             let next = timeout(PATIENCE, self.output.next_line()).await;
             let line = next.map_err(|_| failed(format!("participant {} has not {name}", self.id)))??;
-            let line = line.ok_or_else(|| failed(format!("participant {} ended and has not {name}", self.id)))?;
+            let line =
+                line.ok_or_else(|| failed(format!("participant {} ended and has not {name}", self.id)))?;
             self.lines.extend(parse(&format!("{line}\n"))?);
         }
         Ok(())
@@ -89,20 +90,26 @@ pub(crate) async fn play(scenario: &Scenario) -> Result<Vec<Line>, Error> {
     }
     let there = all as usize - 1;
     for process in &mut processes {
-        process.until("seen all", |what| matches!(what, What::Participants { count } if *count == there)).await?;
+        process
+            .until("seen all", |what| matches!(what, What::Participants { count } if *count == there))
+            .await?;
     }
     for process in &mut processes {
         process.tell(&publish).await?;
     }
     for process in &mut processes {
-        process.until("published", |what| matches!(what, What::Sent { number, .. } if *number + 1 == first)).await?;
+        process
+            .until("published", |what| matches!(what, What::Sent { number, .. } if *number + 1 == first))
+            .await?;
         // Before the last one is there, so that messages flow while it joins.
         process.tell(&publish).await?;
     }
     let mut last = Process::start(scenario, all)?;
     last.until("joined", |what| matches!(what, What::Joined { .. })).await?;
     for process in &mut processes {
-        process.until("published", |what| matches!(what, What::Sent { number, .. } if *number + 1 == 2 * first)).await?;
+        process
+            .until("published", |what| matches!(what, What::Sent { number, .. } if *number + 1 == 2 * first))
+            .await?;
     }
     processes.push(last);
     // What is on its way arrives meanwhile.

@@ -36,7 +36,10 @@ impl<T> Arrivals<T> {
         if !self.sequences.contains_key(&sequence) && self.sequences.len() >= SEQUENCES {
             self.forget_one();
         }
-        let place = self.sequences.entry(sequence).or_insert_with(|| Sequence { window: Window::new(), last_used: 0 });
+        let place = self
+            .sequences
+            .entry(sequence)
+            .or_insert_with(|| Sequence { window: Window::new(), last_used: 0 });
         place.last_used = self.clock;
         if place.window.insert(now, number, message).is_err() {
             self.dropped += 1;

@@ -26,7 +26,8 @@ pub(super) struct Frame {
 impl Placed {
     pub(super) fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
-        for (at, number) in [self.sender, self.number, self.place.unwrap_or(UNPLACED)].into_iter().enumerate() {
+        for (at, number) in [self.sender, self.number, self.place.unwrap_or(UNPLACED)].into_iter().enumerate()
+        {
             bytes[8 * at..8 * (at + 1)].copy_from_slice(&number.to_le_bytes());
         }
         bytes
@@ -38,7 +39,8 @@ impl Frame {
     pub(super) fn parse(mut message: Buf) -> Option<Self> {
         let header = *message.first_chunk::<HEADER>()?;
         message.advance(HEADER).ok()?;
-        let mut numbers = header.chunks_exact(8).map(|it| it.try_into().map(u64::from_le_bytes).unwrap_or(UNPLACED));
+        let mut numbers =
+            header.chunks_exact(8).map(|it| it.try_into().map(u64::from_le_bytes).unwrap_or(UNPLACED));
         let (sender, number, place) = (numbers.next()?, numbers.next()?, numbers.next()?);
         let placed = Placed { sender, number, place: (place != UNPLACED).then_some(place) };
         (number < UNPLACED).then_some(Self { placed, payload: message })

@@ -147,7 +147,8 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
     /// The next message to be received that is not this end's own.
     fn take(&self) -> Option<Frame> {
         let mut state = self.state.lock();
-        let taken = std::iter::from_fn(|| state.arrivals.pop()).find(|frame| frame.placed.sender != self.sender);
+        let taken =
+            std::iter::from_fn(|| state.arrivals.pop()).find(|frame| frame.placed.sender != self.sender);
         if state.arrivals.has_ready() {
             self.ready.notify_one();
         }
@@ -255,7 +256,8 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
             let runtime = self.inner.base().runtime();
             let late = pin!(runtime.sleep_until(runtime.now() + DRAIN));
             if let Either::Right(_) = select(progress, late).await {
-                let what = format!("the sequencer has not ordered the last {} messages of this end", sent - ordered);
+                let what =
+                    format!("the sequencer has not ordered the last {} messages of this end", sent - ordered);
                 return Err(Error::new(ErrorKind::TimedOut, what).at("SequencerOrdered"));
             }
         }

@@ -4,11 +4,11 @@ use super::handover::{Known, Stage, leave, receive_rest, retire};
 use super::lane::RoundId;
 use super::link::{GroupLink, Shared};
 use super::standings::Standings;
+use crate::Agreement;
 use crate::link::End;
 use crate::rendezvous::{Event, InForce, Participant, RendezvousSettings};
 use crate::switch::{Pick, Rounds, end_sending, preferred, read_meanwhile};
 use crate::wire::Standing;
-use crate::Agreement;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Node, Open, Picks, Role, Runtime,
 };
@@ -147,7 +147,8 @@ impl<I> Open<I> for Alone {
     where
         I: 'a,
     {
-        let what = format!("cannot reach {to}: a connection among participants reaches all of them and nobody else");
+        let what =
+            format!("cannot reach {to}: a connection among participants reaches all of them and nobody else");
         Box::pin(async { Err(Error::new(ErrorKind::Unavailable, what)) })
     }
 }
@@ -171,7 +172,9 @@ where
         let mut patience = None;
         loop {
             // A change that has begun is finished first: the others count on it.
-            if farewell.is_some() && (!self.changes.is_committed || patience.is_some_and(|until| self.now() >= until)) {
+            if farewell.is_some()
+                && (!self.changes.is_committed || patience.is_some_and(|until| self.now() >= until))
+            {
                 break;
             }
             let standing = self.known.lock().poll(self.now());
@@ -239,7 +242,8 @@ where
             runtime.sleep_until(runtime.now() + pause).await;
         }
         // So that they need not wait for what may still be on its way. Twice, since one may be lost.
-        let newest = self.changes.built.as_ref().filter(|_| self.changes.is_committed).unwrap_or(&self.current);
+        let newest =
+            self.changes.built.as_ref().filter(|_| self.changes.is_committed).unwrap_or(&self.current);
         let farewell = self.known.lock().left(self.now(), newest.lane.sent());
         self.shared.say(&farewell).await;
         self.shared.say(&farewell).await;
@@ -263,7 +267,8 @@ where
         let may_read = *is_committed && !*is_changing_receivers;
         let (rounds, current) = (&self.rounds, &self.current.round);
         let mut reading = pin!(
-            async { if may_read { read_meanwhile(rounds, current, link).await } else { pending().await } }.fuse()
+            async { if may_read { read_meanwhile(rounds, current, link).await } else { pending().await } }
+                .fuse()
         );
         let (wished, may_wish) = (&mut self.wished, wish.is_none());
         let mut wished = pin!(async { if may_wish { wished.recv().await } else { pending().await } }.fuse());
@@ -315,7 +320,11 @@ where
             Event::Abandoned { round } => {
                 self.changes.asked.take_if(|asked| asked.id.number == round);
                 if !self.changes.is_committed
-                    && self.changes.next.as_ref().is_some_and(|next| next.is_staged && next.id.number == round)
+                    && self
+                        .changes
+                        .next
+                        .as_ref()
+                        .is_some_and(|next| next.is_staged && next.id.number == round)
                 {
                     self.discard();
                 }
@@ -401,7 +410,8 @@ where
             let built = match select(building, pin!(runtime.sleep_until(runtime.now() + limit))).await {
                 Either::Left((built, _)) => built,
                 Either::Right(_) => {
-                    Err(Error::new(ErrorKind::TimedOut, "a Chunnel did not get ready in time").at("rendezvous"))
+                    Err(Error::new(ErrorKind::TimedOut, "a Chunnel did not get ready in time")
+                        .at("rendezvous"))
                 }
             };
             built.map(|connection| Stage::new(connection, &again, before))
@@ -511,7 +521,9 @@ where
 
     /// Asks the others for what the application asked for, unless that was done.
     async fn propose(&mut self) {
-        let Some((pick, _)) = self.changes.wish.as_ref().filter(|_| !self.changes.is_proposed) else { return };
+        let Some((pick, _)) = self.changes.wish.as_ref().filter(|_| !self.changes.is_proposed) else {
+            return;
+        };
         let (nodes, in_use) = (self.stack.nodes(), &self.in_force.picks);
         if pick.is_met(&nodes, in_use) {
             // Or will be once this participant has changed to what is in force.

@@ -2,9 +2,9 @@
 
 use super::agent::{Farewell, State, Wish, gone};
 use super::link::Shared;
+use crate::Agreement;
 use crate::link::End;
 use crate::switch::{Pick, Rounds};
-use crate::Agreement;
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use std::fmt;

@@ -79,7 +79,8 @@ where
             // First, so that what others send from the moment at which they see this participant is here.
             let base = self.join().await?;
             let runtime = base.base().runtime().clone();
-            let participant = Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;
+            let participant =
+                Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;
             let in_force = participant.joined().clone();
             let (to_agent, heard) = mpsc::channel(HEARD);
             let shared = Shared::new(base, in_force.own_id, to_agent);

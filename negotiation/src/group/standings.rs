@@ -179,7 +179,11 @@ fn has_left(standing: &Standing) -> bool {
 /// Whether a participant sends in `to` or later, seen from one that changes from `from` to `to`.
 fn has_moved(standing: &Standing, from: RoundId, to: RoundId) -> bool {
     let now = round_of(standing);
-    if now.life == to.life { now.number >= to.number } else { now.life == from.life && now.number > from.number }
+    if now.life == to.life {
+        now.number >= to.number
+    } else {
+        now.life == from.life && now.number > from.number
+    }
 }
 
 /// Whether `known` says more than `other`, which came late.

@@ -169,8 +169,10 @@ where
             (!self.upgrades.is_idle() && !self.is_changing_receivers, !self.upgrades.has_wish());
         let (rounds, current) = (&self.rounds, &self.current.round);
         let mut reading = pin!(
-            async { if may_read { read_meanwhile(rounds, current, &**shared).await } else { pending().await } }
-                .fuse()
+            async {
+                if may_read { read_meanwhile(rounds, current, &**shared).await } else { pending().await }
+            }
+            .fuse()
         );
         let wished = &mut self.wished;
         let mut wished = pin!(async { if may_wish { wished.recv().await } else { pending().await } }.fuse());

@@ -40,7 +40,10 @@ impl<C: Connection> Rounds<C> {
         Box::pin(recv_later(seats)).await
     }
 
-    pub(crate) async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
+    pub(crate) async fn send_batch(
+        &self,
+        messages: impl Iterator<Item = C::Data> + Send,
+    ) -> Result<(), Error> {
         let taken = enter(&self.sending).await;
         let (round, place) = taken.round().ok_or_else(no_round)?;
         let messages = messages.inspect(|_| round.sent.add(place, 1));

@@ -128,7 +128,8 @@ pub(super) async fn retire<C: Connection, B: Connection<Data = Buf>>(
 ) {
     let limit = shared.settings().close_timeout;
     let closing = pin!(round.connection.close());
-    if let Either::Left((Err(error), _)) = select(closing, pin!(sleep(shared.base().runtime(), limit))).await {
+    if let Either::Left((Err(error), _)) = select(closing, pin!(sleep(shared.base().runtime(), limit))).await
+    {
         tracing::debug!(%error, "closing a stack that was changed");
     }
     shared.forget(&lane);

@@ -101,7 +101,11 @@ fn a_refusal_comes_back_to_who_asked_and_changes_nothing() {
 fn many_changes_leave_room_in_messages() {
     with_seeds(async |crowd| {
         let stack = || make_stack!(select!(Batch::new(), Batch::new().bytes(600)));
-        let one = crowd.enter(1, make_stack!(select!(bertha_chunnels::Ordered::new().skip_after(9), Nothing)), Duration::from_millis(1));
+        let one = crowd.enter(
+            1,
+            make_stack!(select!(bertha_chunnels::Ordered::new().skip_after(9), Nothing)),
+            Duration::from_millis(1),
+        );
         let _ = stack;
         let one = one.await;
         for turn in 1..200 {

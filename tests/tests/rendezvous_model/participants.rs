@@ -28,7 +28,12 @@ fn choice(layers: &[&'static str]) -> Vec<Node> {
 impl Role {
     pub(crate) fn member(&self, number: usize) -> Member {
         let own = OwnStack::new(choice(self.layers), Vec::new()).unwrap();
-        let terms = Terms { lease: Duration::from_secs(1), staging: Duration::from_secs(2), participants: 8, renews: false };
+        let terms = Terms {
+            lease: Duration::from_secs(1),
+            staging: Duration::from_secs(2),
+            participants: 8,
+            renews: false,
+        };
         Member::new(own, terms, number as u64 + 1)
     }
 
