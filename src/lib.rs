@@ -49,7 +49,8 @@
 //! * Changing the stack of a connection in use: [`Negotiate::upgradable`], [`Negotiated::upgrade`].
 //! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
-//! * More than two ends, agreeing through a store: [`negotiation::rendezvous`].
+//! * More than two ends on one connection, agreeing through a store: [`Negotiate::rendezvous`], [`MultiEndpoint`]; the stores
+//!   and the protocol: [`negotiation::rendezvous`].
 //! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
 //! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
 //! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
@@ -66,6 +67,7 @@
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `seal` | no | encryption with a shared key |
+//! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -85,14 +87,14 @@ pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee, make_stack,
-    optimize, select,
+    ErrorKind, Group, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee,
+    make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
-    Agreement, BoxedStack, Credentials, Early, EarlyCache, IdentityKey, Incoming, Negotiate, Negotiated,
-    Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
+    Agreement, BoxedStack, Credentials, Early, EarlyCache, Gathers, IdentityKey, Incoming, MultiEndpoint,
+    Negotiate, Negotiated, Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
 
 #[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
@@ -140,6 +142,8 @@ pub mod prelude {
     pub use bertha_chunnels::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
     #[cfg(feature = "order")]
     pub use bertha_chunnels::{Ordered, OrderedByKey};
+    #[cfg(feature = "total_order")]
+    pub use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
 }
 
 /// Compiles and runs the README's program.

@@ -21,8 +21,8 @@ use bertha_negotiation::proto::{
     Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, Upgrade,
-    envelop, offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag,
+    Upgrade, envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
@@ -362,6 +362,10 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Confirm>(Kind::Confirm, body);
     read_twice::<Retry>(Kind::Retry, body);
     read_twice::<Upgrade>(Kind::Upgrade, body);
+    read_twice::<Standing>(Kind::Standing, body);
+    if let Some(origin) = wire::origin(body) {
+        assert_eq!(origin.to_bytes(), body[..wire::GROUP_HEADER - HEADER]);
+    }
     if let Ok(offer) = wire::decode::<Offer>(&offer(body)) {
         let nodes = offer.nodes().unwrap_or_default();
         assert!(size_of_offered(&nodes) <= wire::NODES);

@@ -4,7 +4,9 @@
 use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
 use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
-use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
+use bertha_negotiation::wire::{
+    self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
+};
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, good_frames, hopeless, servers};
 use std::fs;
@@ -218,10 +220,23 @@ fn sow() {
             let cookie_and_body = [&[7; COOKIE], &bodies[1][..]].concat();
             fs::write(corpus(name).join("sown-returned"), cookie_and_body).unwrap();
         }
+        if name == "wire" {
+            for (what, standing) in standings() {
+                let message = wire::encode(Kind::Standing, Tag::of(ID), &standing).unwrap();
+                fs::write(corpus(name).join(format!("sown-{what}")), body_of(&message)).unwrap();
+            }
+        }
         for (reply, _, message) in replies.iter().filter(|_| name == "wire") {
             fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();
         }
     }
+}
+
+/// What participants say to each other.
+fn standings() -> [(&'static str, Standing); 2] {
+    let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
+    let moved = Standing { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
+    [("Standing-asks", Standing { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
 }
 
 /// Records, and what a participant writes of itself, without the version of their format.

@@ -172,52 +172,92 @@ where
 
     /// Serves the connection until it is left.
     pub(super) async fn run(mut self) {
-        let farewell = loop {
+        let mut farewell = None;
+        let mut patience = None;
+        loop {
+            // A change that has begun is finished first: the others count on it.
+            if farewell.is_some()
+                && (!self.changes.is_committed || patience.is_some_and(|until| self.now() >= until))
+            {
+                break;
+            }
             let standing = self.known.lock().poll(self.now());
             if let Some(standing) = standing {
                 self.shared.say(&standing).await;
             }
             self.go_on();
-            match self.input().await {
+            match self.input(patience).await {
                 Input::Store(Some(event)) => {
                     if let Err(error) = self.follow(event).await {
                         self.shared.liveness.not_agreed(&error);
-                        break None;
+                        break;
                     }
                     self.propose().await;
                 }
                 // Out of the store's connection, and told before why.
-                Input::Store(None) => break None,
+                Input::Store(None) => break,
                 Input::Heard(standing) => self.known.lock().hear(self.now(), standing),
                 Input::Wished(wish) => {
                     self.changes.wish = Some(wish);
                     self.propose().await;
                 }
-                Input::Farewell(farewell) => break farewell,
+                Input::Farewell(Some(asked)) => {
+                    farewell = Some(asked);
+                    patience = Some(self.now() + self.settings.handover_timeout);
+                }
+                Input::Farewell(None) => break,
                 Input::Built(built) => self.built(built).await,
                 Input::Done(done) => self.done(done),
                 Input::Timer => {}
                 // The base's own error comes from `recv` as well.
-                Input::Broken => break None,
+                Input::Broken => break,
             }
-        };
+        }
         if let Some((_, report)) = self.changes.wish.take() {
             let _ = report.send(Err(gone()));
         }
+        let left = match &farewell {
+            Some(_) => self.part().await,
+            None => Ok(()),
+        };
         self.shared.liveness.end(End::Closed);
         // Calls that wait for a change find the end of the link in whichever round.
         self.rounds.sending.open(&self.current.round);
         self.rounds.receiving.open(&self.current.round);
-        let left = self.participant.leave().await;
         if let Some(farewell) = farewell {
             let _ = farewell.send(left);
         }
     }
 
-    async fn input(&mut self) -> Input<S::Connection, B> {
+    /// Leaves. Who leads goes on doing so until the others have begun another round without it.
+    async fn part(&mut self) -> Result<(), Error> {
+        let left = self.participant.part().await;
+        let (runtime, from) = (self.runtime(), self.known.lock().round());
+        let late = runtime.now() + self.settings.handover_timeout;
+        let next = RoundId { number: from.number + 1, ..from };
+        while self.in_force.leads() && self.now() < late {
+            while let Ok(standing) = self.heard.try_recv() {
+                self.known.lock().hear(self.now(), standing);
+            }
+            if self.known.lock().behind(from, next).next().is_none() {
+                break;
+            }
+            let pause = self.settings.handover_timeout / 500;
+            runtime.sleep_until(runtime.now() + pause).await;
+        }
+        // So that they need not wait for what may still be on its way. Twice, since one may be lost.
+        let newest =
+            self.changes.built.as_ref().filter(|_| self.changes.is_committed).unwrap_or(&self.current);
+        let farewell = self.known.lock().left(self.now(), newest.lane.sent());
+        self.shared.say(&farewell).await;
+        self.shared.say(&farewell).await;
+        left
+    }
+
+    async fn input(&mut self, patience: Option<Instant>) -> Input<S::Connection, B> {
         let link = &*self.shared;
         let runtime = link.base.base().runtime();
-        let next = self.known.lock().next_time();
+        let next = self.known.lock().next_time().into_iter().chain(patience).min();
         let mut timer = pin!(
             async {
                 match next {

@@ -192,7 +192,9 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
         newest.connection.drain().await
     }
 
-    /// Drains the Chunnels, leaves the others, and closes. They go on without this participant.
+    /// Drains the Chunnels, leaves the others, and closes. They go on without this participant. It stays until a
+    /// change that is under way is over and, if it leads, until the others have begun another round: each for
+    /// [`handover_timeout`](crate::rendezvous::RendezvousSettings::handover_timeout) at most. What it receives meanwhile is dropped.
     async fn close(&self) -> Result<(), Error> {
         let runtime = self.base().runtime();
         let late = pin!(runtime.sleep_until(runtime.now() + self.limit));
@@ -200,10 +202,18 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
             tracing::debug!(%error, "a stack was not drained before it was closed");
         }
         let (told, left) = oneshot::channel();
-        let left = match self.leaving.send(told).await {
-            // An agent that has ended has left already.
-            Ok(()) => left.await.unwrap_or(Ok(())),
-            Err(_) => Ok(()),
+        // A change under way is finished first, and who leads answers the others until they have another to lead.
+        let serving = pin!(async { while self.recv().await.is_ok() {} });
+        let leaving = pin!(async {
+            match self.leaving.send(told).await {
+                // An agent that has ended has left already.
+                Ok(()) => left.await.unwrap_or(Ok(())),
+                Err(_) => Ok(()),
+            }
+        });
+        let left = match select(leaving, serving).await {
+            Either::Left((left, _)) => left,
+            Either::Right(((), leaving)) => leaving.await,
         };
         self.bottom.end().await?;
         left

@@ -14,6 +14,9 @@ const REPETITIONS: u32 = 6;
 /// The first of these pauses.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// The round of those who have left.
+const LEFT: u64 = u64::MAX;
+
 /// For how long a participant that has gone is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
 
@@ -81,6 +84,13 @@ impl Standings {
         (self.say_at, self.said) = (Some(now), 0);
     }
 
+    /// This participant has left, and sends nothing more.
+    pub(super) fn left(&mut self, now: Instant, sent: u32) -> Standing {
+        self.moved(now, RoundId { number: LEFT, ..self.round() });
+        self.finished(now, sent);
+        self.own.clone()
+    }
+
     /// This participant has another id from now on.
     pub(super) fn rename(&mut self, now: Instant, own_id: u64) {
         self.own.sender = own_id;
@@ -110,12 +120,13 @@ impl Standings {
         self.gone.retain(|_, since| now.saturating_duration_since(*since) < MEMORY);
         self.present = ids.to_vec();
         let gone = &self.gone;
-        self.heard.retain(|id, _| !gone.contains_key(id));
+        self.heard.retain(|id, standing| !gone.contains_key(id) || has_left(standing));
     }
 
     /// What one of the others says.
     pub(super) fn hear(&mut self, now: Instant, standing: Standing) {
-        if standing.sender == self.own.sender || self.gone.contains_key(&standing.sender) {
+        let is_gone = self.gone.contains_key(&standing.sender) && !has_left(&standing);
+        if standing.sender == self.own.sender || is_gone {
             return;
         }
         if standing.asks {
@@ -152,8 +163,17 @@ impl Standings {
             _ => Some(Rest::Unknown),
         };
         let others = self.others().filter_map(|id| Some((id, rest(id)?)));
-        others.chain(self.gone.iter().map(|(id, since)| (*id, Rest::Until(*since + grace)))).collect()
+        // Who left in good order has said how many messages there were.
+        let gone = self.gone.iter().filter_map(|(id, since)| match rest(*id)? {
+            Rest::Unknown => Some((*id, Rest::Until(*since + grace))),
+            rest => Some((*id, rest)),
+        });
+        others.chain(gone).collect()
     }
+}
+
+fn has_left(standing: &Standing) -> bool {
+    standing.round == LEFT
 }
 
 /// Whether a participant sends in `to` or later, seen from one that changes from `from` to `to`.
@@ -209,6 +229,21 @@ mod tests {
         standings.present(now, &[1, 2]);
         assert_eq!(standings.behind(OLD, NEW).count(), 0);
         assert_eq!(standings.rest(OLD, NEW, GRACE), [(2, Rest::Sent(9)), (3, Rest::Until(now + GRACE))]);
+    }
+
+    #[test]
+    fn who_left_in_good_order_has_said_how_many_messages_there_were() {
+        let (mut standings, now) = three();
+        let mut leaver = Standings::new(now, 2, OLD);
+        let farewell = leaver.left(now, 5);
+        standings.present(now, &[1, 3]);
+        standings.hear(now, standing(2, OLD, None));
+        assert_eq!(standings.rest(OLD, NEW, GRACE)[1], (2, Rest::Until(now + GRACE)));
+        standings.hear(now, farewell);
+        assert_eq!(standings.rest(OLD, NEW, GRACE)[1], (2, Rest::Sent(5)));
+        standings.present(now, &[1]);
+        let later = RoundId { life: 1, number: 8 };
+        assert_eq!(standings.rest(NEW, later, GRACE), [(3, Rest::Until(now + GRACE))]);
     }
 
     #[test]

@@ -129,6 +129,11 @@ impl<R: Runtime> Participant<R> {
     /// # Errors
     /// Those of the store; the participant is out all the same, and the others notice when its lease has expired.
     pub async fn leave(mut self) -> Result<(), Error> {
+        self.part().await
+    }
+
+    /// The same; what it is asked after that fails.
+    pub(crate) async fn part(&mut self) -> Result<(), Error> {
         self.command(Command::Leave).await?;
         let deadline = pin!(self.runtime.sleep_until(self.runtime.now() + self.settings.store_timeout));
         let left = async {

@@ -2,7 +2,7 @@
 
 use crate::history::{History, LEN, of_bytes, to_bytes};
 use bertha_core::{Buf, Connection, Error, Runtime};
-use bertha_datapath_sim::{Network, SimGroup, SimRuntime, SimTask};
+use bertha_datapath_sim::{Limits, Network, SimGroup, SimRuntime, SimTask};
 use bertha_negotiation::rendezvous::{MemoryStore, Name, RendezvousSettings};
 use bertha_negotiation::{Gathers, MultiEndpoint, Negotiate};
 use std::net::SocketAddr;
@@ -50,6 +50,8 @@ impl Crowd {
         let mut settings = RendezvousSettings::default();
         settings.lease = Duration::from_millis(500);
         settings.staging_timeout = Duration::from_secs(4);
+        // Nothing is lost but what a test has the network lose.
+        network.set_limits(Limits { queue: 1 << 20, ..Limits::default() });
         let store = MemoryStore::new(network.runtime().clone());
         Self { network, store, settings, history: History::default() }
     }
@@ -168,6 +170,7 @@ impl<C: Connection<Data = Buf>> Member<C> {
         self.hush();
         crowd.pause(Duration::from_millis(50)).await;
         crowd.history.change(self.number, |record| record.is_gone = true);
+        drop(self.tasks);
         self.connection.close().await.unwrap();
     }
 

@@ -17,12 +17,12 @@ where
     let mut dice = Dice::new(seed);
     let mut members: Vec<Member<C>> = Vec::new();
     let mut next = 0;
-    for _ in 0..8 + dice.roll(8) {
+    for _ in 0..7 + dice.roll(7) {
         let event = if members.len() < 2 { 0 } else { dice.roll(8) };
         let who = dice.roll(members.len().max(1) as u64) as usize;
         match event {
             0 | 1 if members.len() < 5 => {
-                let pace = Duration::from_micros(500 + dice.roll(4000));
+                let pace = Duration::from_micros(1000 + dice.roll(5000));
                 members.push(crowd.enter(next, stack(), pace).await);
                 next += 1;
             }
@@ -73,7 +73,7 @@ impl Drop for Shown {
 
 #[test]
 fn changes_lose_repeat_and_swap_nothing() {
-    with_seeds(500, async |crowd, seed| {
+    with_seeds(300, async |crowd, seed| {
         bustle(crowd, || make_stack!(select!(Nothing, Batch::new())), seed, false).await;
         crowd.history.has_no_gaps();
         crowd.history.is_complete();
@@ -82,7 +82,7 @@ fn changes_lose_repeat_and_swap_nothing() {
 
 #[test]
 fn who_vanishes_is_not_waited_for() {
-    with_seeds(500, async |crowd, seed| {
+    with_seeds(300, async |crowd, seed| {
         bustle(crowd, || make_stack!(select!(Nothing, Batch::new())), seed, true).await;
         crowd.history.has_no_gaps();
         crowd.history.is_complete();
@@ -91,7 +91,7 @@ fn who_vanishes_is_not_waited_for() {
 
 #[test]
 fn one_order_holds_across_changes() {
-    with_seeds(300, async |crowd, seed| {
+    with_seeds(200, async |crowd, seed| {
         let stack = || make_stack!(select!(Nothing, Batch::new()), SequencerOrdered::new());
         bustle(crowd, stack, seed, false).await;
         crowd.history.has_no_gaps();
@@ -102,7 +102,7 @@ fn one_order_holds_across_changes() {
 
 #[test]
 fn what_the_network_swaps_the_receivers_put_in_order_across_changes() {
-    with_seeds(300, async |crowd, seed| {
+    with_seeds(200, async |crowd, seed| {
         let detour = Duration::from_millis(3);
         let link = Link { reordering: 0.2, jitter: Duration::from_micros(300), detour, ..Link::default() };
         crowd.network.set_link(link);
@@ -115,7 +115,7 @@ fn what_the_network_swaps_the_receivers_put_in_order_across_changes() {
 
 #[test]
 fn loss_and_crashes_repeat_and_swap_nothing() {
-    with_seeds(300, async |crowd, seed| {
+    with_seeds(200, async |crowd, seed| {
         crowd.network.set_link(Link::poor(0.05));
         bustle(crowd, || make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new())), seed, true)
             .await;
