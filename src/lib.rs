@@ -63,6 +63,8 @@
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `compress` | no | smaller messages, with LZ4 |
+//! | `quic` | no | QUIC as a transport that encrypts |
+//! | `seal` | no | encryption with a shared key |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -122,8 +124,12 @@ pub mod prelude {
     pub use bertha_chunnels::Pace;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
+    #[cfg(feature = "quic")]
+    pub use bertha_chunnels::Quic;
     #[cfg(feature = "reliable")]
     pub use bertha_chunnels::Reliable;
+    #[cfg(feature = "seal")]
+    pub use bertha_chunnels::Seal;
     #[cfg(feature = "serialize")]
     pub use bertha_chunnels::Serialize;
     #[cfg(feature = "shard")]

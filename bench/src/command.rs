@@ -10,4 +10,5 @@ pub(crate) mod overhead;
 pub(crate) mod passes;
 pub(crate) mod shard_raw;
 pub(crate) mod switch;
+pub(crate) mod throughput;
 pub(crate) mod windows;

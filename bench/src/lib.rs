@@ -20,6 +20,7 @@
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`switch`] | changing the stack of a connection under full load |
 //! | [`windows`] | congestion windows over time, on simulated links |
+//! | [`throughput`] | files over kernel UDP, against QUIC, TCP and raw datagrams |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
 //! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is
@@ -54,6 +55,7 @@ pub mod report;
 pub mod shard_raw;
 pub mod statistics;
 pub mod switch;
+pub mod throughput;
 pub mod windows;
 pub mod workload;
 

@@ -46,6 +46,8 @@ enum Measurement {
     Switch(command::switch::Options),
     /// Congestion windows over time on the thesis's links, in a simulation: drawn, with what each link was used
     Windows(command::windows::Options),
+    /// Files over kernel UDP: goodput against QUIC, TCP and raw datagrams
+    Throughput(command::throughput::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Measurement::Passes(options) => command::passes::run(&options),
         Measurement::Switch(options) => command::switch::run(&options),
         Measurement::Windows(options) => command::windows::run(&options),
+        Measurement::Throughput(options) => command::throughput::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {

@@ -4,7 +4,7 @@ use crate::baseline::{Rounds, Waiting, echo_tokio, kv_raw};
 use crate::codec::{Bincode, Codec, Postcard};
 use crate::connect::Way;
 use crate::switch::{self, Cost};
-use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead, passes};
+use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead, passes, throughput};
 use std::hint::black_box;
 
 /// A program that repeats one operation.
@@ -37,6 +37,15 @@ pub const PROBES: &[Probe] = &[
     Probe { name: "switch-fixed", run: |iterations| switch::probe(Cost::Fixed, iterations) },
     Probe { name: "switch-upgradable", run: |iterations| switch::probe(Cost::Upgradable, iterations) },
     Probe { name: "switch-upgraded", run: |iterations| switch::probe(Cost::Upgraded, iterations) },
+    Probe { name: "throughput", run: |messages| throughput::probe(throughput::Probe::Plain, messages) },
+    Probe {
+        name: "throughput-nothing",
+        run: |messages| throughput::probe(throughput::Probe::WithNothing, messages),
+    },
+    Probe {
+        name: "throughput-sealed",
+        run: |messages| throughput::probe(throughput::Probe::Sealed, messages),
+    },
     Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
 ];
 

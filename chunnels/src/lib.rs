@@ -14,12 +14,14 @@
 //! | `compress` | [`Compress`] | makes messages smaller |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages and bytes, and measures how long sending takes |
+//! | `quic` | [`Quic`] | runs over QUIC: reliable, in order, encrypted, from a peer with a certificate |
+//! | `seal` | [`Seal`] | encrypts and authenticates messages with a key that both ends share |
 //! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
 //! instead of a stream.
 //!
-//! All but `compress` and `fault` are on by default.
+//! All but `compress`, `quic`, `seal` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -46,8 +48,12 @@ pub mod nothing;
 pub mod order;
 #[cfg(feature = "pace")]
 pub mod pace;
+#[cfg(feature = "quic")]
+pub mod quic;
 #[cfg(feature = "reliable")]
 pub mod reliable;
+#[cfg(feature = "seal")]
+pub mod seal;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
@@ -76,8 +82,12 @@ pub use nothing::Nothing;
 pub use order::{Ordered, OrderedByKey};
 #[cfg(feature = "pace")]
 pub use pace::Pace;
+#[cfg(feature = "quic")]
+pub use quic::Quic;
 #[cfg(feature = "reliable")]
 pub use reliable::Reliable;
+#[cfg(feature = "seal")]
+pub use seal::Seal;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]

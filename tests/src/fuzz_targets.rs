@@ -9,6 +9,7 @@ pub mod rendezvous;
 
 use bertha_chunnels::compress::frame;
 use bertha_chunnels::reliable::wire as reliable;
+use bertha_chunnels::seal::wire as seal_wire;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, Layer, Node, Picks, make_stack, resolve, select};
@@ -33,7 +34,7 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
@@ -44,6 +45,7 @@ pub const TARGETS: [Target; 11] = [
     ("packet", packet),
     ("proofs", proofs),
     ("rendezvous", rendezvous::snapshots),
+    ("sealed", sealed),
     ("wire", wire_format),
 ];
 
@@ -330,6 +332,21 @@ pub fn packet(body: &[u8]) {
         (next, end) = (next + 1, message.bytes.end);
     }
     assert_eq!(end, packet.len());
+}
+
+/// What the encrypting Chunnel makes of these bytes before it has a key for them: what is read, is what would be written.
+pub fn sealed(bytes: &[u8]) {
+    match seal_wire::read(bytes) {
+        Some(seal_wire::Arrived::Greeting(greeting)) => assert_eq!(greeting.write()[..], *bytes),
+        Some(seal_wire::Arrived::Sealed(sealed)) => {
+            assert!(bytes.len() >= seal_wire::HEADER && sealed.number < seal_wire::NUMBERS);
+            assert_eq!(
+                [&seal_wire::associated(sealed.number)[..], &sealed.tag].concat(),
+                bytes[..seal_wire::HEADER]
+            );
+        }
+        None => {}
+    }
 }
 
 /// Every message with this body: what is read, is read again from what it is written as.

@@ -27,7 +27,6 @@ struct Client<S, D> {
     nodes: Vec<Node>,
     trimmed: Trimmed,
     frame: Frame,
-    settings: Settings,
     cache: EarlyCache,
     key: Option<Key>,
 }
@@ -53,8 +52,9 @@ where
     check_possible(&nodes, frame)?;
     let trimmed = Trimmed::new(&nodes, frame);
     let key = Key::new(&to, &trimmed.nodes);
-    let reach = Reach { datapath, settings: settings.clone() };
-    let client = Client { stack, reach, nodes, trimmed, frame, settings, cache: cache.clone(), key };
+    let reach = Reach { datapath, settings };
+    // Boxed, since it is handed on a few times.
+    let client = Box::new(Client { stack, reach, nodes, trimmed, frame, cache: cache.clone(), key });
     match client.expectation() {
         Ok((expected, picks)) => client.connect_at_once(base, expected, picks).await,
         Err(why) => client.connect_after_answer(base, why).await,
@@ -68,7 +68,7 @@ where
 {
     /// What the server is expected to answer, and the picks of the whole stack; or why it has to answer first.
     fn expectation(&self) -> Result<(Expected, Vec<u8>), &'static str> {
-        if !self.settings.credentials.can_send_early() {
+        if !self.reach.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
         }
         let key = self.key.as_ref().ok_or("the stack has no digest")?;
@@ -120,11 +120,11 @@ where
 
     /// As a client without a cache.
     async fn connect_after_answer(
-        self,
+        self: Box<Self>,
         base: D::Connection,
         why: &'static str,
     ) -> Result<Early<D::Out>, Error> {
-        let (link, answer, session) = agree(base, &self.nodes, &self.settings).await?;
+        let (link, answer, session) = agree(base, &self.nodes, &self.reach.settings).await?;
         self.remember(&answer);
         let (connection, dropped) = self.build(link, &answer.client_picks).await?;
         let shared = Shared::new(connection, 0);
@@ -136,7 +136,7 @@ where
     /// Builds the stack that is expected. It can be used when that is done, answer or not; if the answer comes first, all is
     /// known.
     async fn connect_at_once(
-        self,
+        self: Box<Self>,
         base: D::Connection,
         expected: Expected,
         picks: Vec<u8>,
@@ -144,9 +144,9 @@ where
         let runtime = base.base().runtime().clone();
         let (mtu, now) = (base.base().mtu(), runtime.now());
         let handshake =
-            Handshake::new(&self.nodes, self.frame, || runtime.random(), mtu, now, &self.settings)?;
-        let (most, delay) = (self.settings.first_flight, self.settings.first_flight_delay);
-        let mut settings = self.settings.clone();
+            Handshake::new(&self.nodes, self.frame, || runtime.random(), mtu, now, &self.reach.settings)?;
+        let (most, delay) = (self.reach.settings.first_flight, self.reach.settings.first_flight_delay);
+        let mut settings = self.reach.settings.clone();
         settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let flight = FirstFlight::new(handshake, expected, mtu, most, delay, now);
         let (link, opener) = Link::opening(base, flight, settings);
@@ -212,7 +212,7 @@ where
 
     /// Waits for the answer while the connection is in use, and does what it asks for.
     async fn settle(
-        self,
+        self: Box<Self>,
         shared: Arc<Shared<D::Out>>,
         dropped: Arc<AtomicU64>,
         opening: impl Future<Output = Result<Opened<D::Connection>, Error>> + Send,
@@ -233,7 +233,9 @@ where
         let Opened { answer, session, replaced: Some(start), .. } = opened else { return };
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
-        match within(&runtime, self.settings.handshake_timeout, what, self.rebuild(start, &answer)).await {
+        match within(&runtime, self.reach.settings.handshake_timeout, what, self.rebuild(start, &answer))
+            .await
+        {
             Ok((second, dropped)) => {
                 let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
                 shared.replace(second, dropped, agreement).await;

@@ -89,16 +89,8 @@ enum Phase {
         is_seen: bool,
         has_peer_begun: bool,
         has_received: bool,
-        old: Old,
+        is_retired: bool,
     },
-}
-
-/// What has become of the old round's stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Old {
-    InUse,
-    Closing,
-    Closed,
 }
 
 /// What there is to do.
@@ -135,7 +127,7 @@ pub enum Act {
         /// How many messages the other end's application has sent in it.
         sent: u64,
     },
-    /// Close the old round's stack; then say [`retired`](Upgrades::retired).
+    /// Drop the old round's stack, without closing it: the other end may still receive what it has drained.
     Retire,
     /// Tell the application what became of its wish.
     Report(Result<(), Error>),
@@ -510,20 +502,15 @@ impl Upgrades {
         self.finish(now);
     }
 
-    /// The old round's stack is closed.
-    pub fn retired(&mut self, now: Instant) {
-        if let Phase::Switching { old, .. } = &mut self.phase {
-            *old = Old::Closed;
-        }
-        self.finish(now);
-    }
-
     fn finish(&mut self, now: Instant) {
-        let Phase::Switching { sent, is_seen, has_received, old, .. } = &mut self.phase else { return };
-        if sent.is_some() && *has_received && *old == Old::InUse {
-            *old = Old::Closing;
+        let Phase::Switching { sent, is_seen, has_received, is_retired, .. } = &mut self.phase else {
+            return;
+        };
+        if sent.is_some() && *has_received && !*is_retired {
+            *is_retired = true;
             self.acts.push_back(Act::Retire);
-        } else if *is_seen && *old == Old::Closed {
+        }
+        if *is_seen && *is_retired {
             self.rest(now);
         }
     }
@@ -539,7 +526,7 @@ impl Phase {
             is_seen: false,
             has_peer_begun: false,
             has_received: false,
-            old: Old::InUse,
+            is_retired: false,
         }
     }
 }

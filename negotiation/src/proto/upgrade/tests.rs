@@ -28,7 +28,6 @@ enum Later {
     Built(bool),
     Sent(bool),
     Received,
-    Retired,
     Wish(usize),
 }
 
@@ -71,7 +70,6 @@ impl End {
                 Later::Sent(true) => self.upgrades.sent(now, Ok(5)),
                 Later::Sent(false) => self.upgrades.sent(now, Err(error(ErrorKind::TimedOut, "stuck"))),
                 Later::Received => self.upgrades.received(now),
-                Later::Retired => self.upgrades.retired(now),
                 Later::Wish(_) if self.upgrades.has_wish() => {}
                 Later::Wish(alternative) => {
                     self.wishes += 1;
@@ -108,7 +106,7 @@ impl End {
                     assert_eq!(sent, 5);
                     self.later.push((due, Later::Received));
                 }
-                Act::Retire => self.later.push((due, Later::Retired)),
+                Act::Retire => assert!(self.is_built),
                 Act::Report(_) => self.reports += 1,
             }
         }
