@@ -18,12 +18,23 @@ const SENDERS: [usize; 3] = [2, 3, 4];
 /// How long all may take to get over it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-// Dropped in this order: processes before the network that they run in.
+// Dropped in this order: processes before the network that they run in, servers before the directory that says which they are.
 pub(crate) struct World {
     processes: Vec<Process>,
     services: Services,
     network: Network,
-    directory: PathBuf,
+    directory: Directory,
+}
+
+/// Where the histories are. Removed when dropped, unless a test has failed and somebody will want to read them.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
 }
 
 impl World {
@@ -35,6 +46,7 @@ impl World {
         let directory =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{}", std::process::id()));
         std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let kept = Directory(directory.clone());
         let network = Network::new(HOSTS)?;
         let services = Services::new(network.gateway(), directory.join("services"))?;
         let receiver = format!("{}:4242", network.addr(RECEIVER));
@@ -48,13 +60,13 @@ impl World {
                 processes.push(Process::new(participant(service, host), host, &arguments, directory.clone()));
             }
         }
-        Ok(Self { processes, services, network, directory })
+        Ok(Self { processes, services, network, directory: kept })
     }
 
     /// Lets things fail for so long, waits until all have got over it, and checks what they have written down.
     #[allow(clippy::print_stdout, reason = "what happened is part of the result")]
     pub(crate) fn suffer(&mut self, seed: u64, lasting: Duration) {
-        println!("chaos: seed {seed}, histories in {}", self.directory.display());
+        println!("chaos: seed {seed}, histories in {}", self.directory.0.display());
         self.processes.iter_mut().for_each(|process| process.start(&self.network));
         let begun = Instant::now();
         let until = |at: Duration| std::thread::sleep(at.saturating_sub(begun.elapsed()));
@@ -76,7 +88,6 @@ impl World {
         println!("{summary:?}");
         assert!(summary.complete > 0 && summary.begun > summary.complete, "no stream was interrupted");
         assert!(summary.changes > 0 && summary.commits > 0, "no stack was changed");
-        std::fs::remove_dir_all(&self.directory).unwrap();
     }
 
     fn take(&mut self, Step { failure, begins, .. }: Step) {
@@ -114,20 +125,20 @@ impl World {
                 // Broken promises say more than that.
                 self.processes.iter_mut().for_each(Process::kill);
                 self.check().unwrap();
-                panic!("they don't get over it: {held}; see {}", self.directory.display());
+                panic!("they don't get over it: {held}; see {}", self.directory.0.display());
             }
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 
     fn complete(&self, host: usize) -> usize {
-        let histories = history::read(&self.directory, &format!("sender-{host}"));
+        let histories = history::read(&self.directory.0, &format!("sender-{host}"));
         histories.iter().flatten().filter(|line| matches!(line, Line::Complete(..))).count()
     }
 
     /// What all participants use, if they agree.
     fn agreed(&self, service: Service) -> Option<InForce> {
-        let all = SENDERS.map(|host| history::read(&self.directory, &participant(service, host)));
+        let all = SENDERS.map(|host| history::read(&self.directory.0, &participant(service, host)));
         let mut known = all.iter().map(|histories| checks::in_force_among(SENDERS.len(), histories.last()?));
         let first = known.next()??;
         known.all(|other| other == Some(first)).then(|| first.clone())
@@ -135,12 +146,12 @@ impl World {
 
     fn check(&self) -> Result<Summary, String> {
         let of = |names: &[String]| -> Vec<History> {
-            names.iter().flat_map(|name| history::read(&self.directory, name)).collect()
+            names.iter().flat_map(|name| history::read(&self.directory.0, name)).collect()
         };
         let mut summary = Summary::default();
         let streams: Vec<_> =
             SENDERS.iter().map(|host| format!("sender-{host}")).chain(["receiver".into()]).collect();
-        let wrong = |what: String| format!("{what}; see {}", self.directory.display());
+        let wrong = |what: String| format!("{what}; see {}", self.directory.0.display());
         checks::streams(&of(&streams), &mut summary).map_err(wrong)?;
         for service in Service::ALL {
             let names = SENDERS.map(|host| participant(service, host));
