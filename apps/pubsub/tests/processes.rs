@@ -94,7 +94,10 @@ impl Process {
     fn until(&mut self, texts: &[&str]) {
         let before = self.history.len();
         while !texts.iter().all(|text| self.history[before..].contains(text)) {
-            assert!(self.output.read_line(&mut self.history).unwrap() > 0, "ended, and no line says {texts:?}");
+            assert!(
+                self.output.read_line(&mut self.history).unwrap() > 0,
+                "ended, and no line says {texts:?}"
+            );
         }
     }
 }
