@@ -60,9 +60,14 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
+//! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
 //! | `total_order` | yes | one order for all participants of a connection |
+//! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
+//! | `compress` | no | smaller messages, with LZ4 |
+//! | `quic` | no | QUIC as a transport that encrypts |
+//! | `seal` | no | encryption with a shared key |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -74,14 +79,16 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
+#[cfg(feature = "datapath-dpdk")]
+pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
 pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Group, Mismatch, More, Optimized, Pass, Role, Runtime, guarantee, make_stack, optimize,
-    select,
+    ErrorKind, Group, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee,
+    make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
@@ -90,16 +97,18 @@ pub use bertha_negotiation::{
     Negotiate, Negotiated, Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
 
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 mod datapath;
 pub mod guide;
 
-#[cfg(feature = "datapath-kernel")]
-pub use datapath::datapath;
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+pub use datapath::{DefaultDatapath, datapath};
 
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Pick, Runs,
+        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, NumParticipantsAtMost,
+        Pick, Runs,
     };
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 
@@ -109,14 +118,24 @@ pub mod prelude {
     pub use bertha_chunnels::Batch;
     #[cfg(feature = "bincode")]
     pub use bertha_chunnels::Bincode;
+    #[cfg(feature = "compress")]
+    pub use bertha_chunnels::Compress;
     #[cfg(feature = "fragment")]
     pub use bertha_chunnels::Fragment;
+    #[cfg(feature = "metrics")]
+    pub use bertha_chunnels::Metrics;
     #[cfg(feature = "nothing")]
     pub use bertha_chunnels::Nothing;
+    #[cfg(feature = "pace")]
+    pub use bertha_chunnels::Pace;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
+    #[cfg(feature = "quic")]
+    pub use bertha_chunnels::Quic;
     #[cfg(feature = "reliable")]
     pub use bertha_chunnels::Reliable;
+    #[cfg(feature = "seal")]
+    pub use bertha_chunnels::Seal;
     #[cfg(feature = "serialize")]
     pub use bertha_chunnels::Serialize;
     #[cfg(feature = "shard")]
@@ -128,6 +147,12 @@ pub mod prelude {
 }
 
 /// Compiles and runs the README's program.
-#[cfg(all(doctest, feature = "datapath-kernel", feature = "bincode", feature = "postcard"))]
+#[cfg(all(
+    doctest,
+    feature = "datapath-kernel",
+    not(feature = "datapath-dpdk"),
+    feature = "bincode",
+    feature = "postcard"
+))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -47,6 +47,7 @@ pub mod guarantee;
 pub mod identity;
 pub mod pass;
 mod picks;
+mod preference;
 mod runtime;
 mod select;
 mod stack;
@@ -67,7 +68,8 @@ pub use group::Group;
 pub use identity::Identity;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]
-pub use picks::{Picks, resolve};
+pub use picks::{Picks, preferred, resolve};
+pub use preference::{NumParticipantsAtMost, Preference};
 pub use runtime::Runtime;
 pub use select::{Either, Select};
 pub use stack::{Bottom, Stack};

@@ -4,6 +4,7 @@ use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties, Run
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{pending, poll_fn};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Instant;
@@ -198,7 +199,9 @@ impl Runtime for MemoryBase {
 
     fn spawn(&self, _: impl Future<Output = ()> + Send + 'static) {}
 
+    /// Different each time, and no more.
     fn random(&self) -> u64 {
-        0
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Relaxed)
     }
 }

@@ -19,6 +19,9 @@ pub trait Negotiate: Describe + Send + Sync {
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable): there
     ///   is no server.
     /// * [`TooLarge`](bertha_core::ErrorKind::TooLarge): the offer doesn't fit into one message.
+    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): no alternative of the stack can hold over this datapath: a Chunnel
+    ///   [needs](bertha_core::guarantee) what nothing below it guarantees, or the [floor](Settings::floor) can't be
+    ///   reached. Nothing was sent.
     /// * Those of the datapath and of the Chunnels.
     fn connect<D>(
         &self,
@@ -103,6 +106,8 @@ pub trait Negotiate: Describe + Send + Sync {
     /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.
     ///
     /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath, as far as
+    /// that is known [before a client is there](bertha_core::Listener::properties); else each client gets that error.
     /// Those of the datapath, if the address can't be used.
     fn listen<D>(
         self,
@@ -169,8 +174,9 @@ pub trait Negotiate: Describe + Send + Sync {
     /// can disturb them. Credentials are for connections with two ends.
     ///
     /// # Errors
-    /// Those of the group and of joining ([`Participant::join`](crate::rendezvous::Participant::join)), and of Chunnels that can't be
-    /// built.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anybody hears of it, if no alternative of the stack can hold over this
+    /// group: a Chunnel [needs](bertha_core::guarantee) what nothing below it guarantees. Those of the group and of joining
+    /// ([`Participant::join`](crate::rendezvous::Participant::join)), and of Chunnels that can't be built.
     fn rendezvous<G, T>(
         self,
         group: G,

@@ -79,7 +79,7 @@ impl Vectors {
 
 fn offer() -> Offer {
     let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
-    let choice = Node::Select { branches: [one("codecs::Zip"), one("codecs::Lz")], prefer: 1 };
+    let choice = Node::Select { branches: [one("codecs::Zip"), one("codecs::Lz")], prefer: 1.into() };
     let mut offer = Offer::new(ID, &[Node::Layer(Layer::plain("app::Log", 3).one_sided()), choice]).unwrap();
     offer.idle_ms = 30_000;
     offer

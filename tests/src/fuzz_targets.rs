@@ -3,14 +3,21 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+mod feed;
+mod frames;
+pub mod layers;
 pub mod rendezvous;
 
+pub use frames::{frames, good_frames};
+
+use bertha_chunnels::compress::frame;
 use bertha_chunnels::reliable::wire as reliable;
+use bertha_chunnels::seal::wire as seal_wire;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
-use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
+use bertha_core::{Addr, Buf, Describe, Layer, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::proto::{
-    Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Gate, Handshake,
+    Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Frame, Gate, Handshake,
     Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
@@ -30,15 +37,19 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 13] = [
+    ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
+    ("frames", frames::frames),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
+    ("messages", layers::messages),
     ("packet", packet),
     ("proofs", proofs),
     ("rendezvous", rendezvous::snapshots),
+    ("sealed", sealed),
     ("wire", wire_format),
 ];
 
@@ -111,7 +122,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
         idle_timeout: Duration::from_secs(30),
         credentials,
         fresh: None,
-        floor: bertha_core::guarantee::Set::NONE,
+        frame: Frame::OPEN,
         peer: b"peer",
         early_data,
         credit: Credit::UNLIMITED,
@@ -121,7 +132,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
 /// A client that has sent three messages is left with those that were not taken, or with none over another stack.
 fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
     let start = Instant::now();
-    let handshake = Handshake::new(nodes, || ID, 65_507, start, &Settings::default()).unwrap();
+    let handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
     let expected = Expected { client_picks: picks.to_vec(), server_picks: picks.to_vec(), idle_ms: 30_000 };
     let mut flight = FirstFlight::new(handshake, expected, 65_507, 3, Duration::ZERO, start);
     assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
@@ -161,7 +172,8 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
 /// bytes as they are.
 pub fn handshake(bytes: &[u8]) {
     let (start, nodes) = (Instant::now(), choice());
-    let mut handshake = Handshake::new(&nodes, || ID, 65_507, start, &Settings::default()).unwrap();
+    let mut handshake =
+        Handshake::new(&nodes, Frame::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
     let sealed = bytes.split_first().map(|(&kind, body)| seal(kind, Tag::of(ID), body));
     for message in [Some(bytes.to_vec()), sealed].into_iter().flatten() {
         match handshake.handle(&message) {
@@ -222,7 +234,8 @@ pub fn proofs(bytes: &[u8]) {
         for credentials in &clients {
             let mut settings = Settings::default();
             settings.credentials = credentials.clone();
-            let mut handshake = Handshake::new(&choice(), || ID, 65_507, Instant::now(), &settings).unwrap();
+            let mut handshake =
+                Handshake::new(&choice(), Frame::OPEN, || ID, 65_507, Instant::now(), &settings).unwrap();
             match handshake.handle(&message) {
                 Ok(Progress::Ignored) => {}
                 // Data, of whatever round.
@@ -291,6 +304,18 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
     }
 }
 
+/// What a compressed message with these bytes becomes is bounded, and it compresses back to something that becomes the same.
+pub fn compressed(bytes: &[u8]) {
+    let bounds = frame::Bounds { least: 0, limit: 1 << 20 };
+    let Ok(packed) = Buf::copy_of(bytes, 0) else { return };
+    let Ok(message) = frame::unpack(packed, bounds) else { return };
+    assert!(message.len() <= bytes.len().max(1 << 20) && message.len() <= bytes.len() * 255);
+    let before = message.to_vec();
+    let packed = frame::pack(message, bounds, 4).unwrap();
+    assert!(packed.len() <= before.len() + 1);
+    assert_eq!(*frame::unpack(packed, bounds).unwrap(), *before);
+}
+
 /// A packet of the reliability Chunnel with these bytes behind its check: what it says holds together.
 pub fn packet(body: &[u8]) {
     let packet = [&crc32fast::hash(body).to_le_bytes(), body].concat();
@@ -311,6 +336,21 @@ pub fn packet(body: &[u8]) {
         (next, end) = (next + 1, message.bytes.end);
     }
     assert_eq!(end, packet.len());
+}
+
+/// What the encrypting Chunnel makes of these bytes before it has a key for them: what is read, is what would be written.
+pub fn sealed(bytes: &[u8]) {
+    match seal_wire::read(bytes) {
+        Some(seal_wire::Arrived::Greeting(greeting)) => assert_eq!(greeting.write()[..], *bytes),
+        Some(seal_wire::Arrived::Sealed(sealed)) => {
+            assert!(bytes.len() >= seal_wire::HEADER && sealed.number < seal_wire::NUMBERS);
+            assert_eq!(
+                [&seal_wire::associated(sealed.number)[..], &sealed.tag].concat(),
+                bytes[..seal_wire::HEADER]
+            );
+        }
+        None => {}
+    }
 }
 
 /// Every message with this body: what is read, is read again from what it is written as.

@@ -2,11 +2,9 @@
 
 use crate::history::{Line, What, now};
 use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
-use bertha_core::{Connection, Error, ErrorKind, Role, make_stack, select};
+use bertha_core::{Connection, Error, ErrorKind, NumParticipantsAtMost, Role, make_stack, select};
 use bertha_datapath_kernel::UdpMulticast;
-use bertha_negotiation::rendezvous::{
-    Name, NumParticipantsAtMost, Policy, RendezvousSettings, RendezvousStore,
-};
+use bertha_negotiation::rendezvous::{Name, RendezvousSettings, RendezvousStore};
 use bertha_negotiation::{Agreement, MultiEndpoint, Negotiate, Pick};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -50,12 +48,11 @@ pub(crate) struct Part {
 /// Takes part until the standard input ends, and does what its lines say.
 pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result<(), Error> {
     let mut settings = RendezvousSettings::default();
-    settings.policies = vec![Policy::prefer(0, NumParticipantsAtMost(part.at_most))];
     settings.lease = Duration::from_millis(part.lease);
     settings.staging_timeout = 3 * settings.lease;
     let stack = make_stack!(
         Serialize::<Message, Postcard>::new(),
-        select!(ReceiverOrdered::new(), SequencerOrdered::new())
+        select!(ReceiverOrdered::new(), SequencerOrdered::new(); prefer 0 if NumParticipantsAtMost(part.at_most))
     );
     let group = UdpMulticast::new(part.group).interface(part.interface);
     let connection = stack.rendezvous(group, store, part.topic, settings).await?;

@@ -7,10 +7,12 @@ use super::standings::Standings;
 use crate::Agreement;
 use crate::link::End;
 use crate::rendezvous::{Event, InForce, Participant, RendezvousSettings};
-use crate::switch::{Pick, Rounds, end_sending, preferred, read_meanwhile};
+use crate::switch::{Pick, Rounds, end_sending, read_meanwhile};
 use crate::wire::Standing;
+use bertha_core::guarantee::check_needs;
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Node, Open, Picks, Role, Runtime,
+    Addr, Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Node, Open, Picks, Preference,
+    Role, Runtime, preferred, resolve,
 };
 use futures_util::future::{Either, FutureExt, pending, select};
 use futures_util::select_biased;
@@ -125,7 +127,7 @@ pub(super) fn round_of(in_force: &InForce) -> RoundId {
     RoundId { life: in_force.life, number: in_force.round }
 }
 
-/// The stack with these alternatives, on `link`.
+/// The stack with these alternatives, on `link`, if each Chunnel has what it needs there.
 pub(super) async fn build<S, B>(
     stack: &S,
     link: GroupLink<B>,
@@ -136,6 +138,8 @@ where
     S: Chunnel<GroupLink<B>>,
     B: Connection<Data = Buf>,
 {
+    let layers = resolve(&stack.nodes(), Picks::new(picks));
+    check_needs(&layers, link.base().properties().guarantees())?;
     stack.instantiate(link, Picks::new(picks), More::new(&Alone, Role::Participant { leads })).await
 }
 
@@ -532,10 +536,10 @@ where
             }
             return;
         }
-        let mut picks = Vec::new();
-        let wanted = pick.preferred(&nodes, in_use).map(|nodes| preferred(&nodes, &mut picks));
+        // What is wanted is preferred among any number.
+        let wanted = pick.preferred(&nodes, in_use).map(|nodes| preferred(&nodes, Preference::TWO_ENDS));
         let proposed = match wanted {
-            Ok(()) => self.participant.propose(picks).await,
+            Ok(picks) => self.participant.propose(picks).await,
             Err(error) => Err(error),
         };
         match proposed {

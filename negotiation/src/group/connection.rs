@@ -20,7 +20,7 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 ///
 /// What is sent reaches all other participants; what they send is received. Which stack is in use all participants agree on
 /// through a store, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
-/// [policy](crate::rendezvous::Policy) prefers another one among so many participants, because a newcomer can't run it, or
+/// [condition](bertha_core::NumParticipantsAtMost) of a `select!` prefers another one among so many participants, because a newcomer can't run it, or
 /// because the participant that led the round has gone.
 ///
 /// # What is promised

@@ -5,8 +5,10 @@ use super::connection::{Bottom, MultiEndpoint};
 use super::handover::Stage;
 use super::link::{GroupLink, Shared};
 use crate::Agreement;
+use crate::proto::{Frame, check_possible};
 use crate::rendezvous::{Name, Participant, RendezvousSettings, RendezvousStore};
 use crate::switch::Rounds;
+use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -78,13 +80,15 @@ where
             let settings = RendezvousSettings { renews: true, ..settings };
             // First, so that what others send from the moment at which they see this participant is here.
             let base = self.join().await?;
+            let nodes = stack.nodes();
+            // Before anybody hears of it.
+            check_possible(&nodes, Frame::new(Set::NONE, base.base().properties()))?;
             let runtime = base.base().runtime().clone();
             let participant =
                 Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;
             let in_force = participant.joined().clone();
             let (to_agent, heard) = mpsc::channel(HEARD);
             let shared = Shared::new(base, in_force.own_id, to_agent);
-            let nodes = stack.nodes();
             let (leads, picks) = (in_force.leads(), in_force.picks.clone());
             // Who leads the first round has made it, so it hears all that is sent in it.
             let link = shared.begin(round_of(&in_force), leads, false);

@@ -53,7 +53,7 @@ impl<R: Runtime> Participant<R> {
         runtime: R,
         settings: RendezvousSettings,
     ) -> Result<Self, Error> {
-        let own = OwnStack::new(stack.nodes(), settings.policies.clone())?;
+        let own = OwnStack::new(stack.nodes())?;
         let terms = Terms {
             lease: settings.lease,
             staging: settings.staging_timeout,

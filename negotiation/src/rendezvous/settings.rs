@@ -1,9 +1,9 @@
 //! The times and bounds of rendezvous.
 
-use super::{Policy, limits};
+use super::limits;
 use std::time::Duration;
 
-/// The times and bounds of a participant, and what it prefers. Participants may differ.
+/// The times and bounds of a participant. Participants may differ.
 ///
 /// `lease` and `staging_timeout` run on the store's clock. The others say how patient this participant is, on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,6 @@ pub struct RendezvousSettings {
     pub drain_timeout: Duration,
     /// How long building a stack may take, and finishing with one: `send`s under way, and draining its Chunnels.
     pub handover_timeout: Duration,
-    /// Which alternatives are preferred when.
-    pub policies: Vec<Policy>,
 }
 
 impl Default for RendezvousSettings {
@@ -43,7 +41,6 @@ impl Default for RendezvousSettings {
             renews: false,
             drain_timeout: Duration::from_millis(200),
             handover_timeout: Duration::from_secs(5),
-            policies: Vec::new(),
         }
     }
 }

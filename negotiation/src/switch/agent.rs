@@ -2,7 +2,7 @@
 
 use super::connection::Wish;
 use super::round::{Round, Rounds};
-use super::work::{end_sending, read_meanwhile, receive_rest, retire, vacate};
+use super::work::{end_sending, read_meanwhile, receive_rest, vacate};
 use crate::Agreement;
 use crate::Link;
 use crate::link::{Fork, Lane, Shared};
@@ -59,7 +59,6 @@ enum Done {
     Sent(Result<u64, Error>),
     ReceivedRest,
     ReceiversLeft,
-    Retired,
 }
 
 /// What the agent waits for.
@@ -90,7 +89,7 @@ where
             (shared.id(), shared.role()),
             stack.nodes(),
             picks,
-            shared.floor(),
+            shared.frame(),
             (settings.handshake_timeout, settings.repeat_after),
         );
         let current = Stage { round: first, lane: fork.first() };
@@ -254,11 +253,10 @@ where
             Act::Retire => {
                 let Some(Staged { lane, round: Some(round), .. }) = self.staged.take() else { return };
                 let retired = std::mem::replace(&mut self.current, Stage { round, lane });
-                drop(old);
-                self.work.push(Box::pin(async move {
-                    retire(retired.round, retired.lane, shared).await;
-                    Done::Retired
-                }));
+                // Dropped and not closed: both ends have drained it, and a Chunnel that told its counterpart of its end would
+                // end what the other end's receivers have yet to leave.
+                shared.forget(&retired.lane);
+                drop((old, retired));
             }
             Act::Report(result) => {
                 if let Some(report) = self.report.take() {
@@ -322,7 +320,6 @@ where
                 self.is_changing_receivers = false;
                 self.upgrades.received(now);
             }
-            Done::Retired => self.upgrades.retired(now),
         }
     }
 }

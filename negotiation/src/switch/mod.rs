@@ -27,5 +27,4 @@ pub use connection::Switching;
 pub use pick::Pick;
 pub(crate) use round::{Round, Rounds};
 pub use upgradable::Upgradable;
-pub(crate) use upgradable::preferred;
 pub(crate) use work::{Meanwhile, end_sending, read_meanwhile, vacate};

@@ -2,7 +2,7 @@
 
 use super::round::{Round, Rounds};
 use super::seats::Seats;
-use crate::link::{Lane, Shared};
+use crate::link::Shared;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
@@ -118,21 +118,6 @@ pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
             return;
         }
     }
-}
-
-/// Closes what is left of a round.
-pub(super) async fn retire<C: Connection, B: Connection<Data = Buf>>(
-    round: Arc<Round<C>>,
-    lane: Arc<Lane>,
-    shared: Arc<Shared<B>>,
-) {
-    let limit = shared.settings().close_timeout;
-    let closing = pin!(round.connection.close());
-    if let Either::Left((Err(error), _)) = select(closing, pin!(sleep(shared.base().runtime(), limit))).await
-    {
-        tracing::debug!(%error, "closing a stack that was changed");
-    }
-    shared.forget(&lane);
 }
 
 /// Reads for a change of stacks as long as the application does not receive: else the other end would not be heard.

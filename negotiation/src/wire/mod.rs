@@ -48,6 +48,9 @@ pub const HEADER: usize = 4;
 /// The largest handshake message, in bytes: bounds what a server parses for a stranger.
 pub const LARGEST: usize = 8192;
 
+/// How long most handshake messages are at most, in bytes, so that writing them allocates once.
+const USUAL: usize = 256;
+
 /// What a message is: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -197,7 +200,8 @@ pub(crate) fn begin<M: Serialize>(
     version: u8,
     message: &M,
 ) -> Result<Vec<u8>, postcard::Error> {
-    let mut bytes = tag.header(kind).to_vec();
+    let mut bytes = Vec::with_capacity(USUAL);
+    bytes.extend(tag.header(kind));
     bytes.push(version);
     postcard::to_extend(message, bytes)
 }

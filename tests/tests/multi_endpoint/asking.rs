@@ -97,6 +97,24 @@ fn a_refusal_comes_back_to_who_asked_and_changes_nothing() {
     });
 }
 
+/// Among participants as between two ends: who would wait for ever for what is lost is not let in, and nobody changes to it.
+#[test]
+fn a_chunnel_that_lacks_what_it_needs_is_refused() {
+    use bertha_chunnels::Ordered;
+    with_seeds(async |crowd| {
+        let error = crowd.join(1, make_stack!(Ordered::new())).await.unwrap_err();
+        assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Ordered")));
+
+        let stack = || make_stack!(select!(Nothing, Ordered::new()));
+        let one = crowd.join(1, stack()).await.unwrap();
+        let two = crowd.join(2, stack()).await.unwrap();
+        let error = one.upgrade(Pick::alternative(1)).await.unwrap_err();
+        assert!(error.to_string().contains("what is below it has to be reliable"), "{error}");
+        two.send(message("still here")).await.unwrap();
+        assert_eq!(&*one.recv().await.unwrap(), b"still here");
+    });
+}
+
 #[test]
 fn many_changes_leave_room_in_messages() {
     with_seeds(async |crowd| {

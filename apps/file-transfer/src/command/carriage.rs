@@ -1,0 +1,109 @@
+//! Over what files travel.
+
+use bertha::Settings;
+use bertha::chunnels::Fault;
+use bertha::kernel::{Tcp, Udp, Unix};
+use bertha::prelude::*;
+use bertha_file_transfer::stack::{over_datagrams, over_streams};
+use bertha_file_transfer::{Error, Message};
+use clap::{Args, ValueEnum};
+use std::time::Duration;
+
+/// The bottom, and how long to wait for it.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Carriage {
+    /// What carries messages; both ends choose the same
+    #[arg(long, value_enum, default_value_t)]
+    datapath: Bottom,
+    /// Bytes of a packet over UDP; more than 1,400 are fragmented on most paths
+    #[arg(long, default_value_t = 1352, value_parser = clap::value_parser!(u16).range(256..=60_000))]
+    packet: u16,
+    /// Seconds after which a silent peer is given up
+    #[arg(long, default_value_t = 10.0, value_name = "SECONDS", value_parser = seconds)]
+    patience: f64,
+    #[command(flatten)]
+    faults: Faults,
+}
+
+/// For trying out what a bad network does.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "A bad network, for trying things out (over udp and unix)")]
+struct Faults {
+    /// Lose this share of the packets that this end sends
+    #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = share)]
+    lose: f64,
+    /// Delay packets by so many milliseconds
+    #[arg(long, default_value_t = 0, value_name = "MS")]
+    delay: u64,
+    /// What the losses are drawn from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Bottom {
+    /// UDP; Chunnels order, split and repeat messages
+    #[default]
+    Udp,
+    /// TCP; it does all that itself
+    Tcp,
+    /// Datagrams between processes of one machine
+    Unix,
+}
+
+/// Something to be done over whatever was chosen.
+pub(super) trait Task {
+    /// Does it.
+    async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
+    where
+        S: Negotiate + Sync + 'static,
+        D: Runs<S, Out: Connection<Data = Message>> + Clone;
+}
+
+impl Carriage {
+    pub(super) async fn carry(self, task: impl Task) -> Result<(), Error> {
+        let patience = Duration::from_secs_f64(self.patience);
+        let mut settings = Settings::default();
+        settings.idle_timeout = patience;
+        // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
+        let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
+        let sound = over_datagrams(packet, patience, make_stack!());
+        let Some(faults) = self.faults.get() else {
+            return match self.datapath {
+                Bottom::Udp => task.run(sound, Udp::new(), settings).await,
+                Bottom::Unix => task.run(sound, Unix::new(), settings).await,
+                Bottom::Tcp => task.run(over_streams(), Tcp::new(), settings).await,
+            };
+        };
+        let faulty = over_datagrams(packet, patience, make_stack!(faults));
+        match self.datapath {
+            Bottom::Udp => task.run(faulty, Udp::new(), settings).await,
+            Bottom::Unix => task.run(faulty, Unix::new(), settings).await,
+            Bottom::Tcp => {
+                let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
+                Err(bertha::Error::new(ErrorKind::Invalid, what).into())
+            }
+        }
+    }
+}
+
+impl Faults {
+    fn get(self) -> Option<Fault> {
+        let any = self.lose > 0.0 || self.delay > 0;
+        any.then(|| Fault::new(self.seed).loss(self.lose).delay(Duration::from_millis(self.delay)))
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        _ => Err("a share is a number from 0 to less than 1".into()),
+    }
+}
+
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds is from 0 to 86400".into()),
+    }
+}

@@ -1,0 +1,40 @@
+//! What the program can be told to do.
+
+mod carriage;
+mod progress;
+mod receive;
+mod send;
+
+use bertha_file_transfer::Error;
+use clap::{Parser, Subcommand};
+
+/// Sends files, checks them, and goes on where a broken connection left off.
+#[derive(Debug, Parser)]
+#[command(name = "file-transfer", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Keeps files in a directory. Ends on SIGINT and SIGTERM
+    Receive(receive::Arguments),
+    /// Sends a file
+    Send(send::Arguments),
+}
+
+impl Arguments {
+    pub(crate) async fn execute(self) -> Result<(), Error> {
+        match self.command {
+            Command::Receive(arguments) => arguments.execute().await,
+            Command::Send(arguments) => arguments.execute().await,
+        }
+    }
+}
+
+/// Says something on standard output, for people and for programs that wait for it.
+#[expect(clippy::print_stdout, reason = "this is the program's output")]
+fn say(what: &str) {
+    println!("file-transfer: {what}");
+}

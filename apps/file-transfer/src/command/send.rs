@@ -1,0 +1,62 @@
+//! `file-transfer send`.
+
+use super::carriage::{Carriage, Task, seconds};
+use super::{progress, say};
+use bertha::Settings;
+use bertha::prelude::*;
+use bertha_file_transfer::{Digest, Error, Message, Progress, Sending, send};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The file
+    path: PathBuf,
+    /// The receiver: IP:PORT, or unix:PATH with --datapath unix
+    #[arg(long, default_value = "127.0.0.1:4343")]
+    to: Addr,
+    /// What the file has to hash to, if that is known; else what it hashes to here
+    #[arg(long, value_name = "DIGEST")]
+    sha256: Option<Digest>,
+    /// Seconds for which to go on connecting while nothing gets through; 0 for one connection only
+    #[arg(long, default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
+    persistence: f64,
+    #[command(flatten)]
+    carriage: Carriage,
+}
+
+impl Arguments {
+    pub(super) async fn execute(self) -> Result<(), Error> {
+        let Self { path, to, sha256, persistence, carriage } = self;
+        let persistence = Duration::from_secs_f64(persistence);
+        let sending = Sending { to, path, expected: sha256, persistence, settings: Settings::default() };
+        carriage.carry(Send { sending }).await
+    }
+}
+
+struct Send {
+    sending: Sending,
+}
+
+impl Task for Send {
+    async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
+    where
+        S: Negotiate + Sync + 'static,
+        D: Runs<S, Out: Connection<Data = Message>> + Clone,
+    {
+        let sending = Sending { settings, ..self.sending };
+        // For the bar alone: a file that is not there is an error of `send`.
+        let total = tokio::fs::metadata(&sending.path).await.map_or(0, |metadata| metadata.len());
+        let progress = Progress::default();
+        let sent = progress::shown(total, &progress, send(&stack, &datapath, &sending, &progress)).await?;
+        say(&format!(
+            "sent {}, {} bytes, from byte {} on over the last connection, sha256 {}",
+            sending.path.display(),
+            sent.bytes,
+            sent.offset,
+            sent.digest
+        ));
+        Ok(())
+    }
+}

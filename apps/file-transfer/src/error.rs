@@ -1,0 +1,84 @@
+//! What can go wrong.
+
+use crate::Refusal;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a file was not transferred.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or a directory on this machine.
+    File {
+        /// What was being done.
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The path names no file, or one that a receiver would not take.
+    Name(PathBuf),
+    /// The file became shorter while it was sent.
+    Changed(PathBuf),
+    /// The connection, or making it.
+    Connection(bertha::Error),
+    /// The receiver does not take the file.
+    Refused(Refusal),
+    /// The other end broke the protocol: it said this, out of turn.
+    OutOfTurn(&'static str),
+    /// This end, as the receiver, did not take the file.
+    Declined(Refusal),
+}
+
+impl Error {
+    /// For `map_err`: this end was doing this with the file at `path`.
+    pub(crate) fn file<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + use<'a> {
+        move |source| Self::File { doing, path: path.to_owned(), source }
+    }
+
+    /// Whether a new connection may do better.
+    pub(crate) fn passes(&self) -> bool {
+        use bertha::ErrorKind;
+        match self {
+            Self::Connection(error) => {
+                !matches!(error.kind(), ErrorKind::Refused | ErrorKind::Version | ErrorKind::Invalid)
+            }
+            Self::Refused(refusal) => refusal.passes(),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
+            Self::Name(path) => write!(f, "{} is not the name of a file that can be sent", path.display()),
+            Self::Changed(path) => write!(f, "{} became shorter while it was sent", path.display()),
+            Self::Connection(error) => error.fmt(f),
+            Self::Refused(refusal) => write!(f, "the receiver refuses the file: {refusal}"),
+            Self::OutOfTurn(said) => {
+                write!(f, "the other end broke the protocol: it said {said} out of turn")
+            }
+            Self::Declined(refusal) => write!(f, "refused the file: {refusal}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } => Some(source),
+            Self::Connection(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<bertha::Error> for Error {
+    fn from(error: bertha::Error) -> Self {
+        Self::Connection(error)
+    }
+}

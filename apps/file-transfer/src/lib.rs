@@ -1,0 +1,28 @@
+//! Sends files from one machine to another, whole or not at all.
+//!
+//! A [`Receiver`] keeps what it is sent in a directory. [`send`](send()) offers it a file. Both hash what passes, and the file gets its
+//! name only when the two hashes agree. What has arrived when a connection breaks stays in a file of its own; the next
+//! connection goes on behind it, once both ends know that it is the beginning of the same file ([`message`]).
+//!
+//! Neither end holds more of a file in memory than the connection's buffers, whatever its size.
+//!
+//! Which stack carries the messages is said in [`stack`]: over datagrams Chunnels order, split and repeat them; over TCP the
+//! datapath does.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod digest;
+mod error;
+pub mod message;
+mod name;
+mod receive;
+mod send;
+pub mod stack;
+
+pub use digest::Digest;
+pub use error::Error;
+pub use message::{Message, Refusal};
+pub use name::Name;
+pub use receive::{Kept, Receiver};
+pub use send::{Progress, Sending, Sent, send};

@@ -1,0 +1,26 @@
+//! `file-transfer`: sends files, checks them, and goes on where a broken connection left off.
+
+mod command;
+
+use clap::Parser;
+use command::Arguments;
+use std::process::ExitCode;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::builder()
+                .with_default_directive(tracing::Level::WARN.into())
+                .from_env_lossy(),
+        )
+        .init();
+    match Arguments::parse().execute().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What sender and receiver say to each other.
+//!
+//! ```text
+//! sender                              receiver
+//! Offer { name, length }      ->
+//!                             <-      Continue { offset, digest }     how much it has, and that part's digest
+//! Begin { offset }            ->                                      the same, or 0 if that is of another file
+//! Chunk, Chunk, ..            ->
+//! End { digest }              ->                                      of the whole file
+//!                             <-      Kept { digest }
+//! ```
+//!
+//! At any time the receiver may say `Refused` instead, and closes. Both ends hash what passes while it passes; to go on with a
+//! transfer each of them reads the part that is there once, so the offset is one that both have verified.
+
+use crate::{Digest, Name};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The most bytes of a chunk.
+pub const CHUNK: usize = 128 * 1024;
+
+/// One message of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// The sender has this file.
+    Offer {
+        /// What it is to be called.
+        name: Name,
+        /// Its length in bytes.
+        length: u64,
+    },
+    /// The receiver has some part of it.
+    Continue {
+        /// How many bytes from the beginning.
+        offset: u64,
+        /// Their digest.
+        digest: Digest,
+    },
+    /// The chunks that follow begin here.
+    Begin {
+        /// That of `Continue`, or 0.
+        offset: u64,
+    },
+    /// The next bytes of the file, from one to [`CHUNK`].
+    Chunk(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// That was all.
+    End {
+        /// What the whole file must hash to.
+        digest: Digest,
+    },
+    /// The file has its name, and is on the disk.
+    Kept {
+        /// What it hashes to.
+        digest: Digest,
+    },
+    /// The receiver does not take the file.
+    Refused(Refusal),
+}
+
+impl Message {
+    /// Its name, for errors.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Offer { .. } => "Offer",
+            Self::Continue { .. } => "Continue",
+            Self::Begin { .. } => "Begin",
+            Self::Chunk(_) => "Chunk",
+            Self::End { .. } => "End",
+            Self::Kept { .. } => "Kept",
+            Self::Refused(_) => "Refused",
+        }
+    }
+}
+
+/// Why a receiver does not take a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// Its name is none for a file in a directory.
+    Name,
+    /// It is longer than the receiver takes.
+    TooLong {
+        /// How long files may be, in bytes.
+        most: u64,
+    },
+    /// There is a file of that name with other content.
+    Exists,
+    /// A newer connection sends the same file.
+    Superseded,
+    /// What arrived has another digest. It was thrown away.
+    WrongDigest {
+        /// What arrived.
+        found: Digest,
+    },
+    /// The messages make no sense in that order, or a chunk exceeds its bounds.
+    OutOfTurn,
+    /// The receiver could not write it.
+    Storage,
+}
+
+impl Refusal {
+    /// Whether it makes sense to offer the same file again.
+    pub(crate) fn passes(self) -> bool {
+        matches!(self, Self::Storage)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str("a file can't have this name there"),
+            Self::TooLong { most } => write!(f, "files may have at most {most} bytes there"),
+            Self::Exists => f.write_str("there is another file of this name already"),
+            Self::Superseded => f.write_str("a newer connection sends the same file"),
+            Self::WrongDigest { found } => write!(f, "the hash is wrong: what arrived has {found}"),
+            Self::OutOfTurn => f.write_str("this end broke the protocol"),
+            Self::Storage => f.write_str("it could not be written there"),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A file on its way, hashed as it is written.
+
+use crate::digest::Digesting;
+use crate::message::CHUNK;
+use crate::{Digest, Error, Name};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use tokio::fs::{self, File, OpenOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// What there is of a file, from its beginning.
+#[derive(Debug)]
+pub(super) struct Partial {
+    file: File,
+    path: PathBuf,
+    len: u64,
+    digesting: Digesting,
+    is_finished: bool,
+}
+
+impl Partial {
+    /// The file that has the name already, if there is one.
+    pub(super) async fn finished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
+        Self::open(name.finished(directory), true).await
+    }
+
+    /// What an earlier connection has left, if it has. What the system had not written when it failed may be missing or
+    /// wrong; the digest tells.
+    pub(super) async fn unfinished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
+        Self::open(name.unfinished(directory), false).await
+    }
+
+    async fn open(path: PathBuf, is_finished: bool) -> Result<Option<Self>, Error> {
+        let opened = OpenOptions::new().read(true).append(!is_finished).open(&path).await;
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::file("opening", &path)(error)),
+        };
+        let mut partial = Self { file, path, len: 0, digesting: Digesting::default(), is_finished };
+        let mut bytes = vec![0; CHUNK];
+        loop {
+            let read = partial.file.read(&mut bytes).await.map_err(Error::file("reading", &partial.path))?;
+            if read == 0 {
+                return Ok(Some(partial));
+            }
+            partial.count(&bytes[..read]);
+        }
+    }
+
+    /// An empty one, in the place of whatever an earlier connection has left.
+    pub(super) async fn create(name: &Name, directory: &Path) -> Result<Self, Error> {
+        let path = name.unfinished(directory);
+        let file = File::create(&path).await.map_err(Error::file("creating", &path))?;
+        Ok(Self { file, path, len: 0, digesting: Digesting::default(), is_finished: false })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has its name already.
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        self.digesting.digest()
+    }
+
+    pub(super) async fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.file.write_all(bytes).await.map_err(Error::file("writing", &self.path))?;
+        // What the file holds back would be lost with this process.
+        self.file.flush().await.map_err(Error::file("writing", &self.path))?;
+        self.count(bytes);
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: &[u8]) {
+        self.digesting.update(bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// Gives it its name once it is on the disk.
+    pub(super) async fn keep(self, name: &Name, directory: &Path) -> Result<(), Error> {
+        if self.is_finished {
+            return Ok(());
+        }
+        self.file.sync_all().await.map_err(Error::file("writing", &self.path))?;
+        let finished = name.finished(directory);
+        fs::rename(&self.path, &finished).await.map_err(Error::file("naming", &finished))?;
+        let directory_itself = File::open(directory).await.map_err(Error::file("opening", directory))?;
+        directory_itself.sync_all().await.map_err(Error::file("writing", directory))
+    }
+
+    /// Removes it, unless it is a file that was there before.
+    pub(super) async fn discard(self) -> Result<(), Error> {
+        if self.is_finished {
+            return Ok(());
+        }
+        fs::remove_file(&self.path).await.map_err(Error::file("removing", &self.path))
+    }
+}

@@ -1,0 +1,75 @@
+//! One connection at a time for each file, the newest first.
+
+use crate::{Error, Message, Name, Refusal};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{OwnedMutexGuard, watch};
+
+/// The files that are being received.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turns(Arc<Mutex<HashMap<Name, Arc<Place>>>>);
+
+#[derive(Debug)]
+struct Place {
+    /// Held while a connection has the file.
+    writing: Arc<tokio::sync::Mutex<()>>,
+    /// How many connections have asked for the file.
+    asked: watch::Sender<u64>,
+}
+
+/// The right to write a file. Dropped, it goes to whoever waits.
+#[derive(Debug)]
+pub(super) struct Turn {
+    turns: Turns,
+    name: Name,
+    number: u64,
+    asked: watch::Receiver<u64>,
+    _writing: OwnedMutexGuard<()>,
+}
+
+impl Turns {
+    /// Asks whoever has the file to stop, and waits until that is done.
+    pub(super) async fn take(&self, name: &Name) -> Turn {
+        let place = self.place(name);
+        let mut number = 0;
+        place.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        let asked = place.asked.subscribe();
+        let writing = place.writing.clone().lock_owned().await;
+        Turn { turns: self.clone(), name: name.clone(), number, asked, _writing: writing }
+    }
+
+    fn place(&self, name: &Name) -> Arc<Place> {
+        let new = || Arc::new(Place { writing: Arc::default(), asked: watch::Sender::new(0) });
+        self.0.lock().entry(name.clone()).or_insert_with(new).clone()
+    }
+}
+
+impl Turn {
+    /// What `receiving` gives, unless a newer connection asks for the file first.
+    pub(super) async fn or_superseded(
+        &mut self,
+        receiving: impl Future<Output = Result<Message, bertha::Error>>,
+    ) -> Result<Message, Error> {
+        let number = self.number;
+        tokio::select! {
+            biased;
+            // The place lives as long as this turn, so this does not fail.
+            _ = self.asked.wait_for(|asked| *asked > number) => Err(Error::Declined(Refusal::Superseded)),
+            received = receiving => Ok(received?),
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut places = self.turns.0.lock();
+        // The newest is the last to have it: nobody else waits.
+        if *self.asked.borrow() == self.number {
+            places.remove(&self.name);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The sender.
+
+use crate::digest::Digesting;
+use crate::message::CHUNK;
+use crate::{Digest, Error, Message, Name};
+use bertha::prelude::*;
+use bertha::{Datapath, Settings};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
+use tokio::time::{Instant, sleep};
+
+/// How long to wait before connecting again, at first and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
+/// A file that is to be sent.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// The receiver.
+    pub to: Addr,
+    /// The file.
+    pub path: PathBuf,
+    /// What the receiver is to check it against, if that is known from elsewhere. Else it is what was read here.
+    pub expected: Option<Digest>,
+    /// How long to go on connecting while nothing gets through. Zero: one connection only.
+    pub persistence: Duration,
+    /// The times and bounds of connecting.
+    pub settings: Settings,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The file's length.
+    pub bytes: u64,
+    /// Where the last connection began: more than zero if it went on where an earlier one had ended.
+    pub offset: u64,
+    /// What both ends found that it hashes to.
+    pub digest: Digest,
+}
+
+/// How far a file has come. To be shared with whoever shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// The place in the file, in bytes, up to which the connection has taken it.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn set(&self, bytes: u64) {
+        self.0.store(bytes, Relaxed);
+    }
+}
+
+/// Sends a file, over as many connections as it takes. Dropping the future ends the connection; what arrived can be gone on
+/// with.
+///
+/// # Errors
+/// [`Error::Name`], [`Error::File`] and [`Error::Changed`] for the file; [`Error::Refused`] with the receiver's reason, above
+/// all a wrong digest; [`Error::Connection`] if nothing got through for as long as it was to go on trying.
+pub async fn send<S, D>(
+    stack: &S,
+    datapath: &D,
+    sending: &Sending,
+    progress: &Progress,
+) -> Result<Sent, Error>
+where
+    S: Negotiate + Sync,
+    D: Datapath + Runs<S, Out: Connection<Data = Message>> + Clone,
+{
+    let mut source = Source::open(&sending.path).await?;
+    let mut pause = PAUSES[0];
+    let mut deadline = Instant::now() + sending.persistence;
+    loop {
+        let before = progress.get();
+        let error = match attempt(stack, datapath.clone(), &mut source, sending, progress).await {
+            Ok(sent) => return Ok(sent),
+            Err(error) => error,
+        };
+        if progress.get() > before {
+            (deadline, pause) = (Instant::now() + sending.persistence, PAUSES[0]);
+        }
+        if !error.passes() || Instant::now() + pause > deadline {
+            return Err(error);
+        }
+        tracing::warn!(%error, "the connection broke; connecting again in {pause:?}");
+        sleep(pause).await;
+        pause = (2 * pause).min(PAUSES[1]);
+    }
+}
+
+async fn attempt<S, D>(
+    stack: &S,
+    datapath: D,
+    source: &mut Source,
+    sending: &Sending,
+    progress: &Progress,
+) -> Result<Sent, Error>
+where
+    S: Negotiate + Sync,
+    D: Runs<S, Out: Connection<Data = Message>>,
+{
+    let connection = stack.connect_with(datapath, sending.to.clone(), sending.settings.clone()).await?;
+    tracing::info!(agreement = %connection.explain(), "connected");
+    let sent = match converse(&connection, source, sending.expected, progress).await {
+        // The connection is closed behind a refusal, which may still be there to be read.
+        Err(error @ Error::Connection(_)) => match connection.recv().await {
+            Ok(Message::Refused(refusal)) => Err(Error::Refused(refusal)),
+            _ => Err(error),
+        },
+        sent => sent,
+    }?;
+    // The file is kept; how the farewell goes changes nothing.
+    if let Err(error) = connection.close().await {
+        tracing::debug!(%error, "closing failed");
+    }
+    Ok(sent)
+}
+
+async fn converse(
+    connection: &impl Connection<Data = Message>,
+    source: &mut Source,
+    expected: Option<Digest>,
+    progress: &Progress,
+) -> Result<Sent, Error> {
+    connection.send(Message::Offer { name: source.name.clone(), length: source.length }).await?;
+    let (there, digest) = match connection.recv().await? {
+        Message::Continue { offset, digest } => (offset.min(source.length), digest),
+        other => return Err(declined(other)),
+    };
+    source.rewind().await?;
+    source.digest_up_to(there).await?;
+    if source.digesting.digest() != digest {
+        tracing::info!(there, "the receiver has the beginning of another file");
+        source.rewind().await?;
+    }
+    let offset = source.at;
+    progress.set(offset);
+    connection.send(Message::Begin { offset }).await?;
+    while let Some(chunk) = source.next_chunk().await? {
+        connection.send(Message::Chunk(chunk)).await?;
+        progress.set(source.at);
+    }
+    let digest = expected.unwrap_or_else(|| source.digesting.digest());
+    connection.send(Message::End { digest }).await?;
+    match connection.recv().await? {
+        Message::Kept { digest: kept } if kept == digest => Ok(Sent { bytes: source.length, offset, digest }),
+        other => Err(declined(other)),
+    }
+}
+
+fn declined(said: Message) -> Error {
+    match said {
+        Message::Refused(refusal) => Error::Refused(refusal),
+        other => Error::OutOfTurn(other.kind()),
+    }
+}
+
+/// The file, hashed as it is read.
+#[derive(Debug)]
+struct Source {
+    file: File,
+    path: PathBuf,
+    name: Name,
+    length: u64,
+    /// Up to here it was read.
+    at: u64,
+    digesting: Digesting,
+}
+
+impl Source {
+    async fn open(path: &Path) -> Result<Self, Error> {
+        let name = Name::of(path).ok_or_else(|| Error::Name(path.to_owned()))?;
+        let file = File::open(path).await.map_err(Error::file("opening", path))?;
+        let metadata = file.metadata().await.map_err(Error::file("reading", path))?;
+        if !metadata.is_file() {
+            return Err(Error::Name(path.to_owned()));
+        }
+        let (path, digesting) = (path.to_owned(), Digesting::default());
+        Ok(Self { file, path, name, length: metadata.len(), at: 0, digesting })
+    }
+
+    async fn rewind(&mut self) -> Result<(), Error> {
+        self.file.seek(SeekFrom::Start(0)).await.map_err(Error::file("reading", &self.path))?;
+        (self.at, self.digesting) = (0, Digesting::default());
+        Ok(())
+    }
+
+    /// Reads on without sending.
+    async fn digest_up_to(&mut self, offset: u64) -> Result<(), Error> {
+        while self.at < offset {
+            self.read(offset - self.at).await?;
+        }
+        Ok(())
+    }
+
+    async fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        match self.length - self.at {
+            0 => Ok(None),
+            left => self.read(left).await.map(Some),
+        }
+    }
+
+    /// Reads up to `most` bytes, a chunk at most.
+    async fn read(&mut self, most: u64) -> Result<Vec<u8>, Error> {
+        let len = most.min(CHUNK as u64) as usize;
+        let mut chunk = vec![0; len];
+        let read = self.file.read_exact(&mut chunk).await;
+        read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::Changed(self.path.clone()),
+            _ => Error::file("reading", &self.path)(error),
+        })?;
+        self.digesting.update(&chunk);
+        self.at += len as u64;
+        Ok(chunk)
+    }
+}

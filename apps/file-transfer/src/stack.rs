@@ -1,0 +1,40 @@
+//! What carries the messages.
+//!
+//! Over datagrams it takes three Chunnels to make what a file needs; over a stream the datapath promises it already. Which it is
+//! follows from the datapath, so both ends have to choose the same; if they don't, negotiation says so.
+
+use crate::Message;
+use crate::message::CHUNK;
+use bertha::core::{Bottom, Stack};
+use bertha::prelude::*;
+use std::time::Duration;
+
+/// Over a datapath that loses nothing and keeps the order.
+pub type OverStreams = Stack<Serialize<Message, Postcard>, Bottom>;
+
+/// Over a datapath that promises nothing; `Below` is what stands under it all, for trying it out.
+pub type OverDatagrams<Below = Bottom> =
+    Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>>;
+
+/// Names the messages for negotiation. To be changed with them.
+const SCHEMA: &str = "file-transfer-1";
+
+/// The largest message, a chunk and what stands around it.
+const LARGEST: u32 = CHUNK as u32 + 64;
+
+/// Without further Chunnels.
+pub fn over_streams() -> OverStreams {
+    make_stack!(messages())
+}
+
+/// With packets of up to `packet` bytes, where a peer that is silent for as long as `patience` is given up.
+pub fn over_datagrams<Below>(packet: usize, patience: Duration, below: Below) -> OverDatagrams<Below> {
+    let reliable = Reliable::new().packet(packet).idle_timeout(patience);
+    // What Reliable and the pieces' own headers take.
+    let fragment = Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52));
+    Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(reliable, below))))
+}
+
+fn messages() -> Serialize<Message, Postcard> {
+    Serialize::new().schema(SCHEMA)
+}

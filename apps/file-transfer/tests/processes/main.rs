@@ -1,0 +1,8 @@
+//! The program itself: whole files, broken connections, wrong hashes, and machines with a bad network between them.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod broken;
+mod hashes;
+mod namespaces;
+mod program;
+mod whole;

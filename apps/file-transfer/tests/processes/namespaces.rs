@@ -1,0 +1,94 @@
+//! Machines with a bad network between them: namespaces, and losses and delays by the Fault Chunnel or the kernel.
+
+use crate::program::{Receiver, Scene, content, program, sending, success};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+const LEN: usize = 3 << 20;
+
+/// What loses two packets in a hundred and takes 20 ms there and back.
+const BAD: &[&str] = &["--lose", "0.02", "--delay", "10"];
+
+/// One set of namespaces at a time.
+static NAMESPACES: Mutex<()> = Mutex::new(());
+
+/// Two namespaces, which are taken down with it.
+struct Namespaces {
+    names: [String; 2],
+    addr: String,
+}
+
+fn script(arguments: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/namespaces");
+    Command::new(script).env("PREFIX", "bertha-transfer").args(arguments).output().unwrap()
+}
+
+/// Whether the script did it. Skips loudly if the machine has no such thing.
+fn done(output: &Output) -> bool {
+    let log = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(3) => bertha_tests::skip(log.trim()),
+        code => assert_eq!(code, Some(0), "{log}"),
+    }
+    output.status.success()
+}
+
+impl Namespaces {
+    fn up() -> Option<Self> {
+        let output = script(&["up", "2"]);
+        if !done(&output) {
+            return None;
+        }
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let mut lines = lines.lines().map(|line| line.split_once(' ').unwrap());
+        let [(sender, _), (receiver, addr)] = [lines.next().unwrap(), lines.next().unwrap()];
+        Some(Self { names: [sender.to_owned(), receiver.to_owned()], addr: addr.to_owned() })
+    }
+
+    fn program_in(&self, number: usize) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[number]]).arg(program().get_program());
+        command
+    }
+
+    fn transfer(&self, faults: &[&str]) {
+        let scene = Scene::new();
+        let path = scene.file("file", LEN, 1);
+        let addr = format!("{}:4343", self.addr);
+        let receiver = Receiver::start(self.program_in(1), &scene.there, &addr, faults);
+        success(&sending(self.program_in(0), &path, &receiver.addr, faults).output().unwrap());
+        assert!(std::fs::read(scene.received("file")).unwrap() == content(LEN, 1));
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        script(&["down"]);
+    }
+}
+
+#[test]
+fn over_loss_and_delay_of_the_fault_chunnel() {
+    let _alone = NAMESPACES.lock();
+    if let Some(namespaces) = Namespaces::up() {
+        namespaces.transfer(BAD);
+    }
+}
+
+#[test]
+fn over_loss_and_delay_of_the_kernel() {
+    let _alone = NAMESPACES.lock();
+    let Some(namespaces) = Namespaces::up() else { return };
+    let netem = script(&["netem", "2%", "10ms"]);
+    // Not every kernel is built with it, so this is no failure anywhere: the Fault Chunnel does the same.
+    if netem.status.code() == Some(3) {
+        #[allow(clippy::print_stderr, reason = "for whoever runs the tests")]
+        {
+            eprintln!("SKIPPED: {}", String::from_utf8_lossy(&netem.stderr).trim());
+        }
+        return;
+    }
+    assert!(netem.status.success());
+    namespaces.transfer(&[]);
+}

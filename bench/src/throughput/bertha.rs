@@ -1,0 +1,244 @@
+//! The transfer over stacks of Chunnels.
+
+use super::meeting::{meet, runtime};
+use super::{CHUNK, REQUEST, Setup, file};
+use crate::{Error, ErrorKind};
+use bertha_chunnels::{Fragment, Nothing, Ordered, Reliable, Seal};
+use bertha_core::{Addr, Base, Bottom, Buf, Connection, Stack, make_stack};
+use bertha_datapath_kernel::Udp;
+use bertha_negotiation::{Incoming, Negotiate, Runs};
+use futures_util::future::try_join_all;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// The four bytes that a negotiated connection puts in front of each message.
+const LINK: usize = 4;
+
+/// What a piece has in front of it, in `Reliable` and of its own.
+const PIECE: usize = 25 + 15;
+
+/// The most bytes on the way of datagrams that nobody asks for again: what fits in a socket's buffer.
+const ON_THE_WAY: u64 = 96 * 1024;
+
+type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
+
+/// Packets fill datagrams of the setup, of which `below` bytes go to layers below.
+fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
+    let packet = setup.datagram - LINK - below;
+    let fragment = Fragment::new().piece(packet - PIECE);
+    Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(Reliable::new().packet(packet), layers)))
+}
+
+pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
+    run(setup, transport(setup, 0, make_stack!()))
+}
+
+pub(super) fn with_nothing(setup: &Setup) -> Result<f64, Error> {
+    run(setup, make_stack!(Nothing, transport(setup, 0, make_stack!())))
+}
+
+pub(super) fn sealed(setup: &Setup) -> Result<f64, Error> {
+    let header = bertha_chunnels::seal::wire::HEADER;
+    run(setup, transport(setup, header, make_stack!(Seal::new(&[7; 32]))))
+}
+
+fn run<S>(setup: &Setup, stack: S) -> Result<f64, Error>
+where
+    S: Negotiate + Clone + Send + Sync + 'static,
+    Udp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let (file, connections, other) = (file(setup), setup.connections, stack.clone());
+    meet(
+        async move |tell| {
+            let incoming = listen(stack).await?;
+            // If the client has given up meanwhile, it has an error of its own.
+            let _ = tell.send(incoming.local_addr());
+            serve(incoming, connections, file).await
+        },
+        async move |server| measure(&other, server, setup).await,
+    )
+}
+
+async fn listen<S>(stack: S) -> Result<Incoming<S, Udp>, Error>
+where
+    S: Negotiate + 'static,
+    Udp: Runs<S>,
+{
+    stack.listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)
+}
+
+async fn serve<S>(mut incoming: Incoming<S, Udp>, connections: usize, file: Arc<[u8]>) -> Result<(), Error>
+where
+    S: Negotiate + 'static,
+    Udp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let mut clients = Vec::new();
+    for _ in 0..connections {
+        let Some(accepted) = incoming.next().await else { break };
+        let (connection, file) = (accepted.map_err(failed)?, file.clone());
+        clients.push(tokio::spawn(async move {
+            connection.recv().await?;
+            let chunks = file.chunks(CHUNK).map_while(|chunk| {
+                let mut message = connection.base().buffer(chunk.len()).ok()?;
+                message.copy_from_slice(chunk);
+                Some(message)
+            });
+            connection.send_batch(chunks).await?;
+            // The client leaves once it has everything, perhaps before it has said so.
+            connection.close().await.or_else(|error| match error.kind() {
+                bertha_core::ErrorKind::Closed => Ok(()),
+                _ => Err(error),
+            })
+        }));
+    }
+    for client in clients {
+        let served = client.await.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?;
+        served.map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn measure<S>(stack: &S, server: Addr, setup: &Setup) -> Result<f64, Error>
+where
+    S: Negotiate + Sync,
+    Udp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let connecting = (0..setup.connections).map(|_| stack.connect(Udp::new(), server.clone()));
+    let connections = try_join_all(connecting).await.map_err(failed)?;
+    let start = Instant::now();
+    let receiving = connections.iter().map(async |connection| {
+        let mut request = connection.base().buffer(REQUEST.len())?;
+        request.copy_from_slice(REQUEST);
+        connection.send(request).await?;
+        let (mut received, mut burst) = (0, Vec::new());
+        while received < setup.bytes {
+            connection.recv_batch(&mut burst, 64).await?;
+            received += burst.drain(..).map(|message: Buf| message.len()).sum::<usize>();
+        }
+        Ok(())
+    });
+    try_join_all(receiving).await.map_err(failed)?;
+    let elapsed = start.elapsed();
+    // The server closes, and waits for these ends meanwhile.
+    let closing = connections.iter().map(async |connection| connection.recv().await.err());
+    futures_util::future::join_all(closing).await;
+    Ok((setup.connections * setup.bytes) as f64 / elapsed.as_secs_f64())
+}
+
+/// Datagrams through the datapath and a Chunnel that does nothing, without anything that would repeat them.
+pub(super) fn unreliable(setup: &Setup) -> Result<f64, Error> {
+    let (file, connections) = (file(setup), setup.connections);
+    let arrived: Arc<[AtomicU64]> = (0..connections).map(|_| AtomicU64::new(0)).collect();
+    let (stack, seen, len) = (make_stack!(Nothing), arrived.clone(), setup.datagram - LINK);
+    meet(
+        async move |tell| {
+            let mut incoming = listen(stack).await?;
+            // As above.
+            let _ = tell.send(incoming.local_addr());
+            let mut clients = Vec::new();
+            for _ in 0..connections {
+                let Some(accepted) = incoming.next().await else { break };
+                let (connection, file, seen) = (accepted.map_err(failed)?, file.clone(), seen.clone());
+                clients.push(tokio::spawn(async move {
+                    // Which of them this is, since it has to know what has arrived there.
+                    let number = usize::from(connection.recv().await?[0]);
+                    let mut sent = 0;
+                    for burst in file.chunks(len * 32) {
+                        while sent - seen[number].load(Relaxed)
+                            > ON_THE_WAY.saturating_sub(burst.len() as u64).max(1)
+                        {
+                            tokio::task::yield_now().await;
+                        }
+                        let datagrams = burst.chunks(len).map_while(|chunk| {
+                            let mut message = connection.base().buffer(chunk.len()).ok()?;
+                            message.copy_from_slice(chunk);
+                            Some(message)
+                        });
+                        connection.send_batch(datagrams).await?;
+                        sent += burst.len() as u64;
+                    }
+                    connection.recv().await.err();
+                    Ok::<_, bertha_core::Error>(())
+                }));
+            }
+            for client in clients {
+                let served = client.await.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?;
+                served.map_err(failed)?;
+            }
+            Ok(())
+        },
+        async move |server: Addr| {
+            let connecting = (0..connections).map(|_| stack.connect(Udp::new(), server.clone()));
+            let ends = try_join_all(connecting).await.map_err(failed)?;
+            let start = Instant::now();
+            let receiving =
+                ends.iter().zip(arrived.iter()).enumerate().map(async |(number, (end, arrived))| {
+                    let mut request = end.base().buffer(1)?;
+                    request[0] = number as u8;
+                    end.send(request).await?;
+                    let mut burst = Vec::new();
+                    while (arrived.load(Relaxed) as usize) < setup.bytes {
+                        end.recv_batch(&mut burst, 64).await?;
+                        let bytes = burst.drain(..).map(|message: Buf| message.len() as u64).sum();
+                        arrived.fetch_add(bytes, Relaxed);
+                    }
+                    Ok(())
+                });
+            try_join_all(receiving).await.map_err(failed)?;
+            let elapsed = start.elapsed();
+            for end in &ends {
+                end.close().await.map_err(failed)?;
+            }
+            Ok((connections * setup.bytes) as f64 / elapsed.as_secs_f64())
+        },
+    )
+}
+
+/// What the instruction counter runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The transport alone.
+    Plain,
+    /// Below a Chunnel that does nothing.
+    WithNothing,
+    /// Above `Seal`.
+    Sealed,
+}
+
+/// Moves so many messages of 64 KiB on one thread, for the instruction counter.
+///
+/// # Errors
+/// Those of [`Contender::run`](super::Contender::run).
+pub fn probe(probe: Probe, messages: u64) -> Result<(), Error> {
+    let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: super::ETHERNET };
+    let transport = |below| transport(&setup, below, make_stack!());
+    match probe {
+        Probe::Plain => on_one_thread(&setup, transport(0)),
+        Probe::WithNothing => on_one_thread(&setup, make_stack!(Nothing, transport(0))),
+        Probe::Sealed => {
+            let header = bertha_chunnels::seal::wire::HEADER;
+            on_one_thread(&setup, make_stack!(transport(header), Seal::new(&[7; 32])))
+        }
+    }
+}
+
+fn on_one_thread<S>(setup: &Setup, stack: S) -> Result<(), Error>
+where
+    S: Negotiate + Clone + Send + Sync + 'static,
+    Udp: Runs<S, Out: Connection<Data = Buf>>,
+{
+    let file = file(setup);
+    runtime()?.block_on(async {
+        let incoming = listen(stack.clone()).await?;
+        let server = incoming.local_addr();
+        let serving = serve(incoming, 1, file);
+        let (served, measured) = futures_util::join!(serving, measure(&stack, server, setup));
+        served.and(measured.map(drop))
+    })
+}
+
+fn failed(error: bertha_core::Error) -> Error {
+    Error::while_doing(ErrorKind::Bertha, "moving files over Bertha")(error)
+}

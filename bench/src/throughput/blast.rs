@@ -1,0 +1,146 @@
+//! Datagrams out of sockets in the hand: as fast as the kernel takes them, held back only so that it drops none.
+//!
+//! Nobody acknowledges anything: the sender looks into the receiver's memory for what has arrived. So it is faster than anything that
+//! two machines can do, and shows what the kernel's way costs.
+
+use super::{Setup, file};
+use crate::cores::{self, Placement};
+use crate::{Error, ErrorKind};
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+/// The most bytes on the way to one socket. It has to fit in its buffer, with what the kernel counts besides.
+const ON_THE_WAY: u64 = 96 * 1024;
+
+/// The most bytes that go in one call.
+const CALL: usize = 60_000;
+
+/// The most datagrams that go in one call; older kernels take no more.
+const SEGMENTS: usize = 64;
+
+/// How many calls' worth is received in one call.
+const BUFFERS: usize = 8;
+
+/// When nothing has arrived for so long, something is lost.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+struct Socket {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl Socket {
+    fn open() -> io::Result<Self> {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let options = socket2::SockRef::from(&socket);
+        options.set_recv_buffer_size(4 << 20)?;
+        options.set_send_buffer_size(4 << 20)?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        if state.gro_segments() > 1 {
+            // Where the kernel has no coalescing, datagrams arrive one by one.
+            nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::UdpGroSegment, &true)?;
+        }
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, state })
+    }
+}
+
+pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
+    let (client_core, server_core) = Placement::AcrossCores.cores()?;
+    let open = || (0..setup.connections).map(|_| Socket::open()).collect::<io::Result<Vec<_>>>();
+    let (senders, receivers) = (open().map_err(failed)?, open().map_err(failed)?);
+    let arrived: Vec<_> = receivers.iter().map(|_| AtomicU64::new(0)).collect();
+    let (file, start) = (file(setup), Instant::now());
+    let peers = receivers.iter().map(|receiver| receiver.socket.local_addr()).collect::<io::Result<Vec<_>>>();
+    let peers = peers.map_err(failed)?;
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            cores::pin(server_core)?;
+            send(&senders, &peers, &arrived, &file, setup.datagram).map_err(failed)
+        });
+        let receiving = scope.spawn(|| {
+            cores::pin(client_core)?;
+            receive(&receivers, &arrived, setup.bytes as u64)
+        });
+        let received = cores::join(receiving);
+        cores::join(sending)?;
+        let elapsed = received?.duration_since(start);
+        Ok((setup.connections * setup.bytes) as f64 / elapsed.as_secs_f64())
+    })
+}
+
+fn send(
+    sockets: &[Socket],
+    peers: &[SocketAddr],
+    arrived: &[AtomicU64],
+    file: &[u8],
+    datagram: usize,
+) -> io::Result<()> {
+    // Segmentation is for what an Ethernet frame carries.
+    let most =
+        if datagram <= super::ETHERNET { (CALL / datagram).min(SEGMENTS) * datagram } else { datagram };
+    let mut sent = vec![0; sockets.len()];
+    let mut is_done = false;
+    let mut heard = Instant::now();
+    while !is_done {
+        is_done = true;
+        for (number, socket) in sockets.iter().enumerate() {
+            let left = &file[sent[number]..];
+            if left.is_empty() {
+                continue;
+            }
+            is_done = false;
+            let contents = &left[..left.len().min(most)];
+            let on_the_way = sent[number] as u64 - arrived[number].load(Relaxed);
+            if on_the_way > 0 && on_the_way + contents.len() as u64 > ON_THE_WAY {
+                if heard.elapsed() > PATIENCE {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "a datagram was lost"));
+                }
+                continue;
+            }
+            let segment_size = (contents.len() > datagram).then_some(datagram);
+            let transmit =
+                Transmit { destination: peers[number], ecn: None, contents, segment_size, src_ip: None };
+            match socket.state.try_send(UdpSockRef::from(&socket.socket), &transmit) {
+                Ok(()) => {
+                    sent[number] += contents.len();
+                    heard = Instant::now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now(),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn receive(sockets: &[Socket], arrived: &[AtomicU64], bytes: u64) -> Result<Instant, Error> {
+    let mut storage = vec![[0; 65_536]; BUFFERS];
+    let mut meta = [RecvMeta::default(); BUFFERS];
+    let mut heard = Instant::now();
+    while arrived.iter().any(|arrived| arrived.load(Relaxed) < bytes) {
+        for (socket, arrived) in sockets.iter().zip(arrived) {
+            let mut slices: Vec<_> = storage.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+            match socket.state.recv(UdpSockRef::from(&socket.socket), &mut slices, &mut meta) {
+                Ok(count) => {
+                    arrived.fetch_add(meta[..count].iter().map(|meta| meta.len as u64).sum(), Relaxed);
+                    heard = Instant::now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        if heard.elapsed() > PATIENCE {
+            return Err(Error::new(ErrorKind::Stalled, "a datagram was lost"));
+        }
+    }
+    Ok(Instant::now())
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::while_doing(ErrorKind::Socket, "moving datagrams")(error)
+}

@@ -1,0 +1,234 @@
+//! The connection below, as the socket that `quinn` wants.
+//!
+//! A socket is polled and sends without waiting; a connection is awaited. So packets wait in two bounded queues, and one task
+//! moves them between these and the connection.
+
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use futures_util::future::{Either, select};
+use parking_lot::Mutex;
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How many packets wait in each direction at most.
+const QUEUE: usize = 1024;
+
+/// How many packets `quinn` hands over in one call at most.
+const SEGMENTS: usize = 32;
+
+/// How many packets are taken from below at a time.
+const BURST: usize = 64;
+
+/// How long to wait after an error of the connection below that passes.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What the peer and this end are called. There is one peer, whose address the connection below knows.
+pub(super) const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+
+/// A connection as a socket.
+pub(super) struct Socket<Inner> {
+    pub(super) inner: Inner,
+    /// The headroom that layers below need.
+    below: usize,
+    outgoing: Mutex<Outgoing>,
+    departs: Notify,
+    incoming: Mutex<Incoming>,
+    /// There is room for what arrives.
+    room: Notify,
+}
+
+#[derive(Default)]
+struct Outgoing {
+    packets: VecDeque<Buf>,
+    /// Who waits for room.
+    waiting: Vec<Waker>,
+}
+
+#[derive(Default)]
+struct Incoming {
+    packets: VecDeque<Buf>,
+    waiting: Option<Waker>,
+    /// How the connection below ended.
+    end: Option<(ErrorKind, String)>,
+}
+
+impl<Inner: Connection<Data = Buf>> Socket<Inner> {
+    pub(super) fn new(inner: Inner, below: usize) -> Arc<Self> {
+        let (outgoing, incoming) = Default::default();
+        let [departs, room] = [Notify::new(), Notify::new()];
+        Arc::new(Self { inner, below, outgoing, departs, incoming, room })
+    }
+
+    /// How the connection below ended, if it has.
+    pub(super) fn end(&self) -> Option<Error> {
+        let incoming = self.incoming.lock();
+        incoming.end.as_ref().map(|(kind, what)| Error::new(*kind, what.clone()))
+    }
+
+    /// Waits until everything was handed to the connection below.
+    pub(super) async fn flushed(&self) {
+        loop {
+            let is_empty = self.outgoing.lock().packets.is_empty();
+            if is_empty || self.end().is_some() {
+                return;
+            }
+            let runtime = self.inner.base().runtime();
+            runtime.sleep_until(runtime.now() + PAUSE).await;
+        }
+    }
+
+    /// Moves packets until the connection below ends.
+    pub(super) async fn run(self: Arc<Self>) {
+        let (sending, receiving) = (pin!(self.send()), pin!(self.receive()));
+        let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
+        let mut incoming = self.incoming.lock();
+        incoming.end = Some((error.kind(), error.context().to_owned()));
+        incoming.waiting.take().into_iter().for_each(Waker::wake);
+        self.outgoing.lock().wake();
+    }
+
+    async fn send(&self) -> Error {
+        loop {
+            let packets = std::iter::from_fn(|| self.outgoing.lock().packets.pop_front());
+            match self.inner.send_batch(packets).await {
+                Ok(()) => {}
+                // Lost like any other.
+                Err(error) if passes(&error) => self.pause().await,
+                Err(error) => return error,
+            }
+            self.outgoing.lock().wake();
+            self.departs.notified().await;
+        }
+    }
+
+    async fn receive(&self) -> Error {
+        let mut packets = Vec::with_capacity(BURST);
+        loop {
+            match self.inner.recv_batch(&mut packets, BURST).await {
+                Ok(_) => {}
+                Err(error) if passes(&error) => self.pause().await,
+                Err(error) => return error,
+            }
+            let is_full = {
+                let mut incoming = self.incoming.lock();
+                incoming.packets.extend(packets.drain(..));
+                incoming.waiting.take().into_iter().for_each(Waker::wake);
+                incoming.packets.len() >= QUEUE
+            };
+            if is_full {
+                self.room.notified().await;
+            }
+        }
+    }
+
+    async fn pause(&self) {
+        let runtime = self.inner.base().runtime();
+        runtime.sleep_until(runtime.now() + PAUSE).await;
+    }
+}
+
+impl Outgoing {
+    fn is_full(&self) -> bool {
+        self.packets.len() + SEGMENTS > QUEUE
+    }
+
+    fn wake(&mut self) {
+        self.waiting.drain(..).for_each(Waker::wake);
+    }
+}
+
+/// Whether the connection below goes on after this error. A closed port may open, and what says so may be forged.
+fn passes(error: &Error) -> bool {
+    error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable
+}
+
+impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Poller(self))
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let mut outgoing = self.outgoing.lock();
+        if outgoing.is_full() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
+        for packet in transmit.contents.chunks(size) {
+            // The one copy: `quinn` writes into a buffer of its own.
+            outgoing.packets.push_back(Buf::copy_of(packet, self.below).map_err(io::Error::other)?);
+        }
+        self.departs.notify_one();
+        Ok(())
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut incoming = self.incoming.lock();
+        if incoming.packets.is_empty() {
+            if let Some((_, what)) = &incoming.end {
+                return Poll::Ready(Err(io::Error::other(what.clone())));
+            }
+            incoming.waiting = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        let mut count = 0;
+        for (buf, meta) in bufs.iter_mut().zip(meta) {
+            let Some(packet) = incoming.packets.pop_front() else { break };
+            // One that is longer than any of ours is none of the peer's, and fails as what is left of it.
+            let len = packet.len().min(buf.len());
+            buf[..len].copy_from_slice(&packet[..len]);
+            *meta = RecvMeta { addr: PEER, len, stride: len.max(1), ecn: None, dst_ip: None };
+            count += 1;
+        }
+        self.room.notify_one();
+        Poll::Ready(Ok(count))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(PEER)
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        SEGMENTS
+    }
+}
+
+/// Waits for room for what goes out.
+struct Poller<Inner>(Arc<Socket<Inner>>);
+
+impl<Inner: Connection<Data = Buf>> UdpPoller for Poller<Inner> {
+    fn poll_writable(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut outgoing = self.0.outgoing.lock();
+        if !outgoing.is_full() {
+            return Poll::Ready(Ok(()));
+        }
+        if !outgoing.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+            outgoing.waiting.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl<Inner> fmt::Debug for Socket<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Socket")
+    }
+}
+
+impl<Inner> fmt::Debug for Poller<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Poller")
+    }
+}

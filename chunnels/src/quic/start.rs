@@ -1,0 +1,117 @@
+//! How a connection begins.
+
+use super::runtime::{Adapter, Tasks};
+use super::socket::{PEER, Socket};
+use super::stream::failure;
+use super::{Quic, QuicConnection};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
+use futures_util::future::{Either, select};
+use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What QUIC asks of every path (RFC 9000, section 14).
+const LEAST_PACKET: usize = 1_200;
+
+/// How much may be on its way, and how much a receiver has not taken, in bytes.
+const WINDOW: u32 = 4 << 20;
+
+/// How long a server waits for the client's first packet, which comes at once unless it is lost.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) async fn start<Inner>(
+    quic: &Quic,
+    inner: Inner,
+    role: Role,
+) -> Result<QuicConnection<Inner>, Error>
+where
+    Inner: Connection<Data = Buf>,
+{
+    let base = inner.base();
+    if base.properties().reliable {
+        let what =
+            "QUIC needs datagrams, and the connection below is a stream; leave it out over this datapath";
+        return Err(Error::new(ErrorKind::Unavailable, what));
+    }
+    let below = base.reserved();
+    let most = base.mtu().saturating_sub(below);
+    if most < LEAST_PACKET {
+        let what = format!("QUIC needs packets of {LEAST_PACKET} bytes, and {most} fit below");
+        return Err(Error::new(ErrorKind::TooLarge, what));
+    }
+    let packet = usize::from(quic.packet).min(most) as u16;
+    let transport = Arc::new(transport(quic, packet)?);
+    let (client, server) = match role {
+        Role::Server => {
+            let mut config = ServerConfig::with_crypto(Arc::new(quic.certificates.server()?));
+            config.transport_config(transport);
+            (None, Some(config))
+        }
+        _ => {
+            let mut config = ClientConfig::new(Arc::new(quic.certificates.client()?));
+            config.transport_config(transport);
+            (Some(config), None)
+        }
+    };
+    let mut endpoint = EndpointConfig::default();
+    // What the peer may send; the least that can be said is what every path carries.
+    endpoint.max_udp_payload_size(packet).map_err(invalid)?;
+
+    let runtime = base.runtime().clone();
+    let (socket, tasks) = (Socket::new(inner, below), Tasks::new());
+    tasks.spawn(&runtime, socket.clone().run());
+    let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });
+    let endpoint = Endpoint::new_with_abstract_socket(endpoint, server, socket.clone(), adapter)?;
+    let connected = match client {
+        Some(config) => {
+            let name = &quic.certificates.name;
+            endpoint.connect_with(config, PEER, name).map_err(invalid)?.await
+        }
+        None => {
+            let patience = pin!(runtime.sleep_until(runtime.now() + PATIENCE));
+            match select(pin!(endpoint.accept()), patience).await {
+                Either::Left((Some(incoming), _)) => incoming.await,
+                Either::Left((None, _)) => return Err(socket.end().unwrap_or_else(no_client)),
+                Either::Right(_) => return Err(no_client()),
+            }
+        }
+    };
+    match connected {
+        Ok(connection) => Ok(QuicConnection::new(socket, endpoint, connection, tasks)),
+        Err(error) => {
+            // The last packet says why, and the task that sends it ends here.
+            socket.flushed().await;
+            Err(socket.end().unwrap_or_else(|| {
+                let (kind, what) = failure(&error);
+                Error::new(kind, what).because(error)
+            }))
+        }
+    }
+}
+
+fn transport(quic: &Quic, packet: u16) -> Result<TransportConfig, Error> {
+    let mut transport = TransportConfig::default();
+    let idle = quinn::IdleTimeout::try_from(quic.idle).map_err(invalid)?;
+    transport
+        .max_idle_timeout(Some(idle))
+        .keep_alive_interval(Some(quic.idle / 3))
+        .initial_mtu(packet)
+        .min_mtu(packet.min(LEAST_PACKET as u16))
+        .mtu_discovery_config(None)
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(1))
+        .stream_receive_window(VarInt::from_u32(WINDOW))
+        .receive_window(VarInt::from_u32(WINDOW))
+        .send_window(u64::from(WINDOW))
+        .datagram_receive_buffer_size(None);
+    Ok(transport)
+}
+
+fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Invalid, error.to_string()).because(error)
+}
+
+fn no_client() -> Error {
+    Error::new(ErrorKind::TimedOut, format!("the client sent nothing for {PATIENCE:?}"))
+}

@@ -1,0 +1,120 @@
+//! Which key seals what.
+
+use super::wire::{self, SALT, Sealed, TAG};
+use bertha_core::{Error, ErrorKind};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf::{self, HKDF_SHA256, Prk};
+use std::fmt;
+
+/// What tells keys of this Chunnel, and of this version of it, apart from all others that the secret may be used for.
+const CONTEXT: &[u8] = b"bertha seal 1";
+
+/// The shared key, from which those of connections are derived.
+pub(super) struct Secret(Prk);
+
+/// The keys of one end of a connection.
+pub(super) struct Keys {
+    sending: LessSafeKey,
+    receiving: LessSafeKey,
+}
+
+impl Secret {
+    pub(super) fn new(key: &[u8; 32]) -> Self {
+        Self(hkdf::Salt::new(HKDF_SHA256, CONTEXT).extract(key))
+    }
+
+    /// What ends with the same key have in common, and tells nothing else about it.
+    pub(super) fn id(&self) -> [u8; 8] {
+        struct Eight;
+        impl hkdf::KeyType for Eight {
+            fn len(&self) -> usize {
+                8
+            }
+        }
+        let mut id = [0; 8];
+        // Fails for lengths alone that no hash can be expanded to.
+        let _ = self.0.expand(&[b"id"], Eight).and_then(|bytes| bytes.fill(&mut id));
+        id
+    }
+
+    /// The keys of the end that told the other the salt `ours`, and was told `theirs`. Those of the other end are the same
+    /// the other way round.
+    ///
+    /// # Errors
+    /// None in fact: only lengths that no hash can be expanded to.
+    pub(super) fn keys(&self, ours: [u8; SALT], theirs: [u8; SALT]) -> Result<Keys, Error> {
+        Ok(Keys { sending: self.key(ours, theirs)?, receiving: self.key(theirs, ours)? })
+    }
+
+    /// The key for what the end with the salt `from` sends.
+    fn key(&self, from: [u8; SALT], to: [u8; SALT]) -> Result<LessSafeKey, Error> {
+        let info = [b"messages", &from[..], &to[..]];
+        let expanded = self.0.expand(&info, &CHACHA20_POLY1305);
+        expanded
+            .map(|key| LessSafeKey::new(UnboundKey::from(key)))
+            .map_err(|_| Error::new(ErrorKind::Invalid, "no key can be derived for this cipher").at("Seal"))
+    }
+}
+
+impl Keys {
+    /// Encrypts `message` in place. To be called once for each number.
+    ///
+    /// # Errors
+    /// If the message is longer than the cipher takes, which is 256 GiB.
+    #[inline]
+    pub(super) fn seal(&self, number: u64, message: &mut [u8]) -> Result<[u8; TAG], Error> {
+        let aad = Aad::from(wire::associated(number));
+        let sealed = self.sending.seal_in_place_separate_tag(nonce(number), aad, message);
+        let tag = sealed.ok().and_then(|tag| tag.as_ref().try_into().ok());
+        tag.ok_or_else(|| {
+            Error::new(ErrorKind::TooLarge, "the cipher takes no message of this length").at("Seal")
+        })
+    }
+
+    /// Decrypts `message` in place. Whether it is the peer's; if not, its content is arbitrary.
+    #[inline]
+    pub(super) fn open(&self, sealed: Sealed, message: &mut [u8]) -> bool {
+        let aad = Aad::from(wire::associated(sealed.number));
+        let (nonce, tag) = (nonce(sealed.number), sealed.tag.into());
+        self.receiving.open_in_place_separate_tag(nonce, aad, tag, message, 0..).is_ok()
+    }
+}
+
+fn nonce(number: u64) -> Nonce {
+    let mut nonce = [0; 12];
+    nonce[4..].copy_from_slice(&number.to_le_bytes());
+    Nonce::assume_unique_for_key(nonce)
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_opens_what_the_other_seals_and_nothing_else() {
+        let secret = Secret::new(&[7; 32]);
+        let (here, there) = (secret.keys([1; 16], [2; 16]).unwrap(), secret.keys([2; 16], [1; 16]).unwrap());
+        let mut message = *b"message";
+        let tag = here.seal(5, &mut message).unwrap();
+        assert_ne!(&message, b"message");
+        let sealed = Sealed { number: 5, tag };
+        let opened =
+            |keys: &Keys, sealed, mut message: [u8; 7]| keys.open(sealed, &mut message).then_some(message);
+        assert_eq!(opened(&there, sealed, message), Some(*b"message"));
+        // Sent back to its sender, with another number, tag, content, salt or secret.
+        assert_eq!(opened(&here, sealed, message), None);
+        assert_eq!(opened(&there, Sealed { number: 6, tag }, message), None);
+        assert_eq!(opened(&there, Sealed { number: 5, tag: [0; TAG] }, message), None);
+        assert_eq!(opened(&there, sealed, *b"massage"), None);
+        assert_eq!(opened(&secret.keys([2; 16], [3; 16]).unwrap(), sealed, message), None);
+        let other = Secret::new(&[8; 32]);
+        assert_eq!(opened(&other.keys([2; 16], [1; 16]).unwrap(), sealed, message), None);
+        assert_ne!(secret.id(), other.id());
+    }
+}

@@ -1,0 +1,42 @@
+//! Messages that nobody on the way can read, change or repeat, between ends that share a key.
+//!
+//! [`Seal`] encrypts and authenticates each message by itself, so it stands on any connection, at any place of a stack:
+//!
+//! ```
+//! use bertha_chunnels::{Reliable, Seal};
+//! use bertha_core::make_stack;
+//!
+//! # let secret = [7; 32];
+//! // Packets are sealed, acknowledgements and all.
+//! let stack = make_stack!(Reliable::new(), Seal::new(&secret));
+//! ```
+//!
+//! # How it works
+//!
+//! ChaCha20-Poly1305 (RFC 8439), with a key for each direction of each connection. The keys are derived with HKDF-SHA-256
+//! (RFC 5869) from the shared key and from 16 random bytes of each end, which the ends tell each other in the clear when the
+//! connection begins. Since both ends add some, no key is used twice, and nothing that was recorded is accepted again. A
+//! message is numbered; the number is the nonce, and is authenticated with the message. The receiver remembers the last 4,032
+//! numbers and drops what comes twice or later than that. In front of a message stand 24 bytes.
+//!
+//! # What it does not do
+//!
+//! Who learns the shared key can read what was recorded before: there is no forward secrecy. Lengths, numbers and times are
+//! visible. The agreement on the stack is protected by the credentials of negotiation, not by this Chunnel.
+//!
+//! # Loss
+//!
+//! Losses, order and backpressure are those of the connection below. What is forged, damaged, repeated or sealed with another
+//! key is dropped and counted ([`SealConnection::forged`], [`SealConnection::repeated`]).
+
+mod chunnel;
+mod connection;
+mod greeting;
+mod keys;
+mod replay;
+#[cfg(test)]
+mod tests;
+pub mod wire;
+
+pub use chunnel::Seal;
+pub use connection::SealConnection;

@@ -1,0 +1,86 @@
+use super::{Seal, SealConnection, wire};
+use crate::memory::{Memory, pair};
+use bertha_core::{Base, Buf, Connection, Wrap};
+
+type End = SealConnection<Memory<Buf>>;
+
+async fn connected(ours: [u8; 32], theirs: [u8; 32]) -> (End, End) {
+    let (here, there) = pair::<Buf>();
+    let (ours, theirs) = (Seal::new(&ours), Seal::new(&theirs));
+    let (here, there) = tokio::join!(ours.wrap(here), theirs.wrap(there));
+    (here.unwrap(), there.unwrap())
+}
+
+fn message(connection: &End, bytes: &[u8]) -> Buf {
+    let mut message = connection.base().buffer(bytes.len()).unwrap();
+    message.copy_from_slice(bytes);
+    message
+}
+
+/// What comes next behind greetings.
+async fn sealed(end: &End) -> Buf {
+    loop {
+        let arrived = end.inner.recv().await.unwrap();
+        if let Some(wire::Arrived::Sealed(_)) = wire::read(&arrived) {
+            return arrived;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_sealed_is_opened_and_can_not_be_read_between() {
+    let (here, there) = connected([7; 32], [7; 32]).await;
+    for bytes in [&b""[..], b"a", b"secret that is long enough to be found"] {
+        here.send(message(&here, bytes)).await.unwrap();
+        assert_eq!(&*there.recv().await.unwrap(), bytes);
+        there.send_batch([message(&there, bytes), message(&there, b"more")].into_iter()).await.unwrap();
+        let mut burst = Vec::new();
+        while burst.len() < 2 {
+            here.recv_batch(&mut burst, 10).await.unwrap();
+        }
+        assert_eq!((&*burst[0], &*burst[1]), (bytes, &b"more"[..]));
+    }
+    here.send(message(&here, b"secret")).await.unwrap();
+    let arrived = sealed(&there).await;
+    assert_eq!(arrived.len(), wire::HEADER + 6);
+    assert!(!arrived.windows(6).any(|bytes| bytes == b"secret"));
+}
+
+#[tokio::test]
+async fn what_was_changed_or_comes_twice_is_dropped_and_counted() {
+    let (here, there) = connected([7; 32], [7; 32]).await;
+    here.send(message(&here, b"one")).await.unwrap();
+    there.recv().await.unwrap();
+    here.send(message(&here, b"two")).await.unwrap();
+    let arrived = sealed(&there).await;
+    for at in 0..arrived.len() {
+        let mut changed = Buf::copy_of(&arrived, 0).unwrap();
+        changed[at] ^= 1;
+        assert!(there.open(changed).is_none(), "byte {at} may be changed");
+    }
+    // One of them looks like a greeting of the wrong length, which counts as well.
+    assert_eq!(there.forged(), arrived.len() as u64);
+    let again = Buf::copy_of(&arrived, 0).unwrap();
+    assert_eq!(there.open(arrived).as_deref(), Some(&b"two"[..]));
+    assert!(there.open(again).is_none());
+    assert_eq!(there.repeated(), 1);
+}
+
+#[tokio::test]
+async fn another_key_opens_nothing() {
+    let (here, there) = connected([7; 32], [8; 32]).await;
+    here.send(message(&here, b"one")).await.unwrap();
+    let arrived = sealed(&there).await;
+    assert!(there.open(arrived).is_none());
+}
+
+#[tokio::test]
+async fn what_was_recorded_opens_in_no_other_connection() {
+    let (here, there) = connected([7; 32], [7; 32]).await;
+    here.send(message(&here, b"one")).await.unwrap();
+    there.recv().await.unwrap();
+    here.send(message(&here, b"two")).await.unwrap();
+    let recorded = sealed(&there).await;
+    let (_here, there) = connected([7; 32], [7; 32]).await;
+    assert!(there.open(recorded).is_none());
+}

@@ -1,0 +1,112 @@
+//! Two hosts, and connections between them.
+
+use bertha_chunnels::quic::Certificates;
+use bertha_core::{Error, Runtime};
+use bertha_datapath_sim::{Network, Sim, SimDatapath};
+use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
+
+pub(crate) const CLIENT: [u8; 4] = [10, 0, 0, 1];
+pub(crate) const SERVER: [u8; 4] = [10, 0, 0, 2];
+
+pub(crate) struct Hosts {
+    pub(crate) network: Network,
+    pub(crate) client: SimDatapath,
+    pub(crate) server: SimDatapath,
+}
+
+/// Over datagrams, with different orders of tasks.
+pub(crate) fn over_datagrams(check: impl AsyncFn(&Hosts)) {
+    for seed in 0..5 {
+        let mut sim = Sim::new(seed);
+        let network = sim.network().clone();
+        let hosts = Hosts { client: network.host(CLIENT), server: network.host(SERVER), network };
+        sim.run(check(&hosts));
+    }
+}
+
+/// Over streams.
+pub(crate) fn over_streams(check: impl AsyncFn(&Hosts)) {
+    let mut sim = Sim::new(1);
+    let network = sim.network().clone();
+    let (client, server) = (network.host(CLIENT).streams(), network.host(SERVER).streams());
+    let hosts = Hosts { network, client, server };
+    sim.run(check(&hosts));
+}
+
+pub(crate) type Out<S> = Negotiated<<SimDatapath as Runs<S>>::Out>;
+
+impl Hosts {
+    /// Both ends of a connection whose stacks may differ.
+    pub(crate) async fn try_connect<C, S>(
+        &self,
+        client: C,
+        server: S,
+        settings: Settings,
+    ) -> (Result<Out<C>, Error>, Option<Result<Out<S>, Error>>)
+    where
+        C: Negotiate + Sync,
+        S: Negotiate + Send + Sync + 'static,
+        SimDatapath: Runs<C> + Runs<S>,
+        <SimDatapath as Runs<S>>::Out: Send,
+    {
+        let mut incoming = server.listen(self.server.clone(), (SERVER, 0)).await.unwrap();
+        let to = incoming.local_addr();
+        let connecting = client.connect_with(self.client.clone(), to, settings);
+        let accepting = async {
+            // A client that is refused leaves nothing to accept.
+            let runtime = self.network.runtime();
+            let patience = runtime.sleep_until(runtime.now() + std::time::Duration::from_secs(60));
+            match futures_util::future::select(std::pin::pin!(incoming.next()), std::pin::pin!(patience))
+                .await
+            {
+                futures_util::future::Either::Left((accepted, _)) => accepted,
+                futures_util::future::Either::Right(_) => None,
+            }
+        };
+        let ends = futures_util::join!(connecting, accepting);
+        // The address stays in use, as a server's does.
+        std::mem::forget(incoming);
+        ends
+    }
+
+    /// Both ends of a connection with this stack.
+    pub(crate) async fn connect<C, S>(&self, client: C, server: S) -> (Out<C>, Out<S>)
+    where
+        C: Negotiate + Sync,
+        S: Negotiate + Send + Sync + 'static,
+        SimDatapath: Runs<C> + Runs<S>,
+        <SimDatapath as Runs<S>>::Out: Send,
+    {
+        let (here, there) = self.try_connect(client, server, Settings::default()).await;
+        (here.unwrap(), there.unwrap().unwrap())
+    }
+}
+
+/// An end with a certificate that it has signed itself.
+pub(crate) struct Subject {
+    name: String,
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Subject {
+    pub(crate) fn new(name: &str) -> Self {
+        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+        let (certificate, key) = (made.cert.der().to_vec(), made.signing_key.serialize_der());
+        Self { name: name.to_owned(), certificate, key }
+    }
+
+    /// What it has itself.
+    pub(crate) fn shown(&self) -> Certificates {
+        Certificates::none().showing([self.certificate.clone()], self.key.clone())
+    }
+
+    /// What those have who connect to it.
+    pub(crate) fn trusted(&self) -> Certificates {
+        self.trusted_by(Certificates::none()).expecting(self.name.clone())
+    }
+
+    pub(crate) fn trusted_by(&self, other: Certificates) -> Certificates {
+        other.trusting(self.certificate.clone())
+    }
+}
