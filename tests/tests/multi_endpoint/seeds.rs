@@ -116,7 +116,7 @@ fn one_order_holds_across_changes() {
 #[test]
 fn what_the_network_swaps_the_receivers_put_in_order_across_changes() {
     with_seeds(200, async |crowd, seed| {
-        let detour = Duration::from_millis(3);
+        let detour = Duration::from_millis(20);
         let link = Link { reordering: 0.2, jitter: Duration::from_micros(300), detour, ..Link::default() };
         crowd.network.set_link(link);
         bustle(crowd, || make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new())), seed, false)
