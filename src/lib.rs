@@ -63,11 +63,11 @@
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
-//! | `total_order` | yes | one order for all participants of a connection |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `seal` | no | encryption with a shared key |
+//! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |

@@ -52,7 +52,11 @@ pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result
     settings.staging_timeout = 3 * settings.lease;
     let stack = make_stack!(
         Serialize::<Message, Postcard>::new(),
-        select!(ReceiverOrdered::new(), SequencerOrdered::new(); prefer 0 if NumParticipantsAtMost(part.at_most))
+        select!(
+            ReceiverOrdered::new(),
+            SequencerOrdered::new();
+            prefer 0 if NumParticipantsAtMost(part.at_most)
+        )
     );
     let group = UdpMulticast::new(part.group).interface(part.interface);
     let connection = stack.rendezvous(group, store, part.topic, settings).await?;

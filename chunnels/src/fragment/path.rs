@@ -2,15 +2,17 @@
 //! (RFC 8899), for a sender whose peer acknowledges nothing but probes.
 //!
 //! A probe is a message of the size that is tried. The peer says that it arrived; if it does not three times, the path does
-//! not carry that size. Sizes are those of messages as the connection below is given them.
+//! not carry that size. Sizes are those of datagrams: of a message with the headers of the layers below.
 //!
 //! ```text
-//!            probe of the base arrived            nothing larger is left to try
-//!   Base ---------------------------> Searching ------------------------------> Complete
-//!    ^  \                              ^   |                                      |   |
-//!    |   three were lost               |   | confirmed size lost three times      |   | ten minutes later
-//!    |   (then the floor is the base)  |   v                                      |   v
-//!    +---------------------------------(Base) <-----------------------------------+  Searching
+//!          a probe of the         nothing larger is
+//!          size arrived           left to try
+//!   Base --------------> Searching --------------> Complete
+//!    ^                     |    ^                    |  |
+//!    |                     |    +--------------------+  |
+//!    |                     |      ten minutes later     |
+//!    +---------------------+----------------------------+
+//!      three probes of the size in use were lost: a smaller size, down to the floor
 //! ```
 
 use std::time::Duration;
