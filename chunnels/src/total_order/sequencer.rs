@@ -245,7 +245,9 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
 
     async fn drain(&self) -> Result<(), Error> {
         let sent = self.next.load(Ordering::Relaxed);
-        while !self.leads {
+        // The sequencer has ordered its own before it sent them.
+        let has_to_wait = || !self.leads && self.state.lock().ordered < sent;
+        while has_to_wait() {
             let progress = pin!(self.progress.notified());
             let mut progress = progress;
             progress.as_mut().enable();

@@ -48,6 +48,16 @@ where
     }
 }
 
+/// Gives each way between two hosts a delay of its own, so that what one sends in a round may come after what another sends in the
+/// next.
+fn spread(crowd: &Crowd, seed: u64) {
+    let mut dice = Dice::new(seed + 1);
+    for (from, to) in (0..16).flat_map(|from| (0..16).map(move |to| (from, to))) {
+        let link = Link { delay: Duration::from_micros(50 + dice.roll(6000)), ..Link::default() };
+        crowd.network.set_link_between(Crowd::ip(from), Crowd::ip(to), link);
+    }
+}
+
 /// Runs with so many seeds, from `FIRST_SEED` if that is set.
 pub(crate) fn with_seeds(count: u64, play: impl AsyncFn(&Crowd, u64)) {
     let first = std::env::var("FIRST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
@@ -74,6 +84,7 @@ impl Drop for Shown {
 #[test]
 fn changes_lose_repeat_and_swap_nothing() {
     with_seeds(300, async |crowd, seed| {
+        spread(crowd, seed);
         bustle(crowd, || make_stack!(select!(Nothing, Batch::new())), seed, false).await;
         crowd.history.has_no_gaps();
         crowd.history.is_complete();
@@ -83,6 +94,7 @@ fn changes_lose_repeat_and_swap_nothing() {
 #[test]
 fn who_vanishes_is_not_waited_for() {
     with_seeds(300, async |crowd, seed| {
+        spread(crowd, seed);
         bustle(crowd, || make_stack!(select!(Nothing, Batch::new())), seed, true).await;
         crowd.history.has_no_gaps();
         crowd.history.is_complete();
@@ -93,6 +105,7 @@ fn who_vanishes_is_not_waited_for() {
 fn one_order_holds_across_changes() {
     with_seeds(200, async |crowd, seed| {
         let stack = || make_stack!(select!(Nothing, Batch::new()), SequencerOrdered::new());
+        spread(crowd, seed);
         bustle(crowd, stack, seed, false).await;
         crowd.history.has_no_gaps();
         crowd.history.is_complete();
@@ -103,7 +116,7 @@ fn one_order_holds_across_changes() {
 #[test]
 fn what_the_network_swaps_the_receivers_put_in_order_across_changes() {
     with_seeds(200, async |crowd, seed| {
-        let detour = Duration::from_millis(3);
+        let detour = Duration::from_millis(20);
         let link = Link { reordering: 0.2, jitter: Duration::from_micros(300), detour, ..Link::default() };
         crowd.network.set_link(link);
         bustle(crowd, || make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new())), seed, false)
