@@ -45,7 +45,7 @@ fn strangers_become_connections_as_far_as_the_backlog_goes() {
 fn queues_are_bounded_and_shorter_for_strangers() {
     let mut demux = Demux::new(LIMITS);
     let (acceptor, _) = demux.listen(9, 0).unwrap();
-    let mut fits = |demux: &mut Demux| (0..100).filter(|_| arrive(demux, flow(1, 9), 1).is_ok()).count();
+    let fits = |demux: &mut Demux| (0..100).filter(|_| arrive(demux, flow(1, 9), 1).is_ok()).count();
     assert_eq!(fits(&mut demux), UNACCEPTED);
     let (connection, _) = demux.accept(acceptor).unwrap();
     assert_eq!(fits(&mut demux), LIMITS.queue - UNACCEPTED);
