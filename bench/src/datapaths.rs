@@ -7,7 +7,7 @@ use crate::kv_bertha::client::Client;
 use crate::kv_bertha::load_and_measure;
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
-use bertha_core::{Datapath, Wrap};
+use bertha_core::Wrap;
 use bertha_datapath_kernel::TokioRuntime;
 use bertha_kvstore::server::{Handler, Shard};
 use bertha_kvstore::{Capacity, Message};
@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 /// # Errors
 /// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails,
 /// [`ErrorKind::Stalled`] when the store stops answering.
-pub fn run<D: Datapath>(server: D, client: D, addr: Addr, setup: &Setup) -> Result<Sample, Error>
+pub fn run<D>(server: D, client: D, addr: Addr, setup: &Setup) -> Result<Sample, Error>
 where
     D: Runs<Bytes, Out: Connection<Data = Message>>,
 {

@@ -35,6 +35,7 @@ const STATIC: [&str; 18] = [
 fn main() {
     println!("cargo:rerun-if-changed=shim");
     println!("cargo:rerun-if-env-changed=PKG_CONFIG_PATH");
+    println!("cargo:rerun-if-env-changed=PKG_CONFIG_LIBDIR");
     println!("cargo:rustc-check-cfg=cfg(dpdk)");
     if let Err(error) = link() {
         println!(

@@ -6,6 +6,7 @@ use bertha_datapath_dpdk::{Config, Dpdk, Polling};
 use bertha_tests::conformance::{self, Site};
 use bertha_tests::skip;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// The datapath, unless there is no DPDK, which is said loudly.
 fn open(config: &Config) -> Option<Dpdk> {
@@ -49,10 +50,20 @@ async fn neighbours(polling: Polling, on: &[&str]) {
     for on in on {
         datagrams(&server, &client, on).await;
     }
-    // Nothing of what was on its way is left.
-    for side in [server, client] {
-        assert_eq!(side.buffers_in_use().unwrap(), side.buffers_in_use().unwrap());
+    for side in [&server, &client] {
+        nothing_is_kept(side).await;
     }
+    // Open until the process ends: DPDK 22.11 says `Invalid memory` where both ends of a memif close at once in one process.
+    std::mem::forget((server, client));
+}
+
+/// What was on its way still comes, and is dropped; then no buffer is in use any more.
+async fn nothing_is_kept(side: &Dpdk) {
+    let deadline = Instant::now() + conformance::PATIENCE;
+    while side.buffers_in_use().unwrap() > 0 && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(side.buffers_in_use().unwrap(), 0, "buffers were kept");
 }
 
 #[tokio::test]
@@ -74,4 +85,5 @@ async fn neighbours_with_a_polling_thread() {
 async fn an_interface_reaches_itself() {
     let Some(dpdk) = open(&Config::new("net_null0", "10.0.0.1/24")) else { return };
     datagrams(&dpdk, &dpdk, "10.0.0.1:0").await;
+    nothing_is_kept(&dpdk).await;
 }

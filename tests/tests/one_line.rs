@@ -1,6 +1,10 @@
 //! The key-value store and its YCSB client, built twice from the same sources: over kernel UDP, and with one feature of
 //! `bertha` more, over DPDK.
-#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests panic to fail, and show what was measured"
+)]
 
 use bertha_tests::skip;
 use std::io::{BufRead, BufReader};
@@ -82,6 +86,7 @@ fn workload_b(programs: &Path, addr: &str, server: &[(&str, String)], client: &[
 }
 
 #[test]
+#[ignore = "builds both programs twice, which takes minutes"]
 fn one_line_switches_the_store_to_dpdk() {
     let kernel = build("kernel", &[]);
     workload_b(&kernel, "127.0.0.1:34242", &[], &[]);

@@ -49,3 +49,22 @@ fn failed(errno: i32, doing: &str) -> Error {
     };
     failure(kind, format!("{doing} failed: {said}: {hint}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_to_do() {
+        assert_eq!(check(3, "asking").unwrap(), 3);
+        let error = check(-ENOMEM, "making a pool").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Exhausted);
+        assert!(
+            error.context().contains("making a pool") && error.context().contains("hugepages"),
+            "{error}"
+        );
+        let error = check(-EPERM, "opening a port").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.context().contains("privileges"), "{error}");
+    }
+}

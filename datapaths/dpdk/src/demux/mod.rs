@@ -10,6 +10,8 @@
 
 mod ports;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod waiters;
 
 use ahash::RandomState;

@@ -1,0 +1,95 @@
+use super::*;
+use std::task::Waker;
+
+const LIMITS: Limits = Limits { backlog: 2, queue: 40 };
+
+fn flow(peer_port: u16, local_port: u16) -> Flow {
+    Flow::new(([10, 0, 0, 2], peer_port).into(), local_port)
+}
+
+/// A datagram of `flow` arrives.
+fn arrive(demux: &mut Demux, flow: Flow, byte: u8) -> Result<(), Undelivered> {
+    let connection = demux.find(flow)?;
+    demux.deliver(connection, Buf::copy_of(&[byte], 0).map_err(|_| Undelivered::Overflow)?)
+}
+
+fn next(demux: &mut Demux, connection: usize) -> Option<u8> {
+    match demux.next(connection)? {
+        Next::Message(message) => Some(message[0]),
+        _ => None,
+    }
+}
+
+#[test]
+fn strangers_become_connections_as_far_as_the_backlog_goes() {
+    let mut demux = Demux::new(LIMITS);
+    assert_eq!(arrive(&mut demux, flow(1, 9), 1), Err(Undelivered::Closed));
+    let (acceptor, port) = demux.listen(9, 0).unwrap();
+    assert_eq!((port, demux.listen(9, 0)), (9, None));
+    for (peer, delivered) in [(1, Ok(())), (2, Ok(())), (3, Err(Undelivered::Unknown)), (1, Ok(()))] {
+        assert_eq!(arrive(&mut demux, flow(peer, 9), peer as u8), delivered);
+    }
+    let (first, peer) = demux.accept(acceptor).unwrap();
+    assert_eq!((peer.port(), next(&mut demux, first), next(&mut demux, first)), (1, Some(1), Some(1)));
+    assert_eq!(arrive(&mut demux, flow(3, 9), 3), Ok(()));
+    // The listener's end forgets those that wait, and nobody new comes; the port is in use as long as a connection lives.
+    demux.stop_listening(acceptor);
+    assert_eq!(arrive(&mut demux, flow(2, 9), 2), Err(Undelivered::Unknown));
+    assert_eq!(arrive(&mut demux, flow(1, 9), 4), Ok(()));
+    demux.remove(first);
+    assert_eq!(arrive(&mut demux, flow(1, 9), 1), Err(Undelivered::Closed));
+    assert!(demux.listen(9, 0).is_some());
+}
+
+#[test]
+fn queues_are_bounded_and_shorter_for_strangers() {
+    let mut demux = Demux::new(LIMITS);
+    let (acceptor, _) = demux.listen(9, 0).unwrap();
+    let fits = |demux: &mut Demux| (0..100).filter(|_| arrive(demux, flow(1, 9), 1).is_ok()).count();
+    assert_eq!(fits(&mut demux), UNACCEPTED);
+    let (connection, _) = demux.accept(acceptor).unwrap();
+    assert_eq!(fits(&mut demux), LIMITS.queue - UNACCEPTED);
+    demux.close(connection);
+    assert_eq!(fits(&mut demux), 0);
+    assert!(matches!(demux.next(connection), Some(Next::Closed)));
+}
+
+#[test]
+fn that_nobody_is_there_is_told_once_and_to_who_connected() {
+    let mut demux = Demux::new(LIMITS);
+    let (connection, port) = demux.connect(flow(7, 0).peer(), 3).unwrap();
+    demux.fail(flow(7, port));
+    assert!(matches!(demux.next(connection), Some(Next::Unreachable)));
+    assert!(demux.next(connection).is_none());
+    let (acceptor, _) = demux.listen(9, 0).unwrap();
+    arrive(&mut demux, flow(1, 9), 1).unwrap();
+    let (accepted, _) = demux.accept(acceptor).unwrap();
+    demux.fail(flow(1, 9));
+    assert_eq!((next(&mut demux, accepted), next(&mut demux, accepted)), (Some(1), None));
+}
+
+#[test]
+fn the_last_to_wait_leads_and_the_keeper_sees_to_another() {
+    let mut demux = Demux::new(LIMITS);
+    let [(one, port), (two, _)] = [1, 2].map(|peer| demux.connect(flow(peer, 0).peer(), 5).unwrap());
+    let [mut a, mut b] = [one, two].map(|connection| Ticket::new(Owner::Connection(connection)));
+    assert!(demux.wait(&mut a, Waker::noop(), true));
+    assert!(demux.wait(&mut b, Waker::noop(), true));
+    assert!(!demux.wait(&mut a, Waker::noop(), true), "it follows");
+    assert!(demux.follows(&a) && !demux.follows(&b));
+    // Whoever leads finds its message by itself, whoever follows is woken.
+    arrive(&mut demux, flow(2, port + 1), 1).unwrap();
+    assert!(!demux.wakes());
+    arrive(&mut demux, flow(1, port), 1).unwrap();
+    assert_eq!(demux.take_woken().len(), 1);
+    demux.leave(&mut b);
+    assert!(!demux.wakes(), "nobody is woken for the lead alone");
+    assert!(demux.promote());
+    assert!(demux.wakes() && demux.wait(&mut a, Waker::noop(), true));
+    demux.leave(&mut a);
+    assert!(!demux.promote());
+    // With a thread that polls, nobody leads.
+    let mut c = Ticket::new(Owner::Connection(one));
+    assert!(!demux.wait(&mut c, Waker::noop(), false));
+    demux.leave(&mut c);
+}
