@@ -1,10 +1,19 @@
 //! The datapath that this build uses by default.
 
-/// The datapath of this build: kernel UDP.
+/// The type of [`datapath()`]: [`Dpdk`](crate::dpdk::Dpdk) with the feature `datapath-dpdk`, else
+/// [`Udp`](crate::kernel::Udp).
+#[cfg(feature = "datapath-dpdk")]
+pub type DefaultDatapath = bertha_datapath_dpdk::Dpdk;
+
+/// The type of [`datapath()`]: kernel UDP, unless a faster datapath is switched on.
+#[cfg(all(feature = "datapath-kernel", not(feature = "datapath-dpdk")))]
+pub type DefaultDatapath = bertha_datapath_kernel::Udp;
+
+/// The datapath of this build: DPDK if it is switched on, else kernel UDP.
 ///
-/// Which one it is, is decided in one line of the application's `Cargo.toml`, by the features of `bertha`; a later,
-/// faster datapath takes precedence over `datapath-kernel` where both are on.
-#[cfg(feature = "datapath-kernel")]
-pub fn datapath() -> bertha_datapath_kernel::Udp {
-    bertha_datapath_kernel::Udp::new()
+/// Which one it is, is decided in one line of the application's `Cargo.toml`, by the features of `bertha`; a faster
+/// datapath takes precedence over `datapath-kernel` where both are on. DPDK takes its settings from the environment
+/// when it is first used.
+pub fn datapath() -> DefaultDatapath {
+    DefaultDatapath::new()
 }

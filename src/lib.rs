@@ -49,7 +49,8 @@
 //! * Changing the stack of a connection in use: [`Negotiate::upgradable`], [`Negotiated::upgrade`].
 //! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
-//! * More than two ends, agreeing through a store: [`negotiation::rendezvous`].
+//! * More than two ends on one connection, agreeing through a store: [`Negotiate::rendezvous`], [`MultiEndpoint`]; the stores
+//!   and the protocol: [`negotiation::rendezvous`].
 //! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
 //! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
 //! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
@@ -59,10 +60,14 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
+//! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
+//! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `seal` | no | encryption with a shared key |
+//! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
@@ -74,31 +79,36 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
+#[cfg(feature = "datapath-dpdk")]
+pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
 pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Mismatch, More, Optimized, Pass, Role, Runtime, guarantee, make_stack, optimize, select,
+    ErrorKind, Group, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee,
+    make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
-    Agreement, BoxedStack, Credentials, Early, EarlyCache, IdentityKey, Incoming, Negotiate, Negotiated,
-    Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
+    Agreement, BoxedStack, Credentials, Early, EarlyCache, Gathers, IdentityKey, Incoming, MultiEndpoint,
+    Negotiate, Negotiated, Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
 
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 mod datapath;
 pub mod guide;
 
-#[cfg(feature = "datapath-kernel")]
-pub use datapath::datapath;
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+pub use datapath::{DefaultDatapath, datapath};
 
 /// What an application needs in scope: `use bertha::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, Pick, Runs,
+        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, NumParticipantsAtMost,
+        Pick, Runs,
     };
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 
@@ -108,10 +118,16 @@ pub mod prelude {
     pub use bertha_chunnels::Batch;
     #[cfg(feature = "bincode")]
     pub use bertha_chunnels::Bincode;
+    #[cfg(feature = "compress")]
+    pub use bertha_chunnels::Compress;
     #[cfg(feature = "fragment")]
     pub use bertha_chunnels::Fragment;
+    #[cfg(feature = "metrics")]
+    pub use bertha_chunnels::Metrics;
     #[cfg(feature = "nothing")]
     pub use bertha_chunnels::Nothing;
+    #[cfg(feature = "pace")]
+    pub use bertha_chunnels::Pace;
     #[cfg(feature = "postcard")]
     pub use bertha_chunnels::Postcard;
     #[cfg(feature = "quic")]
@@ -126,9 +142,17 @@ pub mod prelude {
     pub use bertha_chunnels::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
     #[cfg(feature = "order")]
     pub use bertha_chunnels::{Ordered, OrderedByKey};
+    #[cfg(feature = "total_order")]
+    pub use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
 }
 
 /// Compiles and runs the README's program.
-#[cfg(all(doctest, feature = "datapath-kernel", feature = "bincode", feature = "postcard"))]
+#[cfg(all(
+    doctest,
+    feature = "datapath-kernel",
+    not(feature = "datapath-dpdk"),
+    feature = "bincode",
+    feature = "postcard"
+))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,5 +1,10 @@
 //! The subcommands, one each.
 
+pub(crate) mod connect;
+#[cfg(feature = "dpdk")]
+pub(crate) mod datapaths;
+#[cfg(feature = "dpdk")]
+pub(crate) mod dpdk_echo;
 pub(crate) mod echo;
 pub(crate) mod kv;
 pub(crate) mod kv_overload;
@@ -8,3 +13,4 @@ pub(crate) mod passes;
 pub(crate) mod shard_raw;
 pub(crate) mod switch;
 pub(crate) mod throughput;
+pub(crate) mod windows;

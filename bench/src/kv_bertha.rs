@@ -97,7 +97,7 @@ async fn measure(setup: &Setup, map: ShardMap, server: SocketAddr) -> Result<Sam
     sample
 }
 
-async fn load_and_measure<C>(
+pub(crate) async fn load_and_measure<C>(
     client: &mut Client<C>,
     setup: &Setup,
     script: &mut Script,

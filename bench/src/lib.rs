@@ -9,14 +9,18 @@
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
 //! | [`passes`] | calls through stacks that optimisation passes rewrote |
 //! | [`compile_time`] | builds of generic code with a deep stack |
+//! | [`connect`] | setting up a connection, over Bertha in all its ways and over a bare socket |
 //! | [`latency`] | round trips, in an HDR histogram |
 //! | [`echo_bertha`] | a UDP echo over Bertha, to be held against those in [`baseline`] |
+//! | [`datapaths`] | the key-value store over one datapath and the next |
+//! | `dpdk_echo` | an echo over DPDK ports, with the network stack and without (feature `dpdk`) |
 //! | [`closed_loop`] | a client that always has as much on the way |
 //! | [`kv_bertha`] | the key-value store over Bertha, to be held against [`baseline::kv_raw`] |
 //! | [`kv_overload`] | the same store under more load than it can take |
 //! | [`shard_raw`] | a server that routes to remote shards, with and without decoding |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`switch`] | changing the stack of a connection under full load |
+//! | [`windows`] | congestion windows over time, on simulated links |
 //! | [`throughput`] | files over kernel UDP, against QUIC, TCP and raw datagrams |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
@@ -33,7 +37,11 @@ pub mod baseline;
 pub mod closed_loop;
 pub mod codec;
 pub mod compile_time;
+pub mod connect;
 pub mod cores;
+pub mod datapaths;
+#[cfg(feature = "dpdk")]
+pub mod dpdk_echo;
 pub mod echo_bertha;
 mod encoded;
 mod error;
@@ -50,6 +58,7 @@ pub mod shard_raw;
 pub mod statistics;
 pub mod switch;
 pub mod throughput;
+pub mod windows;
 pub mod workload;
 
 pub use error::{Error, ErrorKind};

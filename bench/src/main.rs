@@ -25,6 +25,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Measurement {
+    /// Setting up a connection, to the echo of its first message
+    Connect(command::connect::Options),
+    /// The key-value store over kernel UDP, Unix sockets, memory, and DPDK ports that share memory
+    #[cfg(feature = "dpdk")]
+    Datapaths(command::datapaths::Options),
+    /// Echoes over two DPDK ports that share memory, against frames that are turned round by hand
+    #[cfg(feature = "dpdk")]
+    DpdkEcho(command::dpdk_echo::Options),
     /// Round trips of 64 bytes, on one core and across cores, parking and spinning
     Echo(command::echo::Options),
     /// The key-value store: throughput, latency and instructions per request
@@ -39,6 +47,8 @@ enum Measurement {
     ShardRaw(command::shard_raw::Options),
     /// Changing the stack of a connection under full load, and what it costs that it can
     Switch(command::switch::Options),
+    /// Congestion windows over time on the thesis's links, in a simulation: drawn, with what each link was used
+    Windows(command::windows::Options),
     /// Files over kernel UDP: goodput against QUIC, TCP and raw datagrams
     Throughput(command::throughput::Options),
     /// Repeats one operation, for the instruction counter
@@ -56,12 +66,18 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.measurement {
         Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
+        Measurement::Connect(options) => command::connect::run(&options),
+        #[cfg(feature = "dpdk")]
+        Measurement::Datapaths(options) => command::datapaths::run(&options),
+        #[cfg(feature = "dpdk")]
+        Measurement::DpdkEcho(options) => command::dpdk_echo::run(&options),
         Measurement::Echo(options) => command::echo::run(&options),
         Measurement::Kv(options) => command::kv::run(&options),
         Measurement::KvOverload(options) => command::kv_overload::run(&options),
         Measurement::Overhead(options) => command::overhead::run(&options),
         Measurement::Passes(options) => command::passes::run(&options),
         Measurement::Switch(options) => command::switch::run(&options),
+        Measurement::Windows(options) => command::windows::run(&options),
         Measurement::Throughput(options) => command::throughput::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };

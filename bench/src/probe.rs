@@ -2,6 +2,7 @@
 
 use crate::baseline::{Rounds, Waiting, echo_tokio, kv_raw};
 use crate::codec::{Bincode, Codec, Postcard};
+use crate::connect::Way;
 use crate::switch::{self, Cost};
 use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead, passes, throughput};
 use std::hint::black_box;
@@ -28,6 +29,9 @@ pub const PROBES: &[Probe] = &[
             echo_bertha::on_one_thread(bertha_datapath_kernel::Waiting::Park, counted(iterations)).map(drop)
         },
     },
+    Probe { name: "connect-bare", run: |iterations| connections(&Way::Bare, iterations) },
+    Probe { name: "connect-1-rtt", run: |iterations| connections(&Way::OneRtt, iterations) },
+    Probe { name: "connect-0-rtt", run: |iterations| connections(&Way::ZeroRtt, iterations) },
     Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
     Probe { name: "kv-bertha", run: kv_bertha_requests },
     Probe { name: "switch-fixed", run: |iterations| switch::probe(Cost::Fixed, iterations) },
@@ -78,6 +82,11 @@ fn count(iterations: u64) -> Result<(), Error> {
 /// Echoes without a warm-up, which the counter subtracts anyway.
 fn counted(iterations: u64) -> Rounds {
     Rounds { warm_up: 0, measured: iterations as usize }
+}
+
+/// Connections that are set up, used and closed, client and server in one thread.
+fn connections(way: &Way, iterations: u64) -> Result<(), Error> {
+    way.on_one_thread(iterations as usize).map(drop)
 }
 
 /// Requests to the hand-written store and their replies, client and server in one thread.

@@ -1,5 +1,6 @@
 //! What every layer of a stack may ask of the datapath at the bottom.
 
+use crate::guarantee::{self, Set};
 use crate::{Addr, Buf, Error, Runtime};
 
 /// What kind of transport a base connection is.
@@ -17,6 +18,14 @@ impl Properties {
     pub const DATAGRAM: Self = Self { reliable: false, ordered: false };
     /// Messages arrive once and in order: framed TCP, Unix sockets.
     pub const STREAM: Self = Self { reliable: true, ordered: true };
+
+    /// The same in the words of [guarantees](crate::guarantee). What is reliable and ordered comes at most once.
+    pub fn guarantees(self) -> Set {
+        let reliable = if self.reliable { Set::of::<guarantee::Reliable>() } else { Set::NONE };
+        let ordered = if self.ordered { Set::of::<guarantee::Ordered>() } else { Set::NONE };
+        let once = if self.reliable && self.ordered { Set::of::<guarantee::AtMostOnce>() } else { Set::NONE };
+        reliable | ordered | once
+    }
 }
 
 /// The bottom of a connection, reachable from every layer through [`Connection::base`](crate::Connection::base).
@@ -41,6 +50,10 @@ pub trait Base: Send + Sync + 'static {
     /// Asks for `bytes` more headroom in buffers from now on. A Chunnel that writes a header in front of each
     /// message calls it once, in `connect_wrap`.
     fn reserve(&self, bytes: usize);
+
+    /// Gives back `bytes` that were reserved, once no layer that asked for them is in use any more: the stack of a connection
+    /// can change, and messages have to keep their room. The default keeps them.
+    fn release(&self, _bytes: usize) {}
 
     /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` this is what the layers *below*
     /// will add to each message, so `mtu() - reserved()` is the largest message that the caller may send.

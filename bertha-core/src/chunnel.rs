@@ -1,7 +1,8 @@
 //! The Chunnel: how one layer wraps the connection below it.
 
-use crate::picks::Picks;
-use crate::{Addr, BoxFuture, Connection, Describe, Error, ErrorKind, Node};
+use crate::guarantee::check_needs;
+use crate::picks::{Picks, preferred, resolve};
+use crate::{Addr, Base, BoxFuture, Connection, Describe, Error, ErrorKind, Node, Preference};
 use std::fmt;
 
 /// One communication function, as a value that holds its configuration.
@@ -93,6 +94,12 @@ pub enum Role {
     Client,
     /// The end that accepted.
     Server,
+    /// One of any number of endpoints.
+    Participant {
+        /// Whether it is the one to do what only one may do. In each round at most one participant leads, and all have the
+        /// same for it; when it has gone, another round begins that somebody else leads.
+        leads: bool,
+    },
 }
 
 impl<'a, Inner> More<'a, Inner> {
@@ -203,13 +210,21 @@ pub trait Wrap: Describe + Send + Sync {
     /// Wraps `base` in this stack. Each `select!` takes its preferred alternative.
     ///
     /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if a Chunnel [needs](crate::guarantee) what neither the Chunnels below it nor the
+    /// datapath guarantee: `base` counts as the datapath, so put all Chunnels into one stack instead of wrapping twice.
     /// Those of the Chunnels; one that opens further connections fails with [`Unavailable`](ErrorKind::Unavailable).
     fn wrap<C>(&self, base: C) -> impl Future<Output = Result<<C as Supports<Self>>::Out, Error>> + Send
     where
         C: Supports<Self>,
         Self: Chunnel<C, Connection = <C as Supports<Self>>::Out>,
     {
-        wrap_preferred(self, base, More::none())
+        async move {
+            let nodes = self.nodes();
+            let picks = preferred(&nodes, Preference::TWO_ENDS);
+            let layers = resolve(&nodes, Picks::new(&picks));
+            check_needs(&layers, base.base().properties().guarantees())?;
+            self.instantiate(base, Picks::new(&picks), More::none()).await
+        }
     }
 }
 
@@ -225,6 +240,6 @@ where
     S: Chunnel<C> + ?Sized,
     C: Connection,
 {
-    let picks = crate::picks::preferred(stack);
+    let picks = preferred(&stack.nodes(), Preference::TWO_ENDS);
     stack.instantiate(inner, Picks::new(&picks), more).await
 }

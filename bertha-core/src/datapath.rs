@@ -1,6 +1,6 @@
 //! The bottom of the house: what gives connections to addresses.
 
-use crate::{Addr, Buf, Connection, Error};
+use crate::{Addr, Buf, Connection, Error, Properties};
 
 /// A way to the wire: kernel sockets, a poll-mode driver, a simulated network.
 ///
@@ -45,4 +45,10 @@ pub trait Listener: Send + Sync + 'static {
 
     /// Where it listens, with the port that the system chose.
     fn local_addr(&self) -> Addr;
+
+    /// What its connections promise, if they all promise the same: a server whose stack can't hold over them is then
+    /// told when it starts to listen, rather than with each client.
+    fn properties(&self) -> Option<Properties> {
+        None
+    }
 }

@@ -1,7 +1,7 @@
 //! What a stack says of itself: to the other end, and to a person.
 
 use crate::capability::{Declared, Plain};
-use crate::{Capability, guarantee, picks};
+use crate::{Capability, NumParticipantsAtMost, Preference, guarantee, picks};
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub trait Describe {
         0
     }
 
-    /// Marks the alternative with this number as the preferred one. Only `select!` has any.
+    /// Marks the alternative with this number as the preferred one, while `condition` holds if there is any. Only `select!` has any.
     #[doc(hidden)]
-    fn prefer_alternative(&mut self, _number: usize) {}
+    fn prefer_alternative(&mut self, _number: usize, _condition: Option<NumParticipantsAtMost>) {}
 
     /// Appends what else a person should know, a line each. Only stacks that passes rewrote have any.
     #[doc(hidden)]
@@ -60,8 +60,8 @@ pub enum Node {
     Select {
         /// The alternatives.
         branches: [Vec<Node>; 2],
-        /// The preferred one: 0 or 1.
-        prefer: u8,
+        /// Which is preferred, and when.
+        prefer: Preference,
     },
 }
 
@@ -97,23 +97,26 @@ impl fmt::Display for Node {
             Self::Select { branches: [first, second], prefer } => {
                 f.write_str("(")?;
                 write_stack(f, first)?;
-                f.write_str(" | ")?;
-                match &second[..] {
-                    // A choice of three is a choice whose second branch is a choice of two; it reads as three.
-                    [nested @ Self::Select { .. }] => {
-                        let text = nested.to_string();
-                        f.write_str(
-                            text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(&text),
-                        )?;
-                    }
-                    branch => write_stack(f, branch)?,
-                }
-                if *prefer == 1 {
-                    f.write_str("; prefers the latter")?;
+                write_others(f, second)?;
+                if *prefer != Preference::branch(0) {
+                    write!(f, "; prefers {prefer}")?;
                 }
                 f.write_str(")")
             }
         }
+    }
+}
+
+/// The alternatives behind the first: a choice of three is a choice whose second branch is a choice of two, and reads as
+/// three. What is preferred stands behind them all, once.
+fn write_others(f: &mut fmt::Formatter<'_>, second: &[Node]) -> fmt::Result {
+    f.write_str(" | ")?;
+    match second {
+        [Node::Select { branches: [first, second], .. }] => {
+            write_stack(f, first)?;
+            write_others(f, second)
+        }
+        branch => write_stack(f, branch),
     }
 }
 
@@ -159,6 +162,7 @@ pub struct Layer {
     no_early_data: bool,
     done_by: Option<&'static str>,
     guarantees: guarantee::Set,
+    needs: guarantee::Set,
     capability: Arc<dyn Declared>,
 }
 
@@ -180,6 +184,7 @@ impl Layer {
             no_early_data: false,
             done_by: None,
             guarantees: guarantee::Set::NONE,
+            needs: guarantee::Set::NONE,
             capability,
         }
     }
@@ -209,6 +214,12 @@ impl Layer {
         Self { guarantees, ..self }
     }
 
+    /// Says what has to be guaranteed below the Chunnel; see [`guarantee`].
+    #[must_use]
+    pub fn needing(self, needs: guarantee::Set) -> Self {
+        Self { needs, ..self }
+    }
+
     /// The Chunnel's name: crate and type, as in `bertha-chunnels::Serialize`.
     pub fn full_name(&self) -> &'static str {
         self.name
@@ -232,6 +243,11 @@ impl Layer {
     /// What it promises.
     pub fn guarantees(&self) -> guarantee::Set {
         self.guarantees
+    }
+
+    /// What has to be guaranteed below it.
+    pub fn needs(&self) -> guarantee::Set {
+        self.needs
     }
 
     /// What the other end compares.

@@ -1,6 +1,6 @@
 //! Which alternative of each `select!` a connection uses.
 
-use crate::{Describe, Node};
+use crate::Node;
 
 /// The picks of one connection, seen from one place in the stack.
 ///
@@ -29,18 +29,18 @@ impl<'a> Picks<'a> {
     }
 }
 
-/// The picks that take the preferred alternative everywhere.
-pub(crate) fn preferred<S: Describe + ?Sized>(stack: &S) -> Vec<u8> {
-    fn visit(nodes: &[Node], picks: &mut Vec<u8>) {
+/// The picks that take everywhere the alternative that is preferred among so many participants.
+pub fn preferred(nodes: &[Node], participants: usize) -> Vec<u8> {
+    fn visit(nodes: &[Node], participants: usize, picks: &mut Vec<u8>) {
         for node in nodes {
             if let Node::Select { branches, prefer } = node {
-                picks.push(*prefer);
-                branches.iter().for_each(|branch| visit(branch, picks));
+                picks.push(prefer.among(participants));
+                branches.iter().for_each(|branch| visit(branch, participants, picks));
             }
         }
     }
     let mut picks = Vec::new();
-    visit(&stack.nodes(), &mut picks);
+    visit(nodes, participants, &mut picks);
     picks
 }
 

@@ -4,7 +4,10 @@ use crate::chunnel::wrap_preferred;
 use crate::guarantee::Common;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Node};
+use crate::{
+    BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Node, NumParticipantsAtMost,
+    Preference,
+};
 use std::fmt;
 
 /// Two alternatives of which the two ends pick one when they connect. Made by [`select!`](crate::select).
@@ -12,31 +15,40 @@ use std::fmt;
 pub struct Select<First, Second> {
     first: First,
     second: Second,
-    prefer: u8,
+    prefer: Preference,
 }
 
 impl<First: Describe, Second: Describe> Select<First, Second> {
     /// A choice between `first`, which is preferred, and `second`.
     pub const fn new(first: First, second: Second) -> Self {
-        Self { first, second, prefer: 0 }
+        Self { first, second, prefer: Preference::branch(0) }
     }
 
     /// Prefers the alternative with this number, counted from 0; the last one if there are fewer.
     #[must_use]
     pub fn prefer(mut self, number: usize) -> Self {
-        self.prefer_alternative(number);
+        self.prefer_alternative(number, None);
+        self
+    }
+
+    /// Prefers the alternative with this number while `condition` holds, and the first of the others while it does not.
+    ///
+    /// Two ends that connect to each other are two participants, and so the preference between them stays.
+    #[must_use]
+    pub fn prefer_if(mut self, number: usize, condition: NumParticipantsAtMost) -> Self {
+        self.prefer_alternative(number, Some(condition));
         self
     }
 }
 
 impl<First, Second> Select<First, Second> {
     /// The alternatives, and which of them is preferred.
-    pub(crate) fn into_parts(self) -> (First, Second, u8) {
+    pub(crate) fn into_parts(self) -> (First, Second, Preference) {
         (self.first, self.second, self.prefer)
     }
 
     /// The reverse of [`into_parts`](Self::into_parts).
-    pub(crate) const fn from_parts(first: First, second: Second, prefer: u8) -> Self {
+    pub(crate) const fn from_parts(first: First, second: Second, prefer: Preference) -> Self {
         Self { first, second, prefer }
     }
 }
@@ -64,10 +76,11 @@ impl<First: Describe, Second: Describe> Describe for Select<First, Second> {
         self.second.notes(into);
     }
 
-    fn prefer_alternative(&mut self, number: usize) {
-        self.prefer = u8::from(number > 0);
+    fn prefer_alternative(&mut self, number: usize, condition: Option<NumParticipantsAtMost>) {
+        let always = Preference::branch(u8::from(number > 0));
+        self.prefer = condition.map_or(always, |condition| always.only_if(condition));
         if number > 0 {
-            self.second.prefer_alternative(number - 1);
+            self.second.prefer_alternative(number - 1, condition);
         }
     }
 }
@@ -216,13 +229,23 @@ where
 /// The first is preferred, or the one with the number after `; prefer`, counted from 0. All alternatives must carry
 /// the same data.
 ///
+/// With a condition, [`NumParticipantsAtMost`](crate::NumParticipantsAtMost), an alternative is preferred for a time, and the
+/// first of the others for the rest of it. A connection with any number of endpoints changes its alternative when that
+/// changes; between two ends that connect to each other it never does.
+///
 /// ```
-/// # use bertha_core::{Describe, Identity, make_stack, select};
+/// # use bertha_core::{Describe, Identity, NumParticipantsAtMost, make_stack, select};
 /// # #[derive(Identity)] struct Zstd; #[derive(Identity)] struct Lz4; #[derive(Identity)] struct Raw; #[derive(Identity)] struct Pad;
+/// # #[derive(Identity)] struct ReceiverOrdered; #[derive(Identity)] struct ServiceOrdered;
 /// let stack = make_stack!(select!(Zstd, make_stack!(Lz4, Pad), Raw; prefer 1));
+/// let stack = make_stack!(select!(ReceiverOrdered, ServiceOrdered; prefer 0 if NumParticipantsAtMost(2)));
 /// ```
 #[macro_export]
 macro_rules! select {
+    ($($alternative:expr),+ ; prefer if $($condition:tt)*) => { $crate::select!(@misread) };
+    ($($alternative:expr),+ ; prefer $number:tt if $condition:expr) => {
+        $crate::select!($($alternative),+).prefer_if($number, $condition)
+    };
     ($($alternative:expr),+ ; prefer $number:expr) => {
         $crate::select!($($alternative),+).prefer($number)
     };
@@ -236,7 +259,11 @@ macro_rules! select {
         compile_error!("select! needs at least two alternatives; write a single Chunnel without it")
     };
     () => { compile_error!("select! needs at least two alternatives") };
-    ($($alternative:expr),+ ; $($other:tt)*) => {
-        compile_error!("behind `;` select! takes `prefer` and a number, counted from 0: select!(A, B; prefer 1)")
+    (@misread) => {
+        compile_error!(
+            "behind `;` select! takes `prefer` and a number, counted from 0, and perhaps when: \
+             select!(A, B; prefer 1) or select!(A, B; prefer 0 if NumParticipantsAtMost(2))"
+        )
     };
+    ($($alternative:expr),+ ; $($other:tt)*) => { $crate::select!(@misread) };
 }

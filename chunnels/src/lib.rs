@@ -7,9 +7,13 @@
 //! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
 //! | `reliable` | [`Reliable`] | makes every message arrive, once and undamaged, with [congestion control](congestion) |
 //! | `order` | [`Ordered`], [`OrderedByKey`] | hand messages up in the order in which they were sent |
+//! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `compress` | [`Compress`] | makes messages smaller |
+//! | `pace` | [`Pace`] | sends at a bounded rate |
+//! | `metrics` | [`Metrics`] | counts messages and bytes, and measures how long sending takes |
 //! | `quic` | [`Quic`] | runs over QUIC: reliable, in order, encrypted, from a peer with a certificate |
 //! | `seal` | [`Seal`] | encrypts and authenticates messages with a key that both ends share |
 //! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
@@ -17,7 +21,7 @@
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
 //! instead of a stream.
 //!
-//! All but `quic`, `seal` and `fault` are on by default.
+//! All but `compress`, `quic`, `seal` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -26,6 +30,8 @@
 pub mod at_most_once;
 #[cfg(feature = "batch")]
 pub mod batch;
+#[cfg(feature = "compress")]
+pub mod compress;
 #[cfg(feature = "reliable")]
 pub mod congestion;
 #[cfg(feature = "fault")]
@@ -34,10 +40,14 @@ pub mod fault;
 pub mod fragment;
 #[cfg(test)]
 mod memory;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "nothing")]
 pub mod nothing;
 #[cfg(feature = "order")]
 pub mod order;
+#[cfg(feature = "pace")]
+pub mod pace;
 #[cfg(feature = "quic")]
 pub mod quic;
 #[cfg(feature = "reliable")]
@@ -48,19 +58,30 @@ pub mod seal;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
+#[cfg(any(feature = "pace", feature = "reliable"))]
+mod token_bucket;
+
+#[cfg(feature = "total_order")]
+pub mod total_order;
 
 #[cfg(feature = "at_most_once")]
 pub use at_most_once::AtMostOnce;
 #[cfg(feature = "batch")]
 pub use batch::Batch;
+#[cfg(feature = "compress")]
+pub use compress::Compress;
 #[cfg(feature = "fault")]
 pub use fault::Fault;
 #[cfg(feature = "fragment")]
 pub use fragment::Fragment;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
 pub use order::{Ordered, OrderedByKey};
+#[cfg(feature = "pace")]
+pub use pace::Pace;
 #[cfg(feature = "quic")]
 pub use quic::Quic;
 #[cfg(feature = "reliable")]
@@ -71,3 +92,5 @@ pub use seal::Seal;
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
 pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+#[cfg(feature = "total_order")]
+pub use total_order::{ReceiverOrdered, SequencerOrdered};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::serialize::{Bincode, Codec, Postcard};
-use bertha_chunnels::{ClientShard, Keyed, Nothing, Serialize, ShardMap};
+use bertha_chunnels::{ClientShard, Keyed, Metrics, Nothing, Pace, Serialize, ShardMap};
 use bertha_core::{Addr, BoxFuture, Chunnel, Connection, Error, More, Node, Open, Role, Wrap, make_stack};
 use memory::{Memory, pair};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -120,6 +120,20 @@ fn the_count_sees_what_messages_own() {
         now(there.recv()).unwrap();
     });
     assert_eq!(count, 2);
+}
+
+#[test]
+fn counting_and_pacing_allocate_nothing() {
+    let metrics = Metrics::new("counted");
+    let (here, there) = pair();
+    let stack = make_stack!(metrics.clone(), metrics.clone());
+    both_ways_through(&now(stack.wrap(here)).unwrap(), &now(stack.wrap(there)).unwrap());
+    // Two layers, in each of two runs.
+    assert_eq!(metrics.snapshot().sent.messages, 2 * 2 * 200);
+
+    let (here, there) = pair();
+    let stack = make_stack!(Serialize::<Small>::new(), Pace::new(u64::MAX).burst(u64::MAX));
+    both_ways_through(&now(stack.wrap(here)).unwrap(), &now(stack.wrap(there)).unwrap());
 }
 
 struct Opener(Mutex<Vec<Memory<Small>>>);

@@ -2,6 +2,7 @@
 
 use crate::attributes::{arguments, full_name, version};
 use crate::guarantee;
+use crate::needs::Needs;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote};
@@ -27,6 +28,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         None => quote!(#core::Layer::plain(<Self as #core::identity::Identity>::NAME, #wire_version)),
     };
     if let Some(path) = chunnel.layers {
+        chunnel.needs.refuse_beside_layers()?;
         return Ok(quote! {
             #identity
             impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
@@ -39,6 +41,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
             }
         });
     }
+    let needing = chunnel.needs.needing(core);
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
     let guarantees = guarantee::set(&chunnel.guarantees, core);
     let early = chunnel.no_early_data.then(|| quote!(.without_early_data()));
@@ -48,7 +51,7 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         #identity
         impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
             fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
-                into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing));
+                into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing #needing));
             }
         }
     })
@@ -87,6 +90,7 @@ struct Attributes {
     no_early_data: bool,
     parameter: bool,
     guarantees: Vec<Ident>,
+    needs: Needs,
 }
 
 impl Attributes {
@@ -99,6 +103,7 @@ impl Attributes {
             no_early_data: false,
             parameter: false,
             guarantees: Vec::new(),
+            needs: Needs::None,
         };
         arguments(&input.attrs, "chunnel", |meta| {
             if meta.path.is_ident("version") {
@@ -115,9 +120,11 @@ impl Attributes {
                 read.parameter = true;
             } else if meta.path.is_ident("guarantees") {
                 read.guarantees = guarantee::list(meta.input)?;
+            } else if meta.path.is_ident("needs") {
+                read.needs = Needs::read(&meta)?;
             } else {
                 return Err(meta.error(
-                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `one_sided`, `no_early_data` or `parameter`",
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
                 ));
             }
             Ok(())

@@ -9,6 +9,7 @@ mod attributes;
 mod capability;
 mod guarantee;
 mod identity;
+mod needs;
 mod standard;
 mod subst;
 
@@ -25,6 +26,8 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 /// * `#[chunnel(layers = path)]`: a function from `&Self` to the `Layer`s or `Node`s, top first, that the other end sees instead of
 ///   one: for a Chunnel that does the work of several and speaks with ends that have those.
 /// * `#[chunnel(guarantees(Reliable, Ordered))]`: what it promises; see `bertha_core::guarantee`. Nothing otherwise.
+/// * `#[chunnel(needs(Reliable))]`: what has to be guaranteed below it, else connections are refused; `needs = path` names a
+///   function from `&Self` to a `Set` instead. Nothing otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there.
 /// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before it was answered, since an
 ///   attacker may replay those. It works with messages from after the answer alone.

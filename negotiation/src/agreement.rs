@@ -55,6 +55,13 @@ impl Agreement {
         Self { zero_rtt, ..self }
     }
 
+    /// Of a participant, which has no peer.
+    pub(crate) fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+        let (role, layers) = (Role::Participant { leads }, resolve(nodes, Picks::new(&picks)));
+        let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
+        Self { role, layers, picks, reasons, round, session, zero_rtt: None }
+    }
+
     /// What became of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying one.
     /// A server knows of those alone of which it took messages.
     pub fn zero_rtt(&self) -> Option<&ZeroRtt> {
@@ -130,6 +137,8 @@ impl fmt::Display for Agreement {
         }
         f.write_str(match self.role {
             Role::Server => ", agreed as server",
+            Role::Participant { leads: true } => ", agreed among participants, of which this one leads",
+            Role::Participant { leads: false } => ", agreed among participants",
             _ => ", agreed as client",
         })?;
         if self.round > 0 {

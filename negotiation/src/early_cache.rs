@@ -45,7 +45,7 @@ const CHECK: usize = 4;
 impl Key {
     /// The key of a client that offers `nodes` to `server`.
     pub(crate) fn new(server: &Addr, nodes: &[Node]) -> Option<Self> {
-        let offer = postcard::to_allocvec(&Offer::new(0, nodes).ok()?).ok()?;
+        let offer = postcard::to_extend(&Offer::new(0, nodes).ok()?, Vec::with_capacity(256)).ok()?;
         Some(Self { server: server.to_string(), stack: hash("bertha 2 stack", &[&offer]) })
     }
 }

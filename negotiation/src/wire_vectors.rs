@@ -3,8 +3,8 @@
 use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
 use crate::proto::Cookies;
 use crate::wire::{
-    self, Answer, CLAIM, Close, Confirm, Early, Kind, Offer, Refusal, RefusalKind, Retry, Tag, Upgrade,
-    UpgradeStep, claim, early_in, envelop, offer_in, with_early,
+    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, Refusal, RefusalKind, Retry,
+    Standing, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{Layer, Node};
@@ -79,7 +79,7 @@ impl Vectors {
 
 fn offer() -> Offer {
     let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
-    let choice = Node::Select { branches: [one("codecs::Zip"), one("codecs::Lz")], prefer: 1 };
+    let choice = Node::Select { branches: [one("codecs::Zip"), one("codecs::Lz")], prefer: 1.into() };
     let mut offer = Offer::new(ID, &[Node::Layer(Layer::plain("app::Log", 3).one_sided()), choice]).unwrap();
     offer.idle_ms = 30_000;
     offer
@@ -253,6 +253,8 @@ fn vectors() -> Vectors {
         vectors.value(name, &flight);
     }
 
+    among_any_number(&mut vectors);
+
     let answer = wire::encode(Kind::Answer, Tag::of(ID), &answer()).unwrap();
     let offering = Offering::new(&offer(), &Credentials::default(), counting(0)).unwrap();
     assert_eq!(offering.message(), plain);
@@ -265,6 +267,24 @@ fn vectors() -> Vectors {
     let at_server = Credentials::default().identity(theirs).trusting([ours.public()]);
     authenticated(&mut vectors, "identity:", &at_client, &at_server);
     vectors
+}
+
+/// What travels in round 3 of the life with this id, from a participant with the number 0x1122334455667788.
+fn among_any_number(vectors: &mut Vectors) {
+    let origin = Origin { number: 258, sender: 0x1122_3344_5566_7788 };
+    let header = Tag::of_round(ID, 3).header(Kind::GroupData);
+    let data = [&header[..], &origin.to_bytes(), b"hello"].concat();
+    vectors.add("group data", &data, format!("{origin:?}"));
+    assert_eq!(wire::origin(&data[wire::HEADER..]), Some(origin));
+    for (name, before) in [
+        ("standing: from the start", None),
+        ("standing: has moved", Some(None)),
+        ("standing: is done", Some(Some(1000))),
+    ] {
+        let before = before.map(|sent| Before { life: ID, round: 2, sent });
+        let standing = Standing { sender: origin.sender, life: ID, round: 3, before, asks: false };
+        vectors.plain(name, Kind::Standing, &standing);
+    }
 }
 
 #[test]

@@ -3,20 +3,26 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+mod feed;
+mod frames;
+pub mod layers;
 pub mod rendezvous;
 
+pub use frames::{frames, good_frames};
+
+use bertha_chunnels::compress::frame;
 use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::seal::wire as seal_wire;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
-use bertha_core::{Addr, Describe, Layer, Node, Picks, make_stack, resolve, select};
+use bertha_core::{Addr, Buf, Describe, Layer, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::proto::{
-    Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Gate, Handshake,
+    Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Frame, Gate, Handshake,
     Progress, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Tag, Upgrade,
-    envelop, offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag,
+    Upgrade, envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
@@ -31,12 +37,15 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 13] = [
+    ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
+    ("frames", frames::frames),
     ("gate", gate),
     ("handshake", handshake),
     ("matching", matching),
+    ("messages", layers::messages),
     ("packet", packet),
     ("proofs", proofs),
     ("rendezvous", rendezvous::snapshots),
@@ -113,7 +122,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
         idle_timeout: Duration::from_secs(30),
         credentials,
         fresh: None,
-        floor: bertha_core::guarantee::Set::NONE,
+        frame: Frame::OPEN,
         peer: b"peer",
         early_data,
         credit: Credit::UNLIMITED,
@@ -123,7 +132,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
 /// A client that has sent three messages is left with those that were not taken, or with none over another stack.
 fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
     let start = Instant::now();
-    let handshake = Handshake::new(nodes, || ID, 65_507, start, &Settings::default()).unwrap();
+    let handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
     let expected = Expected { client_picks: picks.to_vec(), server_picks: picks.to_vec(), idle_ms: 30_000 };
     let mut flight = FirstFlight::new(handshake, expected, 65_507, 3, Duration::ZERO, start);
     assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
@@ -163,7 +172,8 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
 /// bytes as they are.
 pub fn handshake(bytes: &[u8]) {
     let (start, nodes) = (Instant::now(), choice());
-    let mut handshake = Handshake::new(&nodes, || ID, 65_507, start, &Settings::default()).unwrap();
+    let mut handshake =
+        Handshake::new(&nodes, Frame::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
     let sealed = bytes.split_first().map(|(&kind, body)| seal(kind, Tag::of(ID), body));
     for message in [Some(bytes.to_vec()), sealed].into_iter().flatten() {
         match handshake.handle(&message) {
@@ -224,7 +234,8 @@ pub fn proofs(bytes: &[u8]) {
         for credentials in &clients {
             let mut settings = Settings::default();
             settings.credentials = credentials.clone();
-            let mut handshake = Handshake::new(&choice(), || ID, 65_507, Instant::now(), &settings).unwrap();
+            let mut handshake =
+                Handshake::new(&choice(), Frame::OPEN, || ID, 65_507, Instant::now(), &settings).unwrap();
             match handshake.handle(&message) {
                 Ok(Progress::Ignored) => {}
                 // Data, of whatever round.
@@ -293,6 +304,18 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
     }
 }
 
+/// What a compressed message with these bytes becomes is bounded, and it compresses back to something that becomes the same.
+pub fn compressed(bytes: &[u8]) {
+    let bounds = frame::Bounds { least: 0, limit: 1 << 20 };
+    let Ok(packed) = Buf::copy_of(bytes, 0) else { return };
+    let Ok(message) = frame::unpack(packed, bounds) else { return };
+    assert!(message.len() <= bytes.len().max(1 << 20) && message.len() <= bytes.len() * 255);
+    let before = message.to_vec();
+    let packed = frame::pack(message, bounds, 4).unwrap();
+    assert!(packed.len() <= before.len() + 1);
+    assert_eq!(*frame::unpack(packed, bounds).unwrap(), *before);
+}
+
 /// A packet of the reliability Chunnel with these bytes behind its check: what it says holds together.
 pub fn packet(body: &[u8]) {
     let packet = [&crc32fast::hash(body).to_le_bytes(), body].concat();
@@ -339,6 +362,10 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Confirm>(Kind::Confirm, body);
     read_twice::<Retry>(Kind::Retry, body);
     read_twice::<Upgrade>(Kind::Upgrade, body);
+    read_twice::<Standing>(Kind::Standing, body);
+    if let Some(origin) = wire::origin(body) {
+        assert_eq!(origin.to_bytes(), body[..wire::GROUP_HEADER - HEADER]);
+    }
     if let Ok(offer) = wire::decode::<Offer>(&offer(body)) {
         let nodes = offer.nodes().unwrap_or_default();
         assert!(size_of_offered(&nodes) <= wire::NODES);

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, ClientShard, Fault, Fragment, Keyed, Nothing, Ordered, OrderedByKey, Postcard,
-    Reliable, Serialize, ServerShard, ShardMap,
+    AtMostOnce, Batch, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nothing, Ordered,
+    OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
@@ -154,7 +154,7 @@ fn reliable_messages_over_a_bad_network() {
 #[test]
 fn ordered_messages() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(Ordered::new());
+        let stack = make_stack!(Ordered::new().skip_after(64));
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
         let stack = make_stack!(Ordered::new(), Reliable::new());
         conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
@@ -169,8 +169,33 @@ fn messages_in_pieces() {
     everywhere(async |_, client, server| {
         let stack = make_stack!(Fragment::new().limit(100_000));
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        let stack = make_stack!(Fragment::new().limit(100_000).discover_path());
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
         let stack = make_stack!(Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
         conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+    });
+}
+
+#[test]
+fn compressed_messages() {
+    everywhere(async |_, client, server| {
+        for stack in [Compress::new(), Compress::new().at_least(0)] {
+            conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        }
+        let stack = make_stack!(select!(Compress::new(), Nothing), Reliable::new());
+        let (here, there) = connected(stack.clone(), client, server).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+#[test]
+fn counted_and_paced_messages() {
+    everywhere(async |_, client, server| {
+        let stack = make_stack!(Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
+        conformance::connection(async || connected(stack.clone(), client, server).await, &Numbers).await;
+        // Fast enough for the checks that measure patience, and still in the way.
+        let stack = make_stack!(Pace::new(10_000_000).burst(1));
+        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
     });
 }
 

@@ -1,12 +1,14 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Handshake, Terms, decide};
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
 use bertha_negotiation::rendezvous::proto::Description;
 use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
-use bertha_negotiation::wire::{self, Answer, COOKIE, Kind, Offer, Refusal, RefusalKind, Tag};
+use bertha_negotiation::wire::{
+    self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
+};
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
-use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, hopeless, servers};
+use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, good_frames, hopeless, servers};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -67,6 +69,65 @@ fn some_of_the_packets_are_packets() {
     assert!(!PACKETS[7..].iter().any(decodes));
 }
 
+/// Messages as the compression Chunnel sends them: compressed, stored, and bombs.
+fn compressed() -> Vec<(&'static str, Vec<u8>)> {
+    use bertha_chunnels::compress::frame::{Bounds, pack};
+    let packed = |bytes: &[u8]| {
+        let message = bertha_core::Buf::copy_of(bytes, 8).unwrap();
+        pack(message, Bounds { least: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
+    };
+    let mut longer = packed(&[7; 5_000]);
+    longer[1..5].copy_from_slice(&5_001_u32.to_le_bytes());
+    vec![
+        ("text", packed(&b"to be or not to be, that is the question; ".repeat(4))),
+        ("run", packed(&[0; 70_000])),
+        ("stored", packed(b"short")),
+        ("empty", packed(b"")),
+        ("bomb", [&[1][..], &u32::MAX.to_le_bytes(), &[0xff; 40]].concat()),
+        ("longer-than-it-is", longer),
+    ]
+}
+
+#[test]
+fn some_of_the_compressed_messages_are_messages() {
+    use bertha_chunnels::compress::frame::{Bounds, Refused, unpack};
+    let outcomes: Vec<Option<Refused>> = compressed()
+        .into_iter()
+        .map(|(_, bytes)| {
+            let message = bertha_core::Buf::copy_of(&bytes, 0).unwrap();
+            unpack(message, Bounds { least: 0, limit: 1 << 20 }).err()
+        })
+        .collect();
+    assert_eq!(outcomes[..4], [None; 4]);
+    assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
+}
+
+/// Messages as Chunnels take them, each behind its length: pieces that make a message, that contradict each other, that claim much;
+/// a probe and word of one; numbers in order and out of it; a batch; and what is too short.
+fn fragments() -> Vec<(&'static str, Vec<u8>)> {
+    let framed = |messages: &[&[u8]]| {
+        messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect::<Vec<u8>>()
+    };
+    let piece = |number: u8, length: u32, place: u32, size: u16, fill: u8, len: usize| {
+        let header =
+            [&[1, number, 0, 0, 0][..], &length.to_le_bytes(), &place.to_le_bytes(), &size.to_le_bytes()];
+        [header.concat(), vec![fill; len]].concat()
+    };
+    let (first, last) = (piece(9, 150, 0, 100, 1, 100), piece(9, 150, 1, 100, 2, 50));
+    let other = piece(9, 150, 0, 100, 3, 100);
+    vec![
+        ("pieces", framed(&[&last, &first, &first])),
+        ("contradiction", framed(&[&first, &other])),
+        ("too-much", framed(&[&piece(1, u32::MAX, 0, 65_535, 0, 100)])),
+        ("no-place", framed(&[&piece(1, 150, 2, 100, 0, 0), &piece(1, 0, 0, 0, 0, 0)])),
+        ("probe", framed(&[&[2, 7, 0, 0, 0, 0, 0], &[3, 7, 0, 0, 0], &[2, 7]])),
+        ("numbers", framed(&[&[1, 0, 0, 0, 0, 0, 0, 0, 5], &[0; 9], &[0; 9], &[255; 9]])),
+        ("voids", framed(&[&[0, 0, 0, 0, 0, 128, 0, 0], &[1, 0, 0, 0, 0, 0, 0, 0]])),
+        ("batch", framed(&[&[3, b'a', b'b', b'c', 0, 1, b'd'], &[200], &[255, 255, 255]])),
+        ("short", framed(&[&[], &[0], &[1], &[2], &[3]])),
+    ]
+}
+
 /// The first inputs of each corpus, from which fuzzers start: run it after a change of the format.
 #[test]
 #[ignore = "writes the corpus"]
@@ -115,6 +176,24 @@ fn sow() {
             }
             continue;
         }
+        if name == "messages" {
+            for (what, messages) in fragments() {
+                fs::write(corpus(name).join(format!("sown-{what}")), messages).unwrap();
+            }
+            continue;
+        }
+        if name == "frames" {
+            for (number, frame) in good_frames().into_iter().enumerate() {
+                fs::write(corpus(name).join(format!("sown-{number}")), frame).unwrap();
+            }
+            continue;
+        }
+        if name == "compressed" {
+            for (what, message) in compressed() {
+                fs::write(corpus(name).join(format!("sown-{what}")), message).unwrap();
+            }
+            continue;
+        }
         if name == "packet" {
             for (number, body) in PACKETS.iter().enumerate() {
                 fs::write(corpus(name).join(format!("sown-{number}")), body).unwrap();
@@ -141,10 +220,23 @@ fn sow() {
             let cookie_and_body = [&[7; COOKIE], &bodies[1][..]].concat();
             fs::write(corpus(name).join("sown-returned"), cookie_and_body).unwrap();
         }
+        if name == "wire" {
+            for (what, standing) in standings() {
+                let message = wire::encode(Kind::Standing, Tag::of(ID), &standing).unwrap();
+                fs::write(corpus(name).join(format!("sown-{what}")), body_of(&message)).unwrap();
+            }
+        }
         for (reply, _, message) in replies.iter().filter(|_| name == "wire") {
             fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();
         }
     }
+}
+
+/// What participants say to each other.
+fn standings() -> [(&'static str, Standing); 2] {
+    let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
+    let moved = Standing { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
+    [("Standing-asks", Standing { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
 }
 
 /// Records, and what a participant writes of itself, without the version of their format.
@@ -155,7 +247,8 @@ fn records() -> Vec<(&'static str, Vec<u8>)> {
         let stack = Description::of(&nodes, &vec![0; choices]).unwrap();
         let other = Description::of(&nodes, &vec![1; choices]).unwrap();
         let refusal = Refused { round: 2, by: Some(7), reason: "no stack suits".into() };
-        let quiet = Record { life: 1, round: 1, stack, last: 2, proposal: None, refusal: Some(refusal) };
+        let (life, round, leader) = (1, 1, 7);
+        let quiet = Record { life, round, stack, leader, last: 2, proposal: None, refusal: Some(refusal) };
         let proposal = Some(Proposal { round: 3, proposer: 7, stack: other });
         let busy = Record { last: 3, proposal, ..quiet.clone() };
         records = vec![
@@ -190,13 +283,13 @@ fn proven() -> Vec<(String, Vec<u8>)> {
         let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
         settings.credentials = at_client;
         for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
-            let mut handshake = Handshake::new(nodes, || ID, 65_507, now, &settings).unwrap();
+            let mut handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, now, &settings).unwrap();
             let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
             let terms = Terms {
                 idle_timeout: Duration::from_secs(30),
                 credentials: &at_server,
                 fresh: Some(&fresh),
-                floor: bertha_core::guarantee::Set::NONE,
+                frame: Frame::OPEN,
                 peer: b"peer",
                 early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,

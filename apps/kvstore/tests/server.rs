@@ -48,7 +48,7 @@ async fn ask(store: &impl Connection<Data = Message>, request: Message) -> Body 
 async fn exchange<S>(stack: S, server: &Server) -> String
 where
     S: Negotiate + Sync,
-    bertha::kernel::Udp: Runs<S, Out: Connection<Data = Message>>,
+    bertha::DefaultDatapath: Runs<S, Out: Connection<Data = Message>>,
 {
     let store = stack.connect(bertha::datapath(), server.addr()).await.unwrap();
     put_and_get(&store).await;

@@ -1,6 +1,6 @@
 //! Reaching the store.
 
-use bertha::kernel::Udp;
+use bertha::DefaultDatapath;
 use bertha::prelude::*;
 use bertha_kvstore::Message;
 
@@ -17,10 +17,10 @@ pub struct ToStore<C>(Negotiated<C>);
 ///
 /// # Errors
 /// Those of [`Negotiate::connect`].
-pub async fn connect<S>(stack: &S, server: Addr) -> Result<ToStore<<Udp as Runs<S>>::Out>, Error>
+pub async fn connect<S>(stack: &S, server: Addr) -> Result<ToStore<<DefaultDatapath as Runs<S>>::Out>, Error>
 where
     S: Negotiate + Sync,
-    Udp: Runs<S, Out: Connection<Data = Message>>,
+    DefaultDatapath: Runs<S, Out: Connection<Data = Message>>,
 {
     Ok(ToStore(stack.connect(bertha::datapath(), server).await?))
 }

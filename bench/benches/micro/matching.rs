@@ -19,8 +19,10 @@ const NAMES: [&str; 32] = [
 fn choices(swapped: bool) -> Vec<Node> {
     let (first, second) = NAMES.split_at(16);
     let layer = |name: &&'static str| vec![Node::Layer(Layer::plain(name, 1))];
-    let choice =
-        |(one, other)| Node::Select { branches: [layer(one), layer(other)], prefer: u8::from(swapped) };
+    let choice = |(one, other)| Node::Select {
+        branches: [layer(one), layer(other)],
+        prefer: u8::from(swapped).into(),
+    };
     first.iter().zip(second).map(choice).collect()
 }
 

@@ -24,10 +24,10 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = alternate::FEWEST_PAIRS)]
     pairs: usize,
     /// Offered loads of the figure in operations per second; none leaves it out
-    #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [50e3, 100e3, 150e3, 200e3, 250e3, 300e3, 400e3, 500e3])]
+    #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [0.25e6, 0.5e6, 1e6, 1.5e6, 2e6, 2.5e6, 3e6, 3.5e6, 4e6, 4.5e6])]
     rates: Vec<f64>,
     /// Seconds at each of these loads
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 1.0)]
     seconds: f64,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
         Err(error) => return Err(error),
     }
     if !options.rates.is_empty() {
-        figure(options, &mut report)?;
+        figure(options, &workload, &mut report)?;
     }
     Ok(report)
 }
@@ -87,16 +87,17 @@ fn figures(name: &str, samples: &[Sample], report: &mut Report) {
 }
 
 /// Latency against offered load, load by load in turn.
-fn figure(options: &Options, report: &mut Report) -> Result<(), Error> {
+fn figure(options: &Options, workload: &Workload, report: &mut Report) -> Result<(), Error> {
     let mut lines: Vec<Line> = Vec::new();
     for rate in &options.rates {
         for routing in [Routing::Decoding, Routing::Raw] {
-            let line = shard_raw::line(routing, &[*rate], options.seconds)?;
+            let line = shard_raw::line(routing, workload, *rate, options.seconds)?;
             for run in &line.runs {
                 let load = format!("{}, {:.0} thousand/s offered", line.label, rate / 1e3);
                 report.figure(format!("{load}, answered"), run.throughput, "ops/s");
                 report.figure(format!("{load}, p50"), run.total.p50, "us");
                 report.figure(format!("{load}, p95"), run.total.p95, "us");
+                report.figure(format!("{load}, lost"), run.total.given_up as f64, "probes");
             }
             lines.push(line);
         }

@@ -1,96 +1,116 @@
 //! Latency against offered load, for both ways to route: the thesis's Figure 3.10.
 
 use super::Wire;
-use super::service::{self, Routing, Service, Shards};
+use super::service::{self, Routing, Service};
+use crate::encoded::{Encoded, requests};
+use crate::flood::Flood;
+use crate::workload::{Phase, Workload};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
+use bertha::{Base, Buf};
 use bertha_kvstore::Message;
-use bertha_ycsb::connect::connect;
-use bertha_ycsb::driver::{Counter, Driver, Plan};
-use bertha_ycsb::generator::InsertSequence;
-use bertha_ycsb::outstanding::Limits;
-use bertha_ycsb::parameters::Parameters;
+use bertha_ycsb::measure::Tally;
+use bertha_ycsb::outstanding::{Finished, Outcome};
 use bertha_ycsb::plot::{Scale, latency_by_load};
-use bertha_ycsb::properties::Properties;
-use bertha_ycsb::report::{Measured, Report};
-use bertha_ycsb::schedule::{Arrivals, Pace};
+use bertha_ycsb::report::{Measured, Negotiated, Report, Row};
+use bertha_ycsb::workload::Kind;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// The runs of one way to route.
 pub type Line = Report;
 
-/// Connections to the router.
-const CONNECTIONS: usize = 4;
+/// A request without a reply for so long is lost.
+const PATIENCE: Duration = Duration::from_millis(50);
 
-/// YCSB's workload B with messages of 132 bytes, as in the thesis.
-const WORKLOAD: [(&str, &str); 9] = [
-    ("recordcount", "12000"),
-    ("operationcount", "0"),
-    ("readproportion", "0.95"),
-    ("updateproportion", "0.05"),
-    ("scanproportion", "0"),
-    ("insertproportion", "0"),
-    ("requestdistribution", "zipfian"),
-    ("fieldcount", "1"),
-    ("fieldlength", "100"),
-];
-
-/// Measures latency at each of these offered loads, in operations per second.
+/// Measures how long requests take while the router is offered `rate` others per second.
+///
+/// One connection floods the router in an open loop, whatever comes back; another has one request on the way at any time,
+/// whose round trips are the latencies. Both belong to one thread, together with the shards.
 ///
 /// # Errors
 /// As [`across_cores`](super::across_cores).
-pub fn line(routing: Routing, rates: &[f64], seconds: f64) -> Result<Line, Error> {
-    service::run(routing, Shards::Store, async |service| measure(service, routing, rates, seconds).await)
+pub fn line(routing: Routing, workload: &Workload, rate: f64, seconds: f64) -> Result<Line, Error> {
+    service::run(routing, async |service| measure(service, routing, workload, rate, seconds).await)
 }
 
-async fn measure(service: &Service, routing: Routing, rates: &[f64], seconds: f64) -> Result<Line, Error> {
-    let stack = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
-    let (mut ports, mut connections) = (Vec::new(), Vec::new());
-    for _ in 0..CONNECTIONS {
-        let port = connect(&stack, service.router.into()).await;
-        let port = port.map_err(Error::while_doing(ErrorKind::Bertha, "connecting to the router"))?;
-        connections.push(port.negotiated());
-        ports.push(port);
-    }
-    let parameters = parameters()?;
-    let (mut driver, counter) = (Driver::new(ports), Counter::default());
-    let plan = |pace| Plan {
-        pace,
-        limits: Limits::default(),
-        max_time: Some(Duration::from_secs_f64(seconds)),
-        stop_together: true,
-        seed: 1,
+async fn measure(
+    service: &Service,
+    routing: Routing,
+    workload: &Workload,
+    rate: f64,
+    seconds: f64,
+) -> Result<Line, Error> {
+    let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
+    let stack = make_stack!(Encoded::like(&layers));
+    let connecting =
+        |error: bertha::Error| Error::new(ErrorKind::Bertha, "connecting to the router").because(error);
+    let flooded = stack.connect(bertha::datapath(), service.router).await.map_err(connecting)?;
+    let probed = stack.connect(bertha::datapath(), service.router).await.map_err(connecting)?;
+    let requests = requests(workload, Phase::Mix)?;
+    let (flood, duration) = (Flood::new(&flooded), Duration::from_secs_f64(seconds));
+
+    // Until queues are as long as they get at this load.
+    flood.open(&requests, rate, duration / 4).await?;
+    let mut tally = Tally::default();
+    let flooding = flood.open(&requests, rate, duration);
+    let (offered, answered) = tokio::select! {
+        rates = flooding => rates?,
+        failed = probe(&probed, &requests, &mut tally) => return Err(failed),
     };
-    let load = driver.load(&parameters, &plan(Pace::Closed { in_flight: 64 }), &counter).await;
-    let sequence = Arc::new(InsertSequence::new(parameters.records));
-    let mut runs = Vec::new();
-    for &rate in rates {
-        let plan = plan(Pace::Open { rate, arrivals: Arrivals::Constant });
-        runs.push(Measured::new(Some(rate), &driver.run(&parameters, &sequence, &plan, &counter).await));
-    }
+    let run = Measured {
+        offered: Some(offered),
+        throughput: answered,
+        seconds,
+        total: Row::new(&tally),
+        kinds: Vec::new(),
+        overdue: 0,
+        retransmissions: 0,
+        ignored: 0,
+        errors: Vec::new(),
+    };
+    let label = match routing {
+        Routing::Decoding => "decoding every message",
+        Routing::Raw => "on raw bytes",
+    };
+    let agreed = Negotiated { stack: layers.explain().to_string(), reason: String::new() };
     Ok(Report {
-        label: match routing {
-            Routing::Decoding => "decoding every message".into(),
-            Routing::Raw => "on raw bytes".into(),
-        },
-        workload: "B".into(),
-        connections,
-        load: Some(Measured::new(None, &load)),
-        runs,
+        label: label.into(),
+        workload: "updates of 132 bytes".into(),
+        connections: vec![agreed],
+        load: None,
+        runs: vec![run],
     })
 }
 
-fn parameters() -> Result<Parameters, Error> {
-    let mut properties = Properties::default();
-    for (name, value) in WORKLOAD {
-        let set = properties.set(&format!("{name}={value}"));
-        set.map_err(Error::while_doing(ErrorKind::Probe, "setting the workload"))?;
+/// Has one request on the way at a time, until it is dropped or fails.
+async fn probe(connection: &impl Connection<Data = Buf>, requests: &[Vec<u8>], tally: &mut Tally) -> Error {
+    for request in requests.iter().cycle() {
+        match timeout(PATIENCE, round_trip(connection, request)).await {
+            Ok(Ok(latency)) => tally.record(&finished(latency, Outcome::Completed)),
+            Ok(Err(error)) => return Error::while_doing(ErrorKind::Bertha, "probing the router")(error),
+            Err(_) => tally.record(&finished(PATIENCE, Outcome::GivenUp)),
+        }
     }
-    let (parameters, _) =
-        Parameters::new(&properties).map_err(Error::while_doing(ErrorKind::Probe, "reading the workload"))?;
-    Ok(parameters)
+    Error::new(ErrorKind::Stalled, "there is nothing to ask for")
+}
+
+/// Sends a request and waits until it comes back. Late echoes of earlier ones differ from it, and are passed over.
+async fn round_trip(
+    connection: &impl Connection<Data = Buf>,
+    request: &[u8],
+) -> Result<Duration, bertha::Error> {
+    let mut message = connection.base().buffer(request.len())?;
+    message.copy_from_slice(request);
+    let sent = Instant::now();
+    connection.send(message).await?;
+    while *connection.recv().await? != *request {}
+    Ok(sent.elapsed())
+}
+
+fn finished(latency: Duration, outcome: Outcome) -> Finished {
+    Finished { kind: Kind::Update, inserts: None, latency, outcome }
 }
 
 /// Draws the lines into an SVG file.

@@ -5,8 +5,8 @@
 //!
 //! What a router can do shows only while it is busy. So its neighbours cost as little as they can: the client's requests
 //! are encoded beforehand, shards send each request back as it came, and neither looks into a message. Requests and replies
-//! alike are messages of the key-value store, of 132 bytes as in the thesis. Latency is measured apart, with the whole
-//! store and its client; see [`line()`].
+//! alike are messages of the key-value store, of 132 bytes as in the thesis. [`line()`] has the same router under a load
+//! that does not wait for replies, and gives latencies.
 
 mod figure;
 mod service;
@@ -22,7 +22,6 @@ use std::time::Duration;
 
 pub use figure::{Line, draw, line};
 pub use service::Routing;
-use service::Shards;
 
 /// The codec: the key is the first field of a [`Message`], behind the eight bytes of its length.
 type Wire = KeyAt<8>;
@@ -55,7 +54,7 @@ pub struct Sample {
 /// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails,
 /// [`ErrorKind::Stalled`] when nothing comes back.
 pub fn across_cores(setup: &Setup, routing: Routing) -> Result<Sample, Error> {
-    service::run(routing, Shards::Echo, async |service| {
+    service::run(routing, async |service| {
         // The same, whichever way the router does it.
         let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
         let stack = make_stack!(Encoded::like(&layers));

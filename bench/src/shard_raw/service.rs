@@ -7,8 +7,8 @@ use bertha::Buf;
 use bertha::chunnels::shard::RouteUndecoded;
 use bertha::kernel::Udp;
 use bertha::prelude::*;
-use bertha_kvstore::server::{Listening, Router, Shard, Stop, Stopper};
-use bertha_kvstore::{Capacity, Message, shard_map};
+use bertha_kvstore::server::{Listening, Router, Stop, Stopper};
+use bertha_kvstore::{Message, shard_map};
 use rustix::time::{ClockId, clock_gettime};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -29,15 +29,6 @@ pub enum Routing {
     Decoding,
     /// It reads keys where they are: the same stack after [`RouteUndecoded`].
     Raw,
-}
-
-/// What the shards are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shards {
-    /// Those of the key-value store.
-    Store,
-    /// They send back what comes.
-    Echo,
 }
 
 /// The running store.
@@ -61,7 +52,6 @@ impl Service {
 /// Starts the store, and drives it from the core of the shards.
 pub(super) fn run<T: Send>(
     routing: Routing,
-    shards: Shards,
     drive: impl AsyncFnOnce(&Service) -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
     let usable = cores::usable()?;
@@ -71,10 +61,7 @@ pub(super) fn run<T: Send>(
     cores::run_on(shard_core, || {
         block_on(async {
             let stopper = Stopper::new();
-            let map = match shards {
-                Shards::Store => stores(&stopper).await?,
-                Shards::Echo => echoes().await?,
-            };
+            let map = echoes().await?;
             let (opened, listening) = oneshot::channel();
             let (clock, questions) = mpsc::unbounded_channel();
             let (stop, routed) = (stopper.subscribe(), map.clone());
@@ -106,18 +93,6 @@ fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error>
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))?;
     LocalSet::new().block_on(&runtime, work)
-}
-
-/// Shards as servers of their own, which know nothing of a router.
-async fn stores(stopper: &Stopper) -> Result<ShardMap, Error> {
-    let mut addrs = Vec::new();
-    for _ in 0..SHARDS {
-        let stack = make_stack!(Serialize::<Message, Wire>::new());
-        let listening = Listening::open(stack, ANY_PORT).await.map_err(failed("opening a shard"))?;
-        addrs.push(listening.addr().map_err(failed("opening a shard"))?.into());
-        spawn_local(listening.serve(Shard::new(Capacity::default()), stopper.subscribe()));
-    }
-    shard_map(addrs).map_err(failed("making a shard map"))
 }
 
 /// Shards that send messages back as they came.

@@ -22,11 +22,40 @@
 //!
 //! Guarantees add up down a stack, and a `select!` guarantees what all its alternatives do. They are types, so that a
 //! pass that would drop one is a compile error; [`Set`] is the same at run time.
+//!
+//! # What a Chunnel needs
+//!
+//! A Chunnel that works only on top of a guarantee says so as well: with `needs(..)`, or, where it depends on the
+//! Chunnel's configuration, with the path of a function from `&Self` to a [`Set`].
+//!
+//! ```
+//! # use bertha_core::{Identity, guarantee::{Reliable, Set}};
+//! #[derive(Identity)]
+//! #[chunnel(guarantees(Ordered), needs(Reliable))]
+//! struct InOrder;
+//!
+//! #[derive(Identity)]
+//! #[chunnel(guarantees(Ordered), needs = Self::needs)]
+//! struct InOrderWithGaps { give_up: bool }
+//!
+//! impl InOrderWithGaps {
+//!     fn needs(&self) -> Set {
+//!         if self.give_up { Set::NONE } else { Set::of::<Reliable>() }
+//!     }
+//! }
+//! ```
+//!
+//! What stands below has to guarantee it: Chunnels, or the datapath ([`Properties`](crate::Properties)). Which datapath
+//! that is, and which alternative of a `select!`, is known when a connection is made, so that is when a stack is refused
+//! that can't hold: by `connect`, `listen` or `wrap`, before anything is sent. Negotiation picks no alternative with which
+//! a need is not met. A Chunnel is taken to keep what is guaranteed below it.
 
 mod kept;
+mod needs;
 mod set;
 
 pub use kept::{Accepted, Keeps, NotDropped};
+pub use needs::check_needs;
 pub use set::Set;
 
 use crate::identity::{Bool, False, True};

@@ -16,6 +16,9 @@ impl Set {
     /// The empty set.
     pub const NONE: Self = Self(0);
 
+    /// The set of all guarantees.
+    pub const ALL: Self = Self((1 << NAMES.len()) - 1);
+
     /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`.
     pub const fn of<G: Guarantees>() -> Self {
         let flags = [
@@ -49,6 +52,12 @@ impl Set {
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    /// A bit for each guarantee, in a fixed order: below 64.
+    #[doc(hidden)]
+    pub const fn bits(self) -> u8 {
+        self.0
     }
 
     /// Whether nothing is in it.

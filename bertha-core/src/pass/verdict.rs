@@ -117,7 +117,7 @@ mod tests {
     fn alternatives_are_lists_of_their_own() {
         let zip = || Node::Layer(Layer::plain("a::Zip", 1));
         let tls = || Node::Layer(Layer::plain("a::Tls", 1));
-        let choice = Node::Select { branches: [vec![tls()], vec![]], prefer: 0 };
+        let choice = Node::Select { branches: [vec![tls()], vec![]], prefer: 0.into() };
         assert_eq!(
             why_not(&["a::Zip", "a::Tls"], &[zip(), choice]),
             "below Zip stands a select! where Tls should be"

@@ -100,6 +100,10 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
         Ok(firsts.count)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     #[inline]
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()

@@ -61,7 +61,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
     /// A buffer for a batch. Layers above need no room in it.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.shared.inner.base();
-        let spare = (base.reserved() - self.below + frame::MOST).min(len);
+        let spare = (base.reserved().saturating_sub(self.below) + frame::MOST).min(len);
         let mut buf = base.buffer(len - spare)?;
         buf.prepend(spare)?;
         Ok(buf)
@@ -113,6 +113,23 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
                     received.pop_front();
                 }
             }
+        }
+    }
+
+    /// Sends what there is at once, and waits until it has gone, or nothing goes any more.
+    async fn emptied(&self) {
+        self.shared.state.lock().filling.flush();
+        self.shared.depart.notify_one();
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.sent.notified();
+            {
+                let state = self.shared.state.lock();
+                if state.failure.is_some() || (state.filling.is_empty() && !state.is_sending) {
+                    return;
+                }
+            }
+            changed.await;
         }
     }
 
@@ -169,24 +186,15 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
         Ok(count)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        self.emptied().await;
+        self.shared.inner.drain().await
+    }
+
     async fn close(&self) -> Result<(), Error> {
-        {
-            let mut state = self.shared.state.lock();
-            state.is_closed = true;
-            state.filling.flush();
-        }
+        self.shared.state.lock().is_closed = true;
         self.received.lock().clear();
-        self.shared.depart.notify_one();
-        loop {
-            let changed = self.shared.sent.notified();
-            {
-                let state = self.shared.state.lock();
-                if state.failure.is_some() || (state.filling.is_empty() && !state.is_sending) {
-                    break;
-                }
-            }
-            changed.await;
-        }
+        self.emptied().await;
         // Wakes senders that wait for room.
         self.shared.sent.notify_waiters();
         self.shared.inner.close().await

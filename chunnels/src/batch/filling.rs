@@ -15,8 +15,6 @@ pub(super) struct Filling {
     full: VecDeque<Buf>,
     bytes: usize,
     wait: Duration,
-    /// Whether nothing waits any more.
-    is_flushing: bool,
 }
 
 #[derive(Debug)]
@@ -28,7 +26,7 @@ struct Open {
 
 impl Filling {
     pub(super) fn new(bytes: usize, wait: Duration) -> Self {
-        Self { open: None, full: VecDeque::with_capacity(WAITING), bytes, wait, is_flushing: false }
+        Self { open: None, full: VecDeque::with_capacity(WAITING), bytes, wait }
     }
 
     /// Whether another message may come.
@@ -79,8 +77,7 @@ impl Filling {
 
     /// The next batch that goes.
     pub(super) fn pop(&mut self, now: Duration) -> Option<Buf> {
-        if self.full.is_empty() && self.open.as_ref().is_some_and(|open| self.is_flushing || open.due <= now)
-        {
+        if self.full.is_empty() && self.open.as_ref().is_some_and(|open| open.due <= now) {
             self.shut();
         }
         self.full.pop_front()
@@ -91,9 +88,9 @@ impl Filling {
         if self.full.is_empty() { self.open.as_ref().map(|open| open.due) } else { Some(Duration::ZERO) }
     }
 
-    /// Lets everything go at once, from now on.
+    /// Lets everything that is there go at once.
     pub(super) fn flush(&mut self) {
-        self.is_flushing = true;
+        self.shut();
     }
 
     /// Whether nothing is left to send.

@@ -78,6 +78,23 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
     }
 }
 
+impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
+    /// Waits until everything has gone, or nothing goes any more.
+    async fn emptied(&self) {
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.gone.notified();
+            {
+                let state = self.shared.state.lock();
+                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
 impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     fn now(&self) -> Duration {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
@@ -149,19 +166,14 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
         self.shared.inner.recv_batch(into, limit)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        self.emptied().await;
+        self.shared.inner.drain().await
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.shared.state.lock().is_closed = true;
-        loop {
-            // Made before looking, so that a change in between is not missed.
-            let changed = self.shared.gone.notified();
-            {
-                let state = self.shared.state.lock();
-                if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
-                    break;
-                }
-            }
-            changed.await;
-        }
+        self.emptied().await;
         self.shared.inner.close().await
     }
 }

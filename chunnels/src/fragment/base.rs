@@ -45,6 +45,10 @@ impl<Inner: Connection> Base for FragmentBase<Inner> {
         self.inner.base().reserve(bytes);
     }
 
+    fn release(&self, bytes: usize) {
+        self.inner.base().release(bytes);
+    }
+
     fn reserved(&self) -> usize {
         self.inner.base().reserved()
     }

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct Fragment {
     limit: u32,
     piece: usize,
+    discovers: bool,
 }
 
 /// The largest message, on which the two ends have to agree.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
-#[capability(exact)]
+#[capability(exact, version = 2)]
 pub(super) struct Limit {
     bytes: u32,
 }
@@ -23,7 +24,7 @@ pub(super) struct Limit {
 impl Fragment {
     /// For messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
-        Self { limit: 64 * 1024 * 1024, piece: 1_300 }
+        Self { limit: 64 * 1024 * 1024, piece: 1_300, discovers: false }
     }
 
     /// For messages of up to `bytes`, at most 127 MiB. Both ends need the same limit.
@@ -37,6 +38,14 @@ impl Fragment {
     #[must_use]
     pub fn piece(self, bytes: usize) -> Self {
         Self { piece: bytes.clamp(LEAST_PIECE, MOST_PIECE), ..self }
+    }
+
+    /// Finds out how large messages may be on the path to the peer, and sends none that are larger: in pieces as large as the
+    /// path carries, up to [`piece`](Self::piece) if that is set after this. See the [module](crate::fragment). No effect
+    /// over streams.
+    #[must_use]
+    pub fn discover_path(self) -> Self {
+        Self { discovers: true, piece: MOST_PIECE, ..self }
     }
 
     fn capability(&self) -> Limit {
@@ -54,6 +63,6 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
     type Connection = FragmentConnection<Inner>;
 
     async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        Ok(FragmentConnection::new(inner, self.limit, self.piece))
+        Ok(FragmentConnection::new(inner, self.limit, self.piece, self.discovers))
     }
 }

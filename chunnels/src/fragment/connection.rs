@@ -2,11 +2,13 @@
 
 use super::FragmentBase;
 use super::assembly::{Assembly, Contradiction};
+use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, LEAST_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Semaphore;
 
@@ -18,8 +20,9 @@ use tokio::sync::Semaphore;
 /// # Errors
 /// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit; `recv` with
 /// [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each other.
-pub struct FragmentConnection<Inner> {
-    base: FragmentBase<Inner>,
+pub struct FragmentConnection<Inner: Connection> {
+    /// Shared with the task that probes the path.
+    base: Arc<FragmentBase<Inner>>,
     limit: u32,
     piece: usize,
     /// What the layers below put in front of each message.
@@ -30,7 +33,15 @@ pub struct FragmentConnection<Inner> {
     /// Locked for one piece at a time, never while waiting.
     assembly: Mutex<State>,
     malformed: AtomicU64,
+    /// The number of a probe that has to be answered, with a bit in front; the latest if there are several.
+    unanswered: AtomicU64,
+    discovery: Option<Arc<Discovery>>,
+    /// Ends probing with the connection.
+    _task: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
+
+/// Stands before the number of a probe that has to be answered.
+const UNANSWERED: u64 = 1 << 32;
 
 struct State {
     assembly: Assembly,
@@ -38,13 +49,27 @@ struct State {
 }
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, limit: u32, piece: usize) -> Self {
+    pub(super) fn new(inner: Inner, limit: u32, piece: usize, discovers: bool) -> Self {
         let below = inner.base().reserved();
         inner.base().reserve(1);
         let assembly = Mutex::new(State { assembly: Assembly::new(limit), refused: None });
-        let base = FragmentBase::new(inner, limit as usize);
-        let (next, malformed) = Default::default();
-        Self { base, limit, piece, below, next, turn: Semaphore::new(1), assembly, malformed }
+        let base = Arc::new(FragmentBase::new(inner, limit as usize));
+        let (next, malformed, unanswered) = Default::default();
+        let lower = base.inner.base();
+        let discovery = (discovers && !lower.properties().reliable).then(|| {
+            let most = lower.mtu().min(piece + PIECE_HEADER + below);
+            Arc::new(Discovery::new(most, below, lower.runtime()))
+        });
+        let probing = discovery.clone().map(|discovery| discovery::run(discovery, base.clone()));
+        let _task = probing.map(|probing| lower.runtime().spawn(probing));
+        let turn = Semaphore::new(1);
+        Self { base, limit, piece, below, next, turn, assembly, malformed, unanswered, discovery, _task }
+    }
+
+    /// What the path carries, as far as is known: the largest message below the layers that put something in front of it, in
+    /// bytes. Nothing without [`discover_path`](super::Fragment::discover_path), or over a stream.
+    pub fn path_mtu(&self) -> Option<usize> {
+        self.discovery.as_ref().map(|discovery| discovery.size())
     }
 
     /// How many messages were given up before all of their pieces came, to make room for others.
@@ -59,7 +84,12 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
 
     /// What the connection below carries at the moment.
     fn room(&self) -> usize {
-        self.base.inner.base().mtu().saturating_sub(self.below)
+        self.bound(self.base.inner.base().mtu()).saturating_sub(self.below)
+    }
+
+    /// `mtu`, or what the path carries, if that is less.
+    fn bound(&self, mtu: usize) -> usize {
+        self.discovery.as_ref().map_or(mtu, |discovery| mtu.min(discovery.size()))
     }
 
     async fn send_whole(&self, mut message: Buf) -> Result<(), Error> {
@@ -78,7 +108,8 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         }
         // Buffers have headroom for all layers, those above as well.
         let inner = self.base.inner.base();
-        let room = inner.mtu().saturating_sub(inner.reserved() + PIECE_HEADER);
+        let room = inner.mtu().saturating_sub(inner.reserved());
+        let room = room.min(self.room()).saturating_sub(PIECE_HEADER);
         let size = self.piece.min(room);
         if size < LEAST_PIECE {
             let what =
@@ -108,11 +139,46 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
                     }
                 }
             }
+            Some(Arrived::Probe(number)) => {
+                self.unanswered.store(UNANSWERED | u64::from(number), Relaxed);
+                None
+            }
+            Some(Arrived::Word(number)) => {
+                self.discovery.iter().for_each(|discovery| discovery.arrived(number, self.runtime()));
+                None
+            }
             None => {
                 self.malformed.fetch_add(1, Relaxed);
                 None
             }
         }
+    }
+
+    fn runtime(&self) -> &<Inner::Base as Base>::Runtime {
+        self.base.inner.base().runtime()
+    }
+
+    /// Tells the peer that its probe arrived. Before the next message is waited for, so that none is in hand: dropping this
+    /// future, or an error, costs the peer an answer and nothing else.
+    async fn answer(&self) {
+        // Nearly always there is none.
+        if self.unanswered.load(Relaxed) == 0 {
+            return;
+        }
+        let number = self.unanswered.swap(0, Relaxed);
+        if number & UNANSWERED != 0
+            && let Ok(word) = piece::word(number as u32, self.below)
+            && let Err(error) = self.base.inner.send(word).await
+        {
+            tracing::debug!(%error, "a probe of the path was not answered");
+        }
+    }
+
+    /// Receives one message from below.
+    async fn arrival(&self) -> Result<Buf, Error> {
+        self.answer().await;
+        let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
+        self.base.inner.recv().await
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -135,6 +201,9 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
+        if let Some(discovery) = &self.discovery {
+            discovery.sending(message.len());
+        }
         // One byte stands in front of a whole message, and fifteen in front of a piece.
         let fits = message.len() < self.room().min(self.piece + PIECE_HEADER);
         if fits { self.send_whole(message).await } else { self.send_in_pieces(message).await }
@@ -143,7 +212,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
             self.check()?;
-            let arrived = self.base.inner.recv().await?;
+            let arrived = self.arrival().await?;
             if let Some(message) = self.take(arrived) {
                 return Ok(message);
             }
@@ -155,9 +224,15 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
         // A burst of pieces that complete no message is no burst.
         while whole.count == 0 && limit > 0 {
             self.check()?;
+            self.answer().await;
+            let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
             self.base.inner.recv_batch(&mut whole, limit).await?;
         }
         Ok(whole.count)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.base.inner.drain()
     }
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
@@ -166,7 +241,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
 }
 
 /// Takes what comes from below, and hands on whole messages.
-struct Whole<'a, Inner, Into> {
+struct Whole<'a, Inner: Connection, Into> {
     connection: &'a FragmentConnection<Inner>,
     into: &'a mut Into,
     count: usize,
@@ -183,10 +258,9 @@ impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Whole<'_,
     }
 }
 
-impl<Inner: fmt::Debug> fmt::Debug for FragmentConnection<Inner> {
+impl<Inner: Connection> fmt::Debug for FragmentConnection<Inner> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FragmentConnection")
-            .field("base", &self.base)
             .field("limit", &self.limit)
             .field("piece", &self.piece)
             .finish_non_exhaustive()

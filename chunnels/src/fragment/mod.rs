@@ -19,6 +19,27 @@
 //! As large as the connection below carries at that moment, at most 1,300 bytes, which pass almost every path without being
 //! fragmented by the network; [`Fragment::piece`] sets another bound.
 //!
+//! # The path's MTU
+//!
+//! With [`Fragment::discover_path`] it finds out what the path carries, by probes which the peer answers (RFC 8899). It starts
+//! with messages of 1,200 bytes, headers of the layers below included, tries common sizes first, and ends within 3 % of what
+//! the path carries, seconds later where common sizes suffice. While messages are sent the size is confirmed every fifteen
+//! seconds, so messages that a changed path no longer carries are lost for half a minute at most; every ten minutes larger sizes are
+//! tried again. Each end may choose for its own direction; either answers probes.
+//!
+//! Put it where datagrams leave, and below [`Reliable`](crate::Reliable) if there is one, which then repeats what was lost in
+//! pieces of the new size:
+//!
+//! ```
+//! # use bertha_chunnels::{Fragment, Ordered, Reliable};
+//! # use bertha_core::make_stack;
+//! let stack = make_stack!(Ordered::new(), Reliable::new(), Fragment::new().discover_path());
+//! ```
+//!
+//! Probes are answered, and their answers noticed, by `recv`: at an end that receives nothing the size in use stays as it is, and
+//! towards a peer that receives nothing it falls to 512 bytes. The datapath must not let the network fragment datagrams
+//! (`Udp::keep_whole` of the kernel's), else a larger size is found than goes in one piece.
+//!
 //! # Memory
 //!
 //! Messages that are not complete occupy at most three times the limit, their records included. A message that would exceed
@@ -34,6 +55,8 @@ mod assembly;
 mod base;
 mod chunnel;
 mod connection;
+mod discovery;
+mod path;
 mod piece;
 mod pieces;
 #[cfg(test)]

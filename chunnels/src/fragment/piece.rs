@@ -2,14 +2,26 @@
 //!
 //! A whole message has one byte, 0. A piece has a byte 1, then, little-endian: the number of its message (4 bytes), the
 //! message's length (4), the piece's place among the pieces (4), and how long all pieces but the last are (2).
+//!
+//! Two more kinds find out what the path carries. A probe has a byte 2, its number (4), and anything behind it. Word that it
+//! arrived has a byte 3 and that number.
 
-use bertha_core::Buf;
+use bertha_core::{Buf, Error};
 
 /// In front of a whole message.
 pub(super) const WHOLE: u8 = 0;
 
 /// In front of a piece.
 const PIECE: u8 = 1;
+
+/// In front of a probe of the path.
+const PROBE: u8 = 2;
+
+/// In front of the word that a probe arrived.
+const WORD: u8 = 3;
+
+/// The kind and the number of a probe, or of the word of it.
+pub(super) const PROBE_HEADER: usize = 5;
 
 /// The bytes in front of a piece.
 pub(super) const PIECE_HEADER: usize = 15;
@@ -34,6 +46,10 @@ pub(super) struct Piece {
 pub(super) enum Arrived {
     Whole(Buf),
     Piece(Piece, Buf),
+    /// A probe with this number.
+    Probe(u32),
+    /// Word of the probe with this number.
+    Word(u32),
 }
 
 impl Piece {
@@ -81,6 +97,35 @@ pub(super) fn read(mut bytes: Buf) -> Option<Arrived> {
             bytes.advance(PIECE_HEADER).ok()?;
             Some(Arrived::Piece(piece, bytes))
         }
+        PROBE => numbered(&bytes).map(Arrived::Probe),
+        WORD => numbered(&bytes).map(Arrived::Word),
         _ => None,
+    }
+}
+
+fn numbered(bytes: &[u8]) -> Option<u32> {
+    let [_, a, b, c, d] = *bytes.first_chunk()?;
+    Some(u32::from_le_bytes([a, b, c, d]))
+}
+
+/// A probe of `len` bytes in all, at least its header; `headroom` is what the layers below put in front of it.
+pub(super) fn probe(number: u32, len: usize, headroom: usize) -> Result<Buf, Error> {
+    let mut message = Buf::new(len.max(PROBE_HEADER), headroom)?;
+    message.fill(0);
+    label(&mut message, PROBE, number);
+    Ok(message)
+}
+
+/// Word of a probe.
+pub(super) fn word(number: u32, headroom: usize) -> Result<Buf, Error> {
+    let mut message = Buf::new(PROBE_HEADER, headroom)?;
+    label(&mut message, WORD, number);
+    Ok(message)
+}
+
+fn label(message: &mut [u8], kind: u8, number: u32) {
+    if let Some((head, rest)) = message.split_first_mut() {
+        *head = kind;
+        rest[..4].copy_from_slice(&number.to_le_bytes());
     }
 }

@@ -3,6 +3,7 @@
 use super::OrderedConnection;
 use super::sequence::Limits;
 use bertha_core::capability::exact;
+use bertha_core::guarantee::Set;
 use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, Mismatch, More};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,7 +13,7 @@ use std::fmt;
 /// Keys are hashed to groups, 1,024 unless said otherwise; messages of one group are kept in order. Both ends need the same
 /// number of groups. Only the sender looks at keys.
 #[derive(Clone, Copy, Identity)]
-#[chunnel(capability = Self::groups_of)]
+#[chunnel(capability = Self::groups_of, needs = Self::needs)]
 pub struct OrderedByKey {
     key: fn(&[u8]) -> &[u8],
     groups: u16,
@@ -54,6 +55,10 @@ impl OrderedByKey {
     pub fn skip_after(mut self, messages: usize) -> Self {
         self.limits.skip_after = Some(messages);
         self
+    }
+
+    fn needs(&self) -> Set {
+        self.limits.needs()
     }
 
     fn groups_of(&self) -> Groups {

@@ -2,12 +2,13 @@
 
 use super::OrderedConnection;
 use super::sequence::Limits;
+use bertha_core::guarantee::Set;
 use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
 
 /// Hands messages up in the order in which they were sent, whatever the order in which they arrive. See the
 /// [module](crate::order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
-#[chunnel(guarantees(Ordered))]
+#[chunnel(guarantees(Ordered), needs = Self::needs)]
 pub struct Ordered {
     limits: Limits,
 }
@@ -32,6 +33,10 @@ impl Ordered {
     pub fn skip_after(mut self, messages: usize) -> Self {
         self.limits.skip_after = Some(messages);
         self
+    }
+
+    fn needs(&self) -> Set {
+        self.limits.needs()
     }
 }
 

@@ -253,6 +253,10 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
         }
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     #[inline]
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()

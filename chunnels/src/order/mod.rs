@@ -1,7 +1,6 @@
 //! Messages in the order in which they were sent, over a connection that may reorder them.
 //!
-//! * [`Ordered`] keeps one order for all messages. It stands on a stack that loses nothing, such as
-//!   [`Reliable`](crate::Reliable).
+//! * [`Ordered`] keeps one order for all messages.
 //! * [`OrderedByKey`] keeps the order of messages with the same key, or group, only: one that is missing holds up nothing
 //!   but its own group.
 //!
@@ -16,10 +15,11 @@
 //!
 //! # Over a stack that loses messages
 //!
-//! A message that never comes would hold up all others. [`Ordered::skip_after`] says after how many later messages it is
+//! Both [need](bertha_core::guarantee) a stack below that is reliable, such as [`Reliable`](crate::Reliable) or a stream:
+//! a message that never comes would hold up all others. Connections over anything else are refused. [`Ordered::skip_after`] says after how many later messages it is
 //! given up: what arrives is then in order, with gaps. Without it, a gap that others don't close is an error
-//! ([`Invalid`](bertha_core::ErrorKind::Invalid)) as soon as the buffer is full; nothing is lost silently, and nothing
-//! grows without bound.
+//! ([`Invalid`](bertha_core::ErrorKind::Invalid)) as soon as the buffer is full, should the stack below not keep its promise;
+//! nothing is lost silently, and nothing grows without bound.
 
 mod by_key;
 mod chunnel;

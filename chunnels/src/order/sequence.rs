@@ -1,5 +1,6 @@
 //! Putting messages in order, without I/O.
 
+use bertha_core::guarantee::{Reliable, Set};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How much is kept, and when a message is given up.
@@ -9,6 +10,16 @@ pub(super) struct Limits {
     pub(super) capacity: usize,
     /// After how many later ones of its group a message is given up.
     pub(super) skip_after: Option<usize>,
+}
+
+impl Limits {
+    /// What never gives a message up would wait for ever for one that is lost.
+    pub(super) fn needs(self) -> Set {
+        match self.skip_after {
+            None => Set::of::<Reliable>(),
+            Some(_) => Set::NONE,
+        }
+    }
 }
 
 /// Messages of all groups that arrived.

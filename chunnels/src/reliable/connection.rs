@@ -141,6 +141,19 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
         Ok(count)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        loop {
+            // Made before looking, so that a change in between is not missed.
+            let changed = self.shared.room.notified();
+            if self.shared.machine.lock().is_drained()? {
+                // Another who waits may go on as well.
+                self.shared.room.notify_one();
+                return self.shared.inner.drain().await;
+            }
+            changed.await;
+        }
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.shared.machine.lock().close();
         self.shared.wake_all();

@@ -43,7 +43,10 @@ impl SocketBase {
     /// The error for a message that the socket can't carry.
     #[cold]
     pub(crate) fn too_large(&self, len: usize) -> Error {
-        let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
+        let what = match len > self.mtu {
+            true => format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu),
+            false => format!("message of {len} bytes to {}, more than goes there in one piece", self.peer),
+        };
         Error::new(ErrorKind::TooLarge, what).at(self.datapath)
     }
 
@@ -85,6 +88,10 @@ impl Base for SocketBase {
     fn reserve(&self, bytes: usize) {
         // Relaxed: a number by itself; layers reserve before the connection is shared.
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn release(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     #[inline]

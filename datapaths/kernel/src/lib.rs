@@ -1,4 +1,5 @@
-//! Kernel sockets as a Bertha datapath, on tokio: [`Udp`], [`Tcp`] and [`Unix`] datagram sockets.
+//! Kernel sockets as a Bertha datapath, on tokio: [`Udp`], [`Tcp`] and [`Unix`] datagram sockets, and
+//! [`UdpMulticast`] for groups.
 //!
 //! A connection belongs to the tokio runtime on which it was opened; its futures may run on any.
 
@@ -8,6 +9,7 @@
 mod base;
 mod datagram;
 mod inbound;
+mod multicast;
 mod options;
 mod runtime;
 mod tcp;
@@ -19,6 +21,7 @@ mod window;
 pub use base::SocketBase;
 pub use datagram::{DatagramConnection, DatagramListener};
 pub use inbound::Counters;
+pub use multicast::{MulticastConnection, UdpMulticast};
 pub use runtime::{Task, TokioRuntime};
 pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Udp, UdpConnection, UdpListener};

@@ -51,6 +51,10 @@ impl Base for SimBase {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    fn release(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     fn reserved(&self) -> usize {
         self.reserved.load(Ordering::Relaxed)
     }

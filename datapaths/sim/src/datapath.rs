@@ -1,6 +1,6 @@
 //! A host of the simulated network, as a datapath.
 
-use crate::{Network, SimConnection, SimListener, stream};
+use crate::{Network, SimConnection, SimGroup, SimListener, stream};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
@@ -31,6 +31,17 @@ impl SimDatapath {
     #[must_use]
     pub fn streams(self) -> Self {
         Self { streams: true, ..self }
+    }
+
+    /// The multicast group at `group`, as this host reaches it.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if it is not a multicast address with a port, of this host's family.
+    pub fn group(&self, group: SocketAddr) -> Result<SimGroup, Error> {
+        if !group.ip().is_multicast() || group.port() == 0 || group.is_ipv4() != self.ip.is_ipv4() {
+            return Err(invalid(format!("{group} is no multicast group that {} can reach", self.ip)));
+        }
+        Ok(SimGroup::new(self.network.clone(), self.ip, group))
     }
 
     /// The host's address.

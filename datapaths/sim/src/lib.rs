@@ -26,5 +26,5 @@ pub use connection::SimConnection;
 pub use datapath::SimDatapath;
 pub use executor::{Halt, HaltReason, Schedule, Sim, SimRuntime, SimTask};
 pub use listener::SimListener;
-pub use network::{Bottleneck, Counters, Datagram, Limits, Link, Network, Verdict};
+pub use network::{Bottleneck, Counters, Datagram, Limits, Link, Network, SimGroup, Verdict};
 pub use pair::{PairBase, PairConnection, pair};

@@ -14,6 +14,7 @@ pub(crate) struct Offering {
     credentials: Credentials,
     ephemeral: Option<Ephemeral>,
     message: Vec<u8>,
+    /// With credentials, what replies are made out for.
     hash: [u8; 32],
 }
 
@@ -40,7 +41,8 @@ impl Offering {
         } else {
             wire::encode(Kind::Offer, tag, offer)?
         };
-        let hash = offer_hash(&message);
+        // Nothing else asks for it.
+        let hash = if credentials.is_some() { offer_hash(&message) } else { [0; 32] };
         Ok(Self { credentials, ephemeral, message, hash })
     }
 

@@ -178,7 +178,7 @@ fn an_offer_of_sixteen_alternatives_fits_into_a_packet_with_all_its_proofs() {
         let name: &'static str = format!("bertha-chunnels::Alternative{number:02}").leak();
         vec![Node::Layer(Layer::plain(name, 1))]
     };
-    let choice = |number| Node::Select { branches: [layer(number), layer(number + 16)], prefer: 0 };
+    let choice = |number| Node::Select { branches: [layer(number), layer(number + 16)], prefer: 0.into() };
     let nodes: Vec<Node> = (0..16).map(choice).collect();
     let offer = Offer::new(u64::MAX, &nodes).unwrap();
     let (at_client, _) = pairs().remove(3);

@@ -3,7 +3,7 @@
 use super::open::Reach;
 use crate::link::{Agreed, Start};
 use crate::negotiated::Standing;
-use crate::proto::{Handshake, Progress, agreed_idle_timeout, check_floor, check_possible, of_transport};
+use crate::proto::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks, check_possible};
 use crate::wire::{Answer, HEADER};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
 use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
@@ -51,10 +51,10 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
 ) -> Result<(Link<C>, Answer, Arc<Session>), Error> {
     let runtime = base.base().runtime();
     let mut settings = settings.clone();
-    settings.floor = settings.floor.without(of_transport(base.base().properties()));
-    check_possible(nodes, settings.floor)?;
+    let frame = Frame::new(settings.floor, base.base().properties());
+    check_possible(nodes, frame)?;
     let (mtu, now) = (base.base().mtu(), runtime.now());
-    let mut handshake = Handshake::new(nodes, || runtime.random(), mtu, now, &settings)?;
+    let mut handshake = Handshake::new(nodes, frame, || runtime.random(), mtu, now, &settings)?;
     let mut early = VecDeque::new();
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
@@ -75,7 +75,6 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
             }
         }
     };
-    let floor = settings.floor;
     settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
     let session: Arc<Session> = session;
     session.add_forged(handshake.forged());
@@ -91,7 +90,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         unproven: None,
         settings,
     });
-    if let Err(error) = check_floor(nodes, &answer.client_picks, floor) {
+    if let Err(error) = check_picks(nodes, &answer.client_picks, frame) {
         link.setup().failed(&error).await;
         return Err(error);
     }

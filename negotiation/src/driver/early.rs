@@ -7,8 +7,8 @@ use crate::early::{Early, Shared};
 use crate::early_cache::Key;
 use crate::link::{Opened, Start};
 use crate::proto::{
-    Expected, FirstFlight, Handshake, Trimmed, agreed_idle_timeout, check_floor, check_possible,
-    of_transport, takes_early_data,
+    Expected, FirstFlight, Frame, Handshake, Trimmed, agreed_idle_timeout, check_picks, check_possible,
+    takes_early_data,
 };
 use crate::wire::Answer;
 use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
@@ -26,7 +26,7 @@ struct Client<S, D> {
     reach: Reach<D>,
     nodes: Vec<Node>,
     trimmed: Trimmed,
-    settings: Settings,
+    frame: Frame,
     cache: EarlyCache,
     key: Option<Key>,
 }
@@ -40,7 +40,7 @@ pub(crate) async fn connect_early<S, D>(
     datapath: D,
     to: Addr,
     cache: &EarlyCache,
-    mut settings: Settings,
+    settings: Settings,
 ) -> Result<Early<D::Out>, Error>
 where
     S: Describe + Send + Sync + 'static,
@@ -48,12 +48,13 @@ where
 {
     let base = datapath.connect(to.clone()).await?;
     let nodes = stack.nodes();
-    settings.floor = settings.floor.without(of_transport(base.base().properties()));
-    check_possible(&nodes, settings.floor)?;
-    let trimmed = Trimmed::new(&nodes, settings.floor);
+    let frame = Frame::new(settings.floor, base.base().properties());
+    check_possible(&nodes, frame)?;
+    let trimmed = Trimmed::new(&nodes, frame);
     let key = Key::new(&to, &trimmed.nodes);
-    let reach = Reach { datapath, settings: settings.clone() };
-    let client = Client { stack, reach, nodes, trimmed, settings, cache: cache.clone(), key };
+    let reach = Reach { datapath, settings };
+    // Boxed, since it is handed on a few times.
+    let client = Box::new(Client { stack, reach, nodes, trimmed, frame, cache: cache.clone(), key });
     match client.expectation() {
         Ok((expected, picks)) => client.connect_at_once(base, expected, picks).await,
         Err(why) => client.connect_after_answer(base, why).await,
@@ -67,7 +68,7 @@ where
 {
     /// What the server is expected to answer, and the picks of the whole stack; or why it has to answer first.
     fn expectation(&self) -> Result<(Expected, Vec<u8>), &'static str> {
-        if !self.settings.credentials.can_send_early() {
+        if !self.reach.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
         }
         let key = self.key.as_ref().ok_or("the stack has no digest")?;
@@ -76,8 +77,8 @@ where
             return Err("the agreement that is known is of another stack");
         }
         let picks = self.trimmed.expand(&expected.client_picks);
-        check_floor(&self.nodes, &picks, self.settings.floor)
-            .map_err(|_| "the known agreement is below the floor")?;
+        check_picks(&self.nodes, &picks, self.frame)
+            .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
         match takes_early_data(&resolve(&self.nodes, Picks::new(&picks))) {
             true => Ok((expected, picks)),
             false => Err("a Chunnel of the stack takes no early data"),
@@ -119,11 +120,11 @@ where
 
     /// As a client without a cache.
     async fn connect_after_answer(
-        self,
+        self: Box<Self>,
         base: D::Connection,
         why: &'static str,
     ) -> Result<Early<D::Out>, Error> {
-        let (link, answer, session) = agree(base, &self.nodes, &self.settings).await?;
+        let (link, answer, session) = agree(base, &self.nodes, &self.reach.settings).await?;
         self.remember(&answer);
         let (connection, dropped) = self.build(link, &answer.client_picks).await?;
         let shared = Shared::new(connection, 0);
@@ -135,16 +136,17 @@ where
     /// Builds the stack that is expected. It can be used when that is done, answer or not; if the answer comes first, all is
     /// known.
     async fn connect_at_once(
-        self,
+        self: Box<Self>,
         base: D::Connection,
         expected: Expected,
         picks: Vec<u8>,
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
         let (mtu, now) = (base.base().mtu(), runtime.now());
-        let handshake = Handshake::new(&self.nodes, || runtime.random(), mtu, now, &self.settings)?;
-        let (most, delay) = (self.settings.first_flight, self.settings.first_flight_delay);
-        let mut settings = self.settings.clone();
+        let handshake =
+            Handshake::new(&self.nodes, self.frame, || runtime.random(), mtu, now, &self.reach.settings)?;
+        let (most, delay) = (self.reach.settings.first_flight, self.reach.settings.first_flight_delay);
+        let mut settings = self.reach.settings.clone();
         settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let flight = FirstFlight::new(handshake, expected, mtu, most, delay, now);
         let (link, opener) = Link::opening(base, flight, settings);
@@ -200,7 +202,7 @@ where
     /// The stack that the server has picked, in the place of another.
     async fn rebuild(&self, start: Start<D::Connection>, answer: &Answer) -> Result<Built<D::Out>, Error> {
         let link = Link::new(start);
-        if let Err(error) = check_floor(&self.nodes, &answer.client_picks, self.settings.floor) {
+        if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.frame) {
             link.setup().failed(&error).await;
             return Err(error);
         }
@@ -210,7 +212,7 @@ where
 
     /// Waits for the answer while the connection is in use, and does what it asks for.
     async fn settle(
-        self,
+        self: Box<Self>,
         shared: Arc<Shared<D::Out>>,
         dropped: Arc<AtomicU64>,
         opening: impl Future<Output = Result<Opened<D::Connection>, Error>> + Send,
@@ -231,7 +233,9 @@ where
         let Opened { answer, session, replaced: Some(start), .. } = opened else { return };
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
-        match within(&runtime, self.settings.handshake_timeout, what, self.rebuild(start, &answer)).await {
+        match within(&runtime, self.reach.settings.handshake_timeout, what, self.rebuild(start, &answer))
+            .await
+        {
             Ok((second, dropped)) => {
                 let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
                 shared.replace(second, dropped, agreement).await;

@@ -7,13 +7,14 @@ use crate::auth::offer_hash;
 use crate::link::{Agreed, FromLink, Seat, Start};
 use crate::negotiated::Standing;
 use crate::proto::{
-    Accepted, Admission, Credit, Decision, EarlyData, Memory, Terms, agreed_idle_timeout, decide, name,
-    of_transport,
+    Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Terms, agreed_idle_timeout,
+    check_possible, decide, name,
 };
 use crate::wire::{self, Kind};
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Role, Runtime,
+    Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Properties, Role,
+    Runtime,
 };
 use futures_util::future::{FutureExt, pending};
 use futures_util::stream::FuturesUnordered;
@@ -40,9 +41,12 @@ where
     D: Runs<S>,
 {
     settings.credentials.check(Role::Server)?;
-    let listener = datapath.listen(on).await?;
-    let (to_listener, from_links) = mpsc::channel(settings.concurrent_handshakes.max(1));
     let nodes = stack.nodes();
+    let listener = datapath.listen(on).await?;
+    // What is not known before a client is there, is asked then; no datapath promises more than a stream.
+    let frame = Frame::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
+    check_possible(&nodes, frame)?;
+    let (to_listener, from_links) = mpsc::channel(settings.concurrent_handshakes.max(1));
     tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server {
         stack,
@@ -273,7 +277,7 @@ where
             idle_timeout: self.settings.idle_timeout,
             credentials: &self.settings.credentials,
             fresh: fresh.as_ref(),
-            floor: self.settings.floor.without(of_transport(base.base().properties())),
+            frame: Frame::new(self.settings.floor, base.base().properties()),
             peer: &peer,
             early_data,
             credit,

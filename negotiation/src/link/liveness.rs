@@ -61,8 +61,13 @@ impl Liveness {
         let _ = self.ended.compare_exchange(OPENING, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// An error once the link has ended.
+    /// Whether the link can be used. [`check`](Self::check) says why not.
     #[inline]
+    pub(crate) fn is_alive(&self) -> bool {
+        self.ended.load(Ordering::Acquire) == 0
+    }
+
+    /// An error unless the link can be used.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.ended.load(Ordering::Acquire) {
             0 => Ok(()),

@@ -20,9 +20,7 @@ use crate::wire::{HEADER, TEXT_LIMIT, Tag};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role};
 use filter::Filter;
-use liveness::{End, Liveness};
 use opening::Opening;
-use parking::Parked;
 use rounds::{Rounds, Sorted};
 use setup::Setup;
 use std::collections::VecDeque;
@@ -32,8 +30,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc::Sender;
 
-pub(crate) use lane::Lane;
+pub(crate) use lane::{CAPACITY_AMONG, Lane};
+pub(crate) use liveness::{End, Liveness};
 pub(crate) use opening::{Opened, gone};
+pub(crate) use parking::Parked;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
 pub(crate) use rounds::Fork;
@@ -198,8 +198,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     }
 
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
-        if let Err(error) = self.shared.liveness.check() {
-            match self.shared.send_opening(message, error).await? {
+        // Boxed, here and below, so that calls on a link in use have nothing to set up for what is rare.
+        if !self.shared.liveness.is_alive() {
+            match Box::pin(self.shared.send_opening(message)).await? {
                 Some(left) => message = left,
                 None => return Ok(()),
             }
@@ -210,12 +211,12 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            if let Err(error) = shared.liveness.check() {
-                shared.opened(error).await?;
+            if !shared.liveness.is_alive() {
+                Box::pin(shared.opened()).await?;
             }
             let state = self.lane.state();
             if state != 0 {
-                match self.look(state).await? {
+                match Box::pin(self.look(state)).await? {
                     Some(message) => return Ok(message),
                     None if Lane::is_aside(state) => continue,
                     None => {}
@@ -228,13 +229,13 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             if self.lane.strip(&mut message) {
                 return Ok(message);
             }
-            shared.deal_with([message]).await;
+            Box::pin(shared.deal_with([message])).await;
         }
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        if let Err(error) = self.shared.liveness.check()
-            && let Some(left) = self.shared.send_batch_opening(&mut messages, error).await?
+        if !self.shared.liveness.is_alive()
+            && let Some(left) = Box::pin(self.shared.send_batch_opening(&mut messages)).await?
         {
             self.shared.base.send(seal(left, self.lane.header)?).await?;
         }
@@ -256,12 +257,12 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(0);
         }
         loop {
-            if let Err(error) = shared.liveness.check() {
-                shared.opened(error).await?;
+            if !shared.liveness.is_alive() {
+                Box::pin(shared.opened()).await?;
             }
             let state = self.lane.state();
             if state != 0 {
-                match self.look(state).await? {
+                match Box::pin(self.look(state)).await? {
                     Some(message) => {
                         into.extend([message]);
                         return Ok(1);
@@ -280,7 +281,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             shared.liveness.arrived();
             let Filter { data, others, .. } = filter;
-            shared.deal_with(others).await;
+            if !others.is_empty() {
+                Box::pin(shared.deal_with(others)).await;
+            }
             if data > 0 {
                 return Ok(data);
             }

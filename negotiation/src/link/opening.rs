@@ -53,13 +53,18 @@ impl Opening {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Waits until the link can be used, and has the offer sent at once. `error` is what is wrong if nothing can be waited
-    /// for.
+    /// What a link has that can't be used yet; nothing if it can. An error if it never will.
+    fn opening(&self) -> Result<Option<&Opening>, Error> {
+        match self.opening.as_ref().filter(|_| self.liveness.is_opening()) {
+            None => self.liveness.check().map(|()| None),
+            opening => Ok(opening),
+        }
+    }
+
+    /// Waits until the link can be used, and has the offer sent at once.
     #[cold]
-    pub(super) async fn opened(&self, error: Error) -> Result<(), Error> {
-        let Some(opening) = self.opening.as_ref().filter(|_| self.liveness.is_opening()) else {
-            return Err(error);
-        };
+    pub(super) async fn opened(&self) -> Result<(), Error> {
+        let Some(opening) = self.opening()? else { return Ok(()) };
         opening.flight().hurry();
         self.transmit(opening).await;
         self.over(opening).await
@@ -78,22 +83,20 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Sends a message with the offer, or waits until the link can be used and gives it back.
     #[cold]
-    pub(super) async fn send_opening(&self, message: Buf, error: Error) -> Result<Option<Buf>, Error> {
+    pub(super) async fn send_opening(&self, message: Buf) -> Result<Option<Buf>, Error> {
         let mut messages = [message].into_iter();
-        self.send_batch_opening(&mut messages, error).await
+        let left = self.send_batch_opening(&mut messages).await?;
+        Ok(left.or_else(|| messages.next()))
     }
 
     /// Sends as many of `messages` with the offer as fit. If there are more it waits until the link can be used and gives
-    /// the next one back.
+    /// the next one back. Takes none if the link can be used already.
     #[cold]
     pub(super) async fn send_batch_opening(
         &self,
         messages: &mut (impl Iterator<Item = Buf> + Send),
-        error: Error,
     ) -> Result<Option<Buf>, Error> {
-        let Some(opening) = self.opening.as_ref().filter(|_| self.liveness.is_opening()) else {
-            return Err(error);
-        };
+        let Some(opening) = self.opening()? else { return Ok(None) };
         let left = messages.find(|message| !opening.flight().push(message));
         self.transmit(opening).await;
         if left.is_some() {

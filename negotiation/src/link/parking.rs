@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 /// A reception that is interrupted by the end of the link, and by what another reader puts into the lane: then it is
 /// ready with nothing. Costs nothing while messages are there: only a reception that has to wait also looks at the
 /// link.
-pub(super) struct Parked<'a, F, W> {
+pub(crate) struct Parked<'a, F, W> {
     liveness: &'a Liveness,
     lane: &'a Lane,
     state: u8,
@@ -20,14 +20,14 @@ pub(super) struct Parked<'a, F, W> {
 
 impl<'a, F> Parked<'a, F, fn() -> bool> {
     /// A reception, when this stood in the lane.
-    pub(super) fn new(liveness: &'a Liveness, lane: &'a Lane, state: u8, reception: Pin<&'a mut F>) -> Self {
+    pub(crate) fn new(liveness: &'a Liveness, lane: &'a Lane, state: u8, reception: Pin<&'a mut F>) -> Self {
         Self { liveness, lane, state, reception, waits: || true, is_parked: false }
     }
 }
 
 impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
     /// As [`new`](Parked::new), also interrupted when `waits` no longer holds and the link's tasks are woken.
-    pub(super) fn until(
+    pub(crate) fn until(
         liveness: &'a Liveness,
         lane: &'a Lane,
         state: u8,

@@ -2,9 +2,9 @@
 
 use super::{Lane, Link, Parked, Shared};
 use crate::negotiated::Standing;
+use crate::proto::Frame;
 use crate::wire::{Kind, Tag, Upgrade, UpgradeStep};
 use crate::{Agreement, Settings};
-use bertha_core::guarantee::Set;
 use bertha_core::{Base, Buf, Connection, Error, Open, Role};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -113,9 +113,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         &self.settings
     }
 
-    /// What this end's stack has to guarantee beyond what the transport does.
-    pub(crate) fn floor(&self) -> Set {
-        self.settings.floor.without(crate::proto::of_transport(self.base.base().properties()))
+    /// What this end's stack has to guarantee, and what the transport does.
+    pub(crate) fn frame(&self) -> Frame {
+        Frame::new(self.settings.floor, self.base.base().properties())
     }
 
     /// An error once the link has ended.
@@ -147,7 +147,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Reads one message for whoever it is for. Only while no round's reader reads. Cancellation-safe.
-    pub(crate) async fn read_for_others(&self) -> Result<(), Error> {
+    pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.liveness.check()?;
         // No lane of its own whose news would interrupt it.
         let lane = Lane::later(Tag::of(self.id), 0);

@@ -1,8 +1,9 @@
 //! The client's side of the handshake.
 
 use super::first_flight::Expected;
-use super::floor::Trimmed;
+use super::floor::Frame;
 use super::idle;
+use super::trim::Trimmed;
 use crate::auth::Offering;
 use crate::wire::{
     self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
@@ -62,8 +63,8 @@ pub enum Progress {
 }
 
 impl Handshake {
-    /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't reach the floor of
-    /// the settings are not offered. `random` gives unpredictable bits: the first 64 are
+    /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't hold within
+    /// `frame` are not offered. `random` gives unpredictable bits: the first 64 are
     /// the connection id, and more are drawn only with credentials.
     ///
     /// # Errors
@@ -71,6 +72,7 @@ impl Handshake {
     /// [`Invalid`](ErrorKind::Invalid) if the credentials can't tell a server from others.
     pub fn new(
         nodes: &[Node],
+        frame: Frame,
         mut random: impl FnMut() -> u64,
         mtu: usize,
         now: Instant,
@@ -79,7 +81,7 @@ impl Handshake {
         settings.credentials.check(Role::Client)?;
         let unoffered = |reason: String| Error::new(ErrorKind::Invalid, reason).at("negotiation");
         let id = random();
-        let trimmed = Trimmed::new(nodes, settings.floor);
+        let trimmed = Trimmed::new(nodes, frame);
         let mut offer = Offer::new(id, &trimmed.nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
         offer.idle_ms = idle::to_millis(settings.idle_timeout);
         let offering = Offering::new(&offer, &settings.credentials, random)

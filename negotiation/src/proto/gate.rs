@@ -7,6 +7,7 @@ use crate::Settings;
 use crate::auth::seed;
 use crate::wire::{self, Kind, Retry, Tag, offer_in};
 use bertha_core::Addr;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// Asks for proofs of address, and keeps to the rates. Its memory is of one size, whoever sends whatever.
@@ -83,9 +84,15 @@ impl Gate {
     }
 }
 
-/// An address as bytes.
+/// An address as bytes, another one for each.
 pub(crate) fn name(peer: &Addr) -> Vec<u8> {
-    peer.to_string().into_bytes()
+    match peer {
+        Addr::Ip(SocketAddr::V4(addr)) => [&addr.ip().octets()[..], &addr.port().to_be_bytes()].concat(),
+        Addr::Ip(SocketAddr::V6(addr)) => {
+            [&addr.ip().octets()[..], &addr.port().to_be_bytes(), &addr.scope_id().to_be_bytes()].concat()
+        }
+        other => other.to_string().into_bytes(),
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 //! pair of states that was found to lead nowhere is not tried again, so the work is bounded by the product of the two
 //! sizes.
 
+use super::floor::Frame;
 use crate::wire::{OfferedLayer, OfferedNode};
 use bertha_core::guarantee::Set;
-use bertha_core::{Layer, Node};
+use bertha_core::{Layer, Node, Preference};
 use std::collections::HashSet;
 
 /// How many comparisons that failed are kept for the explanation.
@@ -40,31 +41,31 @@ pub struct Rejected {
 /// # Errors
 /// [`Rejected`] if there is none.
 pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
-    find_above(client, server, Set::NONE)
+    find_within(client, server, Frame::OPEN)
 }
 
-/// As [`find`], among those whose layers on the server guarantee all of `floor` together. Each guarantee in it may double
-/// the steps.
+/// As [`find`], among those whose layers on the server guarantee the floor of `frame` together, and each of which finds
+/// what it needs in what stands below it. Each guarantee that is asked for may double the steps.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub fn find_above(client: &[OfferedNode], server: &[Node], floor: Set) -> Result<Match, Rejected> {
-    search(client, server, floor, false)
+pub fn find_within(client: &[OfferedNode], server: &[Node], frame: Frame) -> Result<Match, Rejected> {
+    search(client, server, frame, false)
 }
 
-/// As [`find_above`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
+/// As [`find_within`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
 /// the end that wishes.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub fn find_wished(wished: &[OfferedNode], own: &[Node], floor: Set) -> Result<Match, Rejected> {
-    search(wished, own, floor, true)
+pub fn find_wished(wished: &[OfferedNode], own: &[Node], frame: Frame) -> Result<Match, Rejected> {
+    search(wished, own, frame, true)
 }
 
 fn search(
     client: &[OfferedNode],
     server: &[Node],
-    floor: Set,
+    frame: Frame,
     client_first: bool,
 ) -> Result<Match, Rejected> {
     let (client, client_choices) = Automaton::of(client);
@@ -78,10 +79,11 @@ fn search(
         dead_ends: HashSet::new(),
         reasons: Vec::new(),
         furthest: (0, Vec::new()),
-        floor,
+        frame,
+        demands: Vec::new(),
         steps: 0,
     };
-    if search.from(client.start, server.start, 0, Set::NONE) {
+    if search.from(client.start, server.start, 0, frame.floor) {
         let Search { client_picks, server_picks, reasons, steps, .. } = search;
         return Ok(Match { client_picks, server_picks, reasons, steps });
     }
@@ -94,8 +96,8 @@ trait Tree: Sized {
     type Layer;
     fn view(&self) -> View<'_, Self>;
     fn is_one_sided(layer: &Self::Layer) -> bool;
-    /// What a layer guarantees, as far as it is known.
-    fn guarantees(layer: &Self::Layer) -> Set;
+    /// Whether it guarantees or needs anything, as far as it is known.
+    fn is_bound(layer: &Self::Layer) -> bool;
 }
 
 enum View<'a, T: Tree> {
@@ -109,7 +111,7 @@ impl Tree for Node {
     fn view(&self) -> View<'_, Self> {
         match self {
             Self::Layer(layer) => View::Layer(layer),
-            Self::Select { branches, prefer } => View::Select(branches, *prefer),
+            Self::Select { branches, prefer } => View::Select(branches, prefer.among(Preference::TWO_ENDS)),
         }
     }
 
@@ -117,8 +119,8 @@ impl Tree for Node {
         layer.is_one_sided()
     }
 
-    fn guarantees(layer: &Layer) -> Set {
-        layer.guarantees()
+    fn is_bound(layer: &Layer) -> bool {
+        !(layer.guarantees() | layer.needs()).is_empty()
     }
 }
 
@@ -136,8 +138,8 @@ impl Tree for OfferedNode {
         layer.one_sided
     }
 
-    fn guarantees(_: &OfferedLayer) -> Set {
-        Set::NONE
+    fn is_bound(_: &OfferedLayer) -> bool {
+        false
     }
 }
 
@@ -149,9 +151,9 @@ enum State<'a, L> {
     Choice {
         ways: Vec<Way>,
     },
-    /// A layer without a counterpart, for what it guarantees.
-    Guarantee {
-        guarantees: Set,
+    /// A layer without a counterpart, for what it guarantees and needs.
+    Aside {
+        layer: &'a L,
         next: usize,
     },
     End,
@@ -192,10 +194,10 @@ impl<'a, L> Automaton<'a, L> {
         let mut next = next;
         for (node, &number) in nodes.iter().zip(&numbers).rev() {
             let state = match node.view() {
-                // What needs no counterpart takes no part in the search, but for what it guarantees.
-                View::Layer(layer) if T::is_one_sided(layer) => match T::guarantees(layer) {
-                    Set::NONE => continue,
-                    guarantees => State::Guarantee { guarantees, next },
+                // What needs no counterpart takes no part in the search, but for what it guarantees and needs.
+                View::Layer(layer) if T::is_one_sided(layer) => match T::is_bound(layer) {
+                    false => continue,
+                    true => State::Aside { layer, next },
                 },
                 View::Layer(layer) => State::Layer { layer, next },
                 View::Select(..) => State::Choice { ways: self.ways(node, number, next) },
@@ -236,9 +238,11 @@ struct Search<'a> {
     server_picks: Vec<u8>,
     /// Whose order is tried first where both have a choice.
     client_first: bool,
-    /// With what was guaranteed before them, as far as it matters.
+    /// With what has to be guaranteed from there on.
     dead_ends: HashSet<(usize, usize, Set)>,
-    floor: Set,
+    frame: Frame,
+    /// What the server's layers on the way here need below them, top first.
+    demands: Vec<(&'static str, Set)>,
     reasons: Vec<String>,
     /// The most layers in common before a mismatch, and the mismatches after so many.
     furthest: (usize, Vec<String>),
@@ -246,47 +250,55 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether the rest of both stacks, from these states on, go together; if so, the picks say how.
-    fn from(&mut self, client: usize, server: usize, agreed: usize, guaranteed: Set) -> bool {
-        let guaranteed = guaranteed.common(self.floor);
-        if self.dead_ends.contains(&(client, server, guaranteed)) {
+    /// Whether the rest of both stacks, from these states on, go together and guarantee what is `wanted`; if so, the
+    /// picks say how.
+    fn from(&mut self, client: usize, server: usize, agreed: usize, wanted: Set) -> bool {
+        if self.dead_ends.contains(&(client, server, wanted)) {
             return false;
         }
         self.steps += 1;
         let found = match (&self.client.states[client], &self.server.states[server]) {
-            (_, &State::Guarantee { guarantees, next }) => {
-                self.from(client, next, agreed, guaranteed | guarantees).then_some(())
-            }
-            (&State::Guarantee { next, .. }, _) => self.from(next, server, agreed, guaranteed).then_some(()),
+            (_, &State::Aside { layer, next }) => self
+                .below(layer, wanted, |search, wanted| search.from(client, next, agreed, wanted))
+                .then_some(()),
+            (&State::Aside { next, .. }, _) => self.from(next, server, agreed, wanted).then_some(()),
             (State::Choice { ways }, State::Choice { .. }) if self.client_first => ways
                 .iter()
-                .find(|way| self.from(way.start, server, agreed, guaranteed))
+                .find(|way| self.from(way.start, server, agreed, wanted))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
             (_, State::Choice { ways }) => ways
                 .iter()
-                .find(|way| self.from(client, way.start, agreed, guaranteed))
+                .find(|way| self.from(client, way.start, agreed, wanted))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.server_picks[number] = pick)),
             (State::Choice { ways }, _) => ways
                 .iter()
-                .find(|way| self.from(way.start, server, agreed, guaranteed))
+                .find(|way| self.from(way.start, server, agreed, wanted))
                 .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
             (
                 State::Layer { layer: theirs, next: their_next },
                 State::Layer { layer: ours, next: our_next },
             ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
-                Ok(()) => {
-                    let guaranteed = guaranteed | ours.guarantees();
-                    self.from(*their_next, *our_next, agreed + 1, guaranteed).then_some(())
-                }
+                Ok(()) => self
+                    .below(ours, wanted, |search, wanted| {
+                        search.from(*their_next, *our_next, agreed + 1, wanted)
+                    })
+                    .then_some(()),
                 Err(mismatch) => self.reject(agreed, || {
                     format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
                 }),
             },
-            (State::End, State::End) if guaranteed == self.floor => Some(()),
+            (State::End, State::End) if wanted.is_empty() => Some(()),
             (State::End, State::End) => {
-                let (floor, missing) = (self.floor, self.floor.without(guaranteed));
-                self.reject(agreed, || {
-                    format!("the server's stack has to be {floor}, and would not be {missing}")
+                let floor = self.frame.floor;
+                // The lowest layer that asks for it: no other below it gives it.
+                let asks = |&&(_, needs): &&(&'static str, Set)| !needs.common(wanted).is_empty();
+                let demand = self.demands.iter().rev().find(asks).copied();
+                self.reject(agreed, || match demand {
+                    Some((name, needs)) => {
+                        let missing = needs.common(wanted);
+                        format!("what is below the server's {name} has to be {missing}, and would not be")
+                    }
+                    None => format!("the server's stack has to be {floor}, and would not be {wanted}"),
                 })
             }
             (State::Layer { layer, .. }, State::End) => self.reject(agreed, || {
@@ -297,9 +309,18 @@ impl Search<'_> {
             }
         };
         if found.is_none() {
-            self.dead_ends.insert((client, server, guaranteed));
+            self.dead_ends.insert((client, server, wanted));
         }
         found.is_some()
+    }
+
+    /// Goes on below a layer of the server's, with what is then wanted.
+    fn below(&mut self, layer: &Layer, wanted: Set, go_on: impl FnOnce(&mut Self, Set) -> bool) -> bool {
+        let needs = layer.needs().without(self.frame.transport);
+        self.demands.push((layer.name(), needs));
+        let found = go_on(self, wanted.without(layer.guarantees()) | needs);
+        self.demands.pop();
+        found
     }
 
     fn reject(&mut self, agreed: usize, reason: impl FnOnce() -> String) -> Option<()> {

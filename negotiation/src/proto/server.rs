@@ -2,6 +2,7 @@
 //! client that it did not accept.
 
 use super::credit::Credit;
+use super::floor::Frame;
 use super::idle;
 use super::matching::{self, Match};
 use crate::auth::{Answering, Unanswerable, reset};
@@ -9,7 +10,6 @@ use crate::wire::{
     self, Answer, Kind, Offer, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
-use bertha_core::guarantee::Set;
 use bertha_core::{Buf, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub struct Terms<'t> {
     pub credentials: &'t Credentials,
     /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
     pub fresh: Option<&'t Fresh>,
-    /// What the stack must guarantee.
-    pub floor: Set,
+    /// What the stack must guarantee, and what the transport does.
+    pub frame: Frame,
     /// The client's address, as bytes.
     pub peer: &'t [u8],
     /// What becomes of messages that come with the offer.
@@ -155,7 +155,7 @@ fn decide_offer(message: &[u8], whole: &[u8], nodes: &[Node], terms: &Terms<'_>)
         let text = "this offer has made a connection before, which is gone; connect again".into();
         return refuse(&answering, (offer.id, tag), RefusalKind::Spent, text, terms);
     }
-    match matching::find_above(&offered, nodes, terms.floor) {
+    match matching::find_within(&offered, nodes, terms.frame) {
         Ok(found) => accept(&answering, (&offer, whole), nodes, found, terms),
         Err(rejected) => {
             let text = format!(

@@ -14,11 +14,10 @@
 //! end is bound once it was ready, and its old stack works on meanwhile. Each attempt has a number of its own, higher than
 //! all that its proposer has seen, so that late messages of an earlier one are recognised.
 
-use super::floor::check_floor;
+use super::floor::{Frame, check_picks};
 use super::matching::find_wished;
 use crate::Pick;
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
-use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -32,7 +31,7 @@ pub struct Upgrades {
     id: u64,
     role: Role,
     nodes: Vec<Node>,
-    floor: Set,
+    frame: Frame,
     /// How long a proposal may take, and when it is first repeated.
     patience: Duration,
     repeat_after: Duration,
@@ -90,16 +89,8 @@ enum Phase {
         is_seen: bool,
         has_peer_begun: bool,
         has_received: bool,
-        old: Old,
+        is_retired: bool,
     },
-}
-
-/// What has become of the old round's stack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Old {
-    InUse,
-    Closing,
-    Closed,
 }
 
 /// What there is to do.
@@ -136,7 +127,7 @@ pub enum Act {
         /// How many messages the other end's application has sent in it.
         sent: u64,
     },
-    /// Close the old round's stack; then say [`retired`](Upgrades::retired).
+    /// Drop the old round's stack, without closing it: the other end may still receive what it has drained.
     Retire,
     /// Tell the application what became of its wish.
     Report(Result<(), Error>),
@@ -148,14 +139,14 @@ impl Upgrades {
         (id, role): (u64, Role),
         nodes: Vec<Node>,
         picks: Vec<u8>,
-        floor: Set,
+        frame: Frame,
         (patience, repeat_after): (Duration, Duration),
     ) -> Self {
         Self {
             id,
             role,
             nodes,
-            floor,
+            frame,
             patience,
             repeat_after,
             picks,
@@ -353,7 +344,7 @@ impl Upgrades {
         self.repeat = None;
         self.highest = round;
         let found = match offer.nodes() {
-            Some(wished) => find_wished(&wished, &self.nodes, self.floor).map_err(|it| it.reason),
+            Some(wished) => find_wished(&wished, &self.nodes, self.frame).map_err(|it| it.reason),
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
@@ -390,7 +381,7 @@ impl Upgrades {
                             format!("no stack with these alternatives suits both ends: {}", terms.reasons);
                         return self.abort(now, error(ErrorKind::Refused, text));
                     }
-                    if let Err(below) = check_floor(&self.nodes, &terms.picks, self.floor) {
+                    if let Err(below) = check_picks(&self.nodes, &terms.picks, self.frame) {
                         return self.abort(now, below);
                     }
                     self.acts.push_back(Act::Build { picks: terms.picks.clone() });
@@ -511,20 +502,15 @@ impl Upgrades {
         self.finish(now);
     }
 
-    /// The old round's stack is closed.
-    pub fn retired(&mut self, now: Instant) {
-        if let Phase::Switching { old, .. } = &mut self.phase {
-            *old = Old::Closed;
-        }
-        self.finish(now);
-    }
-
     fn finish(&mut self, now: Instant) {
-        let Phase::Switching { sent, is_seen, has_received, old, .. } = &mut self.phase else { return };
-        if sent.is_some() && *has_received && *old == Old::InUse {
-            *old = Old::Closing;
+        let Phase::Switching { sent, is_seen, has_received, is_retired, .. } = &mut self.phase else {
+            return;
+        };
+        if sent.is_some() && *has_received && !*is_retired {
+            *is_retired = true;
             self.acts.push_back(Act::Retire);
-        } else if *is_seen && *old == Old::Closed {
+        }
+        if *is_seen && *is_retired {
             self.rest(now);
         }
     }
@@ -540,7 +526,7 @@ impl Phase {
             is_seen: false,
             has_peer_begun: false,
             has_received: false,
-            old: Old::InUse,
+            is_retired: false,
         }
     }
 }

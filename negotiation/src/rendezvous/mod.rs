@@ -32,6 +32,10 @@
 //! # }).unwrap();
 //! ```
 //!
+//! * **Policies.** A `select!` may prefer an alternative while a condition holds, such as
+//!   `prefer 0 if NumParticipantsAtMost(2)`. When participants come or go and what is preferred changes, one of those that
+//!   prefer it proposes to switch. If that is refused, or two stacks disagree, it proposes it again only among another number of
+//!   participants.
 //! * **Time.** Who is gone, and whether staging took too long, the store decides, by its own clock. Two hosts' clocks are never
 //!   compared.
 //! * **A store that fails** stops newcomers and upgrades, and nobody who is in. One that lost its data is filled again by
@@ -61,7 +65,7 @@ pub use etcd::{EtcdStore, EtcdWatch};
 pub use memory::{MemoryStore, MemoryWatch};
 pub use name::Name;
 pub use participant::Participant;
-pub use proto::{Event, InForce, NumParticipantsAtMost, Policy};
+pub use proto::{Event, InForce};
 #[cfg(feature = "redis")]
 pub use redis::{RedisStore, RedisWatch};
 pub use settings::RendezvousSettings;

@@ -53,11 +53,12 @@ impl<R: Runtime> Participant<R> {
         runtime: R,
         settings: RendezvousSettings,
     ) -> Result<Self, Error> {
-        let own = OwnStack::new(stack.nodes(), settings.policies.clone())?;
+        let own = OwnStack::new(stack.nodes())?;
         let terms = Terms {
             lease: settings.lease,
             staging: settings.staging_timeout,
             participants: settings.participants,
+            renews: settings.renews,
         };
         let member = Member::new(own, terms, runtime.random());
         let (commands, requested) = mpsc::channel(COMMANDS);
@@ -87,14 +88,20 @@ impl<R: Runtime> Participant<R> {
         self.events.recv().await
     }
 
+    /// Whether there is an event to be taken now.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Proposes to use these alternatives of the participant's own stack, in pre-order. The outcome comes as an event:
     /// [`Event::Commit`] or [`Event::Refused`].
     ///
     /// Cancellation-safe: proposed or not.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if the stack has no such alternatives or they are in force, if a proposal of this
-    /// participant is under way, or if it has expired and has not joined again; [`Closed`](ErrorKind::Closed) if it is out.
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of this participant, or of its policies, is under way;
+    /// [`Invalid`](ErrorKind::Invalid) if the stack has no such alternatives or they are in force, or if the participant
+    /// has expired and has not joined again; [`Closed`](ErrorKind::Closed) if it is out.
     pub async fn propose(&self, picks: impl Into<Vec<u8>>) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.command(Command::Propose(picks.into(), answer)).await?;
@@ -122,6 +129,11 @@ impl<R: Runtime> Participant<R> {
     /// # Errors
     /// Those of the store; the participant is out all the same, and the others notice when its lease has expired.
     pub async fn leave(mut self) -> Result<(), Error> {
+        self.part().await
+    }
+
+    /// The same; what it is asked after that fails.
+    pub(crate) async fn part(&mut self) -> Result<(), Error> {
         self.command(Command::Leave).await?;
         let deadline = pin!(self.runtime.sleep_until(self.runtime.now() + self.settings.store_timeout));
         let left = async {

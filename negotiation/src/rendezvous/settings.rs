@@ -1,9 +1,9 @@
 //! The times and bounds of rendezvous.
 
-use super::{Policy, limits};
+use super::limits;
 use std::time::Duration;
 
-/// The times and bounds of a participant, and what it prefers. Participants may differ.
+/// The times and bounds of a participant. Participants may differ.
 ///
 /// `lease` and `staging_timeout` run on the store's clock. The others say how patient this participant is, on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,13 @@ pub struct RendezvousSettings {
     pub join_timeout: Duration,
     /// How many participants a connection may have when this one joins.
     pub participants: usize,
-    /// Which alternatives are preferred when.
-    pub policies: Vec<Policy>,
+    /// Whether to propose the stack in force again when whoever leads its round has gone. Connections always do.
+    pub renews: bool,
+    /// How long a change of stacks waits for what the old stack still has to deliver and does not come, and for another
+    /// participant that is there and says nothing: for a datagram since the last one, or since its sender has gone.
+    pub drain_timeout: Duration,
+    /// How long building a stack may take, and finishing with one: `send`s under way, and draining its Chunnels.
+    pub handover_timeout: Duration,
 }
 
 impl Default for RendezvousSettings {
@@ -33,7 +38,9 @@ impl Default for RendezvousSettings {
             store_timeout: Duration::from_secs(3),
             join_timeout: Duration::from_secs(30),
             participants: limits::PARTICIPANTS,
-            policies: Vec::new(),
+            renews: false,
+            drain_timeout: Duration::from_millis(200),
+            handover_timeout: Duration::from_secs(5),
         }
     }
 }

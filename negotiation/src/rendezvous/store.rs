@@ -2,6 +2,7 @@
 
 use super::{Name, Outcome, Revision, Snapshot, Transaction};
 use bertha_core::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A key-value store that participants of one connection can all reach.
@@ -55,6 +56,40 @@ pub trait RendezvousStore: Send + Sync + 'static {
 
     /// The names of connections that have entries, in any order, `limit` of them at most.
     fn names(&self, limit: usize) -> impl Future<Output = Result<Vec<Name>, Error>> + Send;
+}
+
+/// A store that several participants of a process share: one connection to its server does for all.
+impl<S: RendezvousStore> RendezvousStore for Arc<S> {
+    type Watch = S::Watch;
+
+    fn transact(
+        &self,
+        name: &Name,
+        transaction: &Transaction,
+    ) -> impl Future<Output = Result<Outcome, Error>> + Send {
+        S::transact(self, name, transaction)
+    }
+
+    fn read(&self, name: &Name) -> impl Future<Output = Result<Snapshot, Error>> + Send {
+        S::read(self, name)
+    }
+
+    fn renew(
+        &self,
+        name: &Name,
+        key: &str,
+        ttl: Duration,
+    ) -> impl Future<Output = Result<Option<Revision>, Error>> + Send {
+        S::renew(self, name, key, ttl)
+    }
+
+    fn watch(&self, name: &Name) -> impl Future<Output = Result<S::Watch, Error>> + Send {
+        S::watch(self, name)
+    }
+
+    fn names(&self, limit: usize) -> impl Future<Output = Result<Vec<Name>, Error>> + Send {
+        S::names(self, limit)
+    }
 }
 
 /// Reports changes of one connection.

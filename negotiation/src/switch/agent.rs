@@ -2,7 +2,7 @@
 
 use super::connection::Wish;
 use super::round::{Round, Rounds};
-use super::work::{end_sending, read_meanwhile, receive_rest, retire, vacate};
+use super::work::{end_sending, read_meanwhile, receive_rest, vacate};
 use crate::Agreement;
 use crate::Link;
 use crate::link::{Fork, Lane, Shared};
@@ -59,7 +59,6 @@ enum Done {
     Sent(Result<u64, Error>),
     ReceivedRest,
     ReceiversLeft,
-    Retired,
 }
 
 /// What the agent waits for.
@@ -90,7 +89,7 @@ where
             (shared.id(), shared.role()),
             stack.nodes(),
             picks,
-            shared.floor(),
+            shared.frame(),
             (settings.handshake_timeout, settings.repeat_after),
         );
         let current = Stage { round: first, lane: fork.first() };
@@ -169,8 +168,10 @@ where
             (!self.upgrades.is_idle() && !self.is_changing_receivers, !self.upgrades.has_wish());
         let (rounds, current) = (&self.rounds, &self.current.round);
         let mut reading = pin!(
-            async { if may_read { read_meanwhile(rounds, current, shared).await } else { pending().await } }
-                .fuse()
+            async {
+                if may_read { read_meanwhile(rounds, current, &**shared).await } else { pending().await }
+            }
+            .fuse()
         );
         let wished = &mut self.wished;
         let mut wished = pin!(async { if may_wish { wished.recv().await } else { pending().await } }.fuse());
@@ -223,8 +224,10 @@ where
                 self.staged = None;
             }
             Act::EndSending { may_fail } => {
+                let runtime = shared.base().runtime().clone();
+                let terms = (shared.settings().handshake_timeout, may_fail);
                 self.work.push(Box::pin(async move {
-                    Done::Sent(end_sending(rounds, old, shared, may_fail).await)
+                    Done::Sent(end_sending(rounds, old, runtime, terms).await)
                 }));
             }
             Act::Begin { round, terms } => {
@@ -250,11 +253,10 @@ where
             Act::Retire => {
                 let Some(Staged { lane, round: Some(round), .. }) = self.staged.take() else { return };
                 let retired = std::mem::replace(&mut self.current, Stage { round, lane });
-                drop(old);
-                self.work.push(Box::pin(async move {
-                    retire(retired.round, retired.lane, shared).await;
-                    Done::Retired
-                }));
+                // Dropped and not closed: both ends have drained it, and a Chunnel that told its counterpart of its end would
+                // end what the other end's receivers have yet to leave.
+                shared.forget(&retired.lane);
+                drop((old, retired));
             }
             Act::Report(result) => {
                 if let Some(report) = self.report.take() {
@@ -297,7 +299,7 @@ where
             self.is_changing_receivers = true;
             let (rounds, shared) = (self.rounds.clone(), self.shared().clone());
             self.work.push(Box::pin(async move {
-                vacate(&rounds.receiving, &shared).await;
+                vacate(&rounds.receiving, shared.base().runtime()).await;
                 Done::ReceiversLeft
             }));
         }
@@ -318,7 +320,6 @@ where
                 self.is_changing_receivers = false;
                 self.upgrades.received(now);
             }
-            Done::Retired => self.upgrades.retired(now),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`seats`]: who uses the round in force, without a lock.
 //! * [`round`]: one stack of a connection, and what went through it.
-//! * [`connection`]: sending and receiving through whichever round it is.
+//! * [`calls`]: sending and receiving through whichever round it is. [`connection`]: the connection that does.
 //! * [`upgradable`]: the stack that makes such connections. [`pick`]: what an application asks for.
 //! * [`agent`]: the task that agrees with the other end, and changes the rounds.
 //!
@@ -11,6 +11,7 @@
 //! while. So nothing is lost, repeated or reordered by the change.
 
 mod agent;
+mod calls;
 mod connection;
 mod pick;
 mod round;
@@ -24,4 +25,6 @@ mod tests;
 
 pub use connection::Switching;
 pub use pick::Pick;
+pub(crate) use round::{Round, Rounds};
 pub use upgradable::Upgradable;
+pub(crate) use work::{Meanwhile, end_sending, read_meanwhile, vacate};

@@ -1,6 +1,6 @@
 //! What an application asks for when it changes the stack of a connection.
 
-use bertha_core::{Error, ErrorKind, Node};
+use bertha_core::{Error, ErrorKind, Node, Preference};
 use std::collections::BTreeMap;
 
 /// Which alternatives a connection shall use.
@@ -47,7 +47,8 @@ impl Pick {
                 Some(beyond) if is_last && beyond > 1 => return Err(self.no_such(select.0)),
                 Some(_) => 1,
                 None => in_use,
-            };
+            }
+            .into();
             Ok(())
         })?;
         match self.0.keys().find(|select| **select >= visit.selects) {
@@ -91,7 +92,7 @@ type Place = (usize, usize);
 impl Visit<'_> {
     fn all<F>(&mut self, nodes: &mut [Node], act: &mut F) -> Result<(), Error>
     where
-        F: FnMut(Place, &mut u8, u8, bool) -> Result<(), Error>,
+        F: FnMut(Place, &mut Preference, u8, bool) -> Result<(), Error>,
     {
         for node in nodes {
             if let Node::Select { .. } = node {
@@ -105,7 +106,7 @@ impl Visit<'_> {
 
     fn choice<F>(&mut self, node: &mut Node, place: Place, act: &mut F) -> Result<(), Error>
     where
-        F: FnMut(Place, &mut u8, u8, bool) -> Result<(), Error>,
+        F: FnMut(Place, &mut Preference, u8, bool) -> Result<(), Error>,
     {
         let Node::Select { branches: [first, second], prefer } = node else { return Ok(()) };
         let pick = self.picks.next().copied().unwrap_or_default();
@@ -130,7 +131,7 @@ mod tests {
     }
 
     fn select(first: Vec<Node>, second: Vec<Node>) -> Node {
-        Node::Select { branches: [first, second], prefer: 0 }
+        Node::Select { branches: [first, second], prefer: 0.into() }
     }
 
     /// `select!(A, B, C)` over `select!(D, make_stack!(select!(E, F)))`, whose inner one reads as a choice of three.
@@ -145,7 +146,7 @@ mod tests {
             .iter()
             .flat_map(|node| match node {
                 Node::Select { branches: [first, second], prefer } => {
-                    [vec![*prefer], prefers(first), prefers(second)].concat()
+                    [vec![prefer.among(2)], prefers(first), prefers(second)].concat()
                 }
                 Node::Layer(_) => Vec::new(),
             })

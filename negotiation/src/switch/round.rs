@@ -1,37 +1,64 @@
 //! One stack of a connection.
 
 use super::seats::{Seats, Tally};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A stack, and what went through it.
-pub(super) struct Round<C> {
-    pub(super) connection: C,
+pub(crate) struct Round<C> {
+    pub(crate) connection: C,
     /// Messages that the application sent, or may have sent: it may cancel a `send` that waits.
-    pub(super) sent: Tally,
+    pub(crate) sent: Tally,
     /// Messages that it received.
-    pub(super) received: Tally,
+    pub(crate) received: Tally,
+    /// Whether nothing more will arrive at the bottom of the stack, so that an error from it means that it is empty.
+    is_over: AtomicBool,
+    is_empty: AtomicBool,
 }
 
 impl<C> Round<C> {
-    pub(super) fn new(connection: C) -> Arc<Self> {
-        Arc::new(Self { connection, sent: Tally::default(), received: Tally::default() })
+    pub(crate) fn new(connection: C) -> Arc<Self> {
+        let (sent, received) = Default::default();
+        let (is_over, is_empty) = Default::default();
+        Arc::new(Self { connection, sent, received, is_over, is_empty })
+    }
+
+    /// Nothing more will arrive at the bottom of the stack.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Whether a reception found that it holds nothing back any more, after its [`end`](Self::end).
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty.load(Ordering::Acquire)
+    }
+
+    /// A reception failed. Whether that is because the round is over; if so, receivers are asked to leave it.
+    #[cold]
+    pub(super) fn is_left(&self, receivers: &Seats<Self>) -> bool {
+        if !self.is_over.load(Ordering::Acquire) {
+            return false;
+        }
+        self.is_empty.store(true, Ordering::Release);
+        receivers.close();
+        true
     }
 }
 
 /// The rounds of a connection: in force for sending, and for receiving.
-pub(super) struct Rounds<C> {
-    pub(super) sending: Seats<Round<C>>,
-    pub(super) receiving: Seats<Round<C>>,
+pub(crate) struct Rounds<C> {
+    pub(crate) sending: Seats<Round<C>>,
+    pub(crate) receiving: Seats<Round<C>>,
     /// The one in which this end sends.
     newest: Mutex<Arc<Round<C>>>,
 }
 
 impl<C> Rounds<C> {
-    pub(super) fn new(first: &Arc<Round<C>>) -> Self {
+    pub(crate) fn new(first: &Arc<Round<C>>) -> Self {
         Self { sending: Seats::new(first), receiving: Seats::new(first), newest: Mutex::new(first.clone()) }
     }
 
-    pub(super) fn newest(&self) -> MutexGuard<'_, Arc<Round<C>>> {
+    pub(crate) fn newest(&self) -> MutexGuard<'_, Arc<Round<C>>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

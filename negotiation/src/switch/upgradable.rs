@@ -4,7 +4,10 @@ use super::Switching;
 use super::agent::Agent;
 use super::round::{Round, Rounds};
 use crate::Link;
-use bertha_core::{Base, BoxFuture, Buf, Chunnel, Connection, Describe, Error, More, Node, Picks, Runtime};
+use bertha_core::{
+    Base, BoxFuture, Buf, Chunnel, Connection, Describe, Error, More, Node, Picks, Preference, Runtime,
+    preferred,
+};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -59,8 +62,7 @@ where
     type Connection = Switching<S::Connection, B>;
 
     async fn connect_wrap(&self, inner: Link<B>, more: More<'_, Link<B>>) -> Result<Self::Connection, Error> {
-        let mut picks = Vec::new();
-        preferred(&self.nodes(), &mut picks);
+        let picks = preferred(&self.nodes(), Preference::TWO_ENDS);
         self.instantiate(inner, Picks::new(&picks), more).await
     }
 
@@ -84,15 +86,5 @@ where
             let agent = shared.base().runtime().spawn(agent.run());
             Ok(Switching { rounds, shared, wishes, _agent: agent })
         })
-    }
-}
-
-/// The picks of the preferred alternatives, in pre-order.
-fn preferred(nodes: &[Node], picks: &mut Vec<u8>) {
-    for node in nodes {
-        if let Node::Select { branches, prefer } = node {
-            picks.push(*prefer);
-            branches.iter().for_each(|branch| preferred(branch, picks));
-        }
     }
 }

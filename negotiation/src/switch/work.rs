@@ -2,7 +2,7 @@
 
 use super::round::{Round, Rounds};
 use super::seats::Seats;
-use crate::link::{Lane, Shared};
+use crate::link::Shared;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
@@ -16,42 +16,60 @@ const LOOK: Duration = Duration::from_millis(1);
 /// How long the reader for others waits before it looks again whether the application receives.
 const LOOK_FOR_RECEIVERS: Duration = Duration::from_millis(5);
 
-async fn sleep<B: Connection<Data = Buf>>(shared: &Shared<B>, pause: Duration) {
-    let runtime = shared.base().runtime();
+async fn sleep(runtime: &impl Runtime, pause: Duration) {
     runtime.sleep_until(runtime.now() + pause).await;
 }
 
+/// What a change of stacks asks of the link below the rounds.
+pub(crate) trait Meanwhile: Send + Sync {
+    /// The bottom's runtime.
+    fn runtime(&self) -> &impl Runtime;
+
+    /// Reads one message for whoever it is for. Only while no round's reader reads. Cancellation-safe.
+    fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+impl<B: Connection<Data = Buf>> Meanwhile for Shared<B> {
+    fn runtime(&self) -> &impl Runtime {
+        self.base().runtime()
+    }
+
+    fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.read_one_for_others()
+    }
+}
+
 /// Lets no further call start, and waits until those under way have left.
-pub(super) async fn vacate<R, B: Connection<Data = Buf>>(seats: &Seats<R>, shared: &Shared<B>) {
+pub(crate) async fn vacate<R>(seats: &Seats<R>, runtime: &impl Runtime) {
     seats.close();
     loop {
         let empty = pin!(poll_fn(|context| seats.poll_empty(context)));
-        if let Either::Left(_) = select(empty, pin!(sleep(shared, LOOK))).await {
+        if let Either::Left(_) = select(empty, pin!(sleep(runtime, LOOK))).await {
             return;
         }
     }
 }
 
-/// Ends sending in `round`, and says how many messages were sent. What may fail gives up after the handshake's time-out,
+/// Ends sending in `round`, and says how many messages were sent. What may fail gives up after `limit`,
 /// and the round goes on; what may not goes on without having drained.
-pub(super) async fn end_sending<C: Connection, B: Connection<Data = Buf>>(
+pub(crate) async fn end_sending<C: Connection>(
     rounds: Arc<Rounds<C>>,
     round: Arc<Round<C>>,
-    shared: Arc<Shared<B>>,
-    may_fail: bool,
+    runtime: impl Runtime,
+    (limit, may_fail): (Duration, bool),
 ) -> Result<u64, Error> {
-    let limit = shared.settings().handshake_timeout;
+    let runtime = &runtime;
     let vacating = async {
-        vacate(&rounds.sending, &shared).await;
+        vacate(&rounds.sending, runtime).await;
         Ok(())
     };
     let vacated = match may_fail {
         false => vacating.await,
-        true => within(&shared, limit, "sends under way did not end in time", vacating).await,
+        true => within(runtime, limit, "sends under way did not end in time", vacating).await,
     };
     let drained = match vacated {
         Ok(()) => {
-            within(&shared, limit, "Chunnels could not be drained in time", round.connection.drain()).await
+            within(runtime, limit, "Chunnels could not be drained in time", round.connection.drain()).await
         }
         failed => failed,
     };
@@ -66,13 +84,13 @@ pub(super) async fn end_sending<C: Connection, B: Connection<Data = Buf>>(
     Ok(round.sent.total())
 }
 
-async fn within<B: Connection<Data = Buf>>(
-    shared: &Shared<B>,
+async fn within(
+    runtime: &impl Runtime,
     limit: Duration,
     what: &'static str,
     work: impl Future<Output = Result<(), Error>>,
 ) -> Result<(), Error> {
-    match select(pin!(work), pin!(sleep(shared, limit))).await {
+    match select(pin!(work), pin!(sleep(runtime, limit))).await {
         Either::Left((done, _)) => done,
         Either::Right(_) => Err(Error::new(ErrorKind::TimedOut, what).at("negotiation")),
     }
@@ -88,7 +106,7 @@ pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
 ) {
     let (mut before, mut waited) = (round.received.total(), Duration::ZERO);
     while before < sent {
-        sleep(&shared, LOOK).await;
+        sleep(shared.base().runtime(), LOOK).await;
         let received = round.received.total();
         if received != before {
             (before, waited) = (received, Duration::ZERO);
@@ -102,37 +120,23 @@ pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
     }
 }
 
-/// Closes what is left of a round.
-pub(super) async fn retire<C: Connection, B: Connection<Data = Buf>>(
-    round: Arc<Round<C>>,
-    lane: Arc<Lane>,
-    shared: Arc<Shared<B>>,
-) {
-    let limit = shared.settings().close_timeout;
-    let closing = pin!(round.connection.close());
-    if let Either::Left((Err(error), _)) = select(closing, pin!(sleep(&shared, limit))).await {
-        tracing::debug!(%error, "closing a stack that was changed");
-    }
-    shared.forget(&lane);
-}
-
 /// Reads for a change of stacks as long as the application does not receive: else the other end would not be heard.
 /// Fails when the link has ended.
-pub(super) async fn read_meanwhile<C, B: Connection<Data = Buf>>(
+pub(crate) async fn read_meanwhile<C>(
     rounds: &Rounds<C>,
     round: &Arc<Round<C>>,
-    shared: &Shared<B>,
+    link: &impl Meanwhile,
 ) -> Error {
     loop {
         if !rounds.receiving.close_if_empty() {
-            sleep(shared, LOOK_FOR_RECEIVERS).await;
+            sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;
             continue;
         }
         // Opens again, also if this is cancelled.
         let reopen = Reopen(&rounds.receiving, round);
         let reading = async {
             loop {
-                if let Err(error) = shared.read_for_others().await {
+                if let Err(error) = link.read_for_others().await {
                     return error;
                 }
             }
@@ -143,7 +147,7 @@ pub(super) async fn read_meanwhile<C, B: Connection<Data = Buf>>(
         }
         // Those who want to receive have to get the chance.
         drop(reopen);
-        sleep(shared, LOOK_FOR_RECEIVERS).await;
+        sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod answer;
 mod early;
+mod group;
 mod offer;
 mod retry;
 mod upgrade;
@@ -27,6 +28,7 @@ pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub use early::{CLAIM, Early, claim, early_cost, early_room};
 pub(crate) use early::{early_in, with_early};
+pub use group::{Before, GROUP_HEADER, Origin, Standing, origin};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
 pub use upgrade::{Upgrade, UpgradeStep};
@@ -45,6 +47,9 @@ pub const HEADER: usize = 4;
 
 /// The largest handshake message, in bytes: bounds what a server parses for a stranger.
 pub const LARGEST: usize = 8192;
+
+/// How long most handshake messages are at most, in bytes, so that writing them allocates once.
+const USUAL: usize = 256;
 
 /// What a message is: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,11 +81,15 @@ pub enum Kind {
     Upgrade = 11,
     /// An offer, with or without a cookie, and behind it the first messages.
     Early = 12,
+    /// A message of a connection with any number of endpoints, after the stack's Chunnels.
+    GroupData = 13,
+    /// What a participant of such a connection says of where it stands.
+    Standing = 14,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 13] = [
+        const KINDS: [Kind; 15] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -94,6 +103,8 @@ impl Kind {
             Kind::Returned,
             Kind::Upgrade,
             Kind::Early,
+            Kind::GroupData,
+            Kind::Standing,
         ];
         // Data of later rounds.
         if byte & LATER != 0 {
@@ -115,6 +126,11 @@ impl Tag {
     /// The tag of the connection with this id.
     pub fn of(id: u64) -> Self {
         Self(id as u32 & 0x00ff_ffff)
+    }
+
+    /// The tag of a round among any number of endpoints. Those of rounds that follow each other differ.
+    pub fn of_round(life: u64, round: u64) -> Self {
+        Self::of(life.wrapping_add(round))
     }
 
     /// The first four bytes of data of this connection in a round, the first of which has the number 0.
@@ -184,7 +200,8 @@ pub(crate) fn begin<M: Serialize>(
     version: u8,
     message: &M,
 ) -> Result<Vec<u8>, postcard::Error> {
-    let mut bytes = tag.header(kind).to_vec();
+    let mut bytes = Vec::with_capacity(USUAL);
+    bytes.extend(tag.header(kind));
     bytes.push(version);
     postcard::to_extend(message, bytes)
 }

@@ -4,7 +4,7 @@
 //! many of the following entries belong to each of its branches. Names stand in a table once, split into crate and
 //! type, since most of an offer's Chunnels come from few crates.
 
-use bertha_core::{Layer, Mismatch, Node};
+use bertha_core::{Layer, Mismatch, Node, Preference};
 use serde::{Deserialize, Serialize};
 
 /// The most entries of an offer's node list.
@@ -71,7 +71,9 @@ impl Offer {
             Node::Layer(layer) => self.push_layer(layer),
             Node::Select { branches: [first, second], prefer } => {
                 let at = self.entries.len();
-                self.entries.push(Entry::Select { first: 0, second: 0, prefer: *prefer });
+                // Whoever reads an offer is the second participant.
+                let prefer = prefer.among(Preference::TWO_ENDS);
+                self.entries.push(Entry::Select { first: 0, second: 0, prefer });
                 self.push_all(first)?;
                 let middle = self.entries.len();
                 self.push_all(second)?;
@@ -79,7 +81,7 @@ impl Offer {
                 let (Ok(first), Ok(second)) = lengths else {
                     return Err(Mismatch::new("an alternative with more than 65,535 Chunnels"));
                 };
-                self.entries[at] = Entry::Select { first, second, prefer: *prefer };
+                self.entries[at] = Entry::Select { first, second, prefer };
                 Ok(())
             }
         })

@@ -40,8 +40,13 @@ pub fn snapshots(bytes: &[u8]) {
 fn member() -> Member {
     let stack =
         make_stack!(Nothing, select!(Serialize::<u64, Postcard>::new(), Serialize::<u64, Bincode>::new()));
-    let own = OwnStack::new(stack.nodes(), Vec::new()).unwrap();
-    let terms = Terms { lease: Duration::from_secs(1), staging: Duration::from_secs(1), participants: 9 };
+    let own = OwnStack::new(stack.nodes()).unwrap();
+    let terms = Terms {
+        lease: Duration::from_secs(1),
+        staging: Duration::from_secs(1),
+        participants: 9,
+        renews: true,
+    };
     Member::new(own, terms, 1)
 }
 

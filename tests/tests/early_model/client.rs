@@ -2,7 +2,7 @@
 
 use bertha_core::{Layer, Node};
 use bertha_negotiation::Settings;
-use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Handshake};
+use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Frame, Handshake};
 use bertha_negotiation::wire::Answer;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ pub(crate) fn layer(name: &'static str) -> Vec<Node> {
 
 /// Either of two stacks.
 pub(crate) fn either() -> Vec<Node> {
-    vec![Node::Select { branches: [layer("model::A"), layer("model::B")], prefer: 0 }]
+    vec![Node::Select { branches: [layer("model::A"), layer("model::B")], prefer: 0.into() }]
 }
 
 /// How a message looks over a stack.
@@ -68,7 +68,7 @@ pub(crate) fn play(inputs: &[Input], most: usize, sends_all_again: bool) -> Play
     let mut settings = Settings::default();
     settings.handshake_timeout = Duration::from_secs(1000);
     let mut now = start();
-    let handshake = Handshake::new(&either(), || ID, 1400, now, &settings).unwrap();
+    let handshake = Handshake::new(&either(), Frame::OPEN, || ID, 1400, now, &settings).unwrap();
     let expected = Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000 };
     let mut flight = FirstFlight::new(handshake, expected, 1400, most, Duration::from_secs(1), now);
     let mut played = Played { phase: Phase::Opening, sent: 0, handshake: Vec::new(), data: Vec::new() };

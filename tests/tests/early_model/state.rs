@@ -1,9 +1,8 @@
 //! The states of the model, and the steps between them.
 
 use super::client::{Input, Phase, either, layer, play, stack_of, start};
-use bertha_core::guarantee::Set;
 use bertha_negotiation::Credentials;
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Memory, Strikes, Terms, decide};
+use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Memory, Strikes, Terms, decide};
 use bertha_negotiation::wire::{self, Kind};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
@@ -142,7 +141,7 @@ impl World {
             idle_timeout: Duration::from_secs(30),
             credentials: &Credentials::default(),
             fresh: None,
-            floor: Set::NONE,
+            frame: Frame::OPEN,
             peer: b"peer",
             early_data,
             credit: Credit::UNLIMITED,

@@ -12,5 +12,6 @@ mod floors;
 mod handshake_faults;
 mod impostors;
 mod load;
+mod needs;
 mod restarts;
 mod scene;

@@ -15,7 +15,7 @@ fn seeds() -> u64 {
 }
 
 /// A third of everything is lost, repeated or late, and a twentieth is damaged besides.
-fn worst() -> Link {
+pub(crate) fn worst() -> Link {
     Link {
         loss: 0.3,
         duplication: 0.3,
@@ -57,21 +57,21 @@ fn reliable(seed: u64) -> Reliable {
     Reliable::new().with(Boxed(algorithms[(seed % 4) as usize]()))
 }
 
-fn message(number: u64, len: usize) -> Buf {
+pub(crate) fn message(number: u64, len: usize) -> Buf {
     let mut message = Buf::new(8 + len, 64).unwrap();
     message.fill(number as u8);
     message[..8].copy_from_slice(&number.to_le_bytes());
     message
 }
 
-fn number(message: &[u8]) -> u64 {
+pub(crate) fn number(message: &[u8]) -> u64 {
     let number = u64::from_le_bytes(message[..8].try_into().unwrap());
     assert!(message[8..].iter().all(|byte| *byte == number as u8), "message {number} was changed");
     number
 }
 
 /// Two connected ends: the first message from the client makes the server's.
-async fn ends(network: &Network) -> [impl Connection<Data = Buf> + use<>; 2] {
+pub(crate) async fn ends(network: &Network) -> [impl Connection<Data = Buf> + use<>; 2] {
     let listener = network.host(SERVER).listen(Addr::Ip((SERVER, 7).into())).await.unwrap();
     let client = network.host(CLIENT).connect(listener.local_addr()).await.unwrap();
     // Anything: the stack drops it as damaged.

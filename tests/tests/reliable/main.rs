@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod allocations;
+mod draining;
 mod faults;
 mod reference;
 mod utilisation;

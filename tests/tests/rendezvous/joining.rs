@@ -41,7 +41,11 @@ fn a_newcomer_that_cannot_run_the_stack_in_force_proposes_its_own() {
         let (second, ()) = join(scene.join(&z), first.uses("Z")).await;
         assert_eq!(
             second.in_force,
-            bertha_negotiation::rendezvous::InForce { picks: vec![], ..first.in_force }
+            bertha_negotiation::rendezvous::InForce {
+                picks: vec![],
+                own_id: second.in_force.own_id,
+                ..first.in_force
+            }
         );
     });
 }

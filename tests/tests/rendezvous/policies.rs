@@ -1,17 +1,20 @@
 //! Preferences that depend on how many participants there are.
 
-use super::scene::{everywhere, xy};
-use bertha_negotiation::rendezvous::{Event, NumParticipantsAtMost, Policy};
+use super::scene::{Stack, X, Y, everywhere};
+use bertha_core::{NumParticipantsAtMost, make_stack, select};
+use bertha_negotiation::rendezvous::Event;
 use futures_util::future::join;
 use std::time::Duration;
+
+/// Prefers one of two alternatives among so many participants.
+fn prefers(alternative: usize, participants: usize) -> Stack {
+    Box::new(make_stack!(select!(X, Y; prefer alternative if NumParticipantsAtMost(participants))))
+}
 
 #[test]
 fn the_third_makes_all_switch_and_its_going_makes_them_switch_back() {
     everywhere(async |scene, _| {
-        let mut settings = scene.settings.clone();
-        settings.policies = vec![Policy::prefer(0, NumParticipantsAtMost(2))];
-        let join_one =
-            async || scene.try_join_with(scene.store.another(), &xy(), settings.clone()).await.unwrap();
+        let join_one = async || scene.join(&prefers(0, 2)).await;
         let (mut first, mut second) = (join_one().await, join_one().await);
         assert_eq!(first.in_force.stack.to_string(), "X");
         let mut third = join_one().await;
@@ -24,12 +27,7 @@ fn the_third_makes_all_switch_and_its_going_makes_them_switch_back() {
 #[test]
 fn policies_that_contradict_come_to_rest() {
     everywhere(async |scene, _| {
-        let with = async |alternative| {
-            let mut settings = scene.settings.clone();
-            settings.policies = vec![Policy::prefer(alternative, NumParticipantsAtMost(9))];
-            scene.try_join_with(scene.store.another(), &xy(), settings).await.unwrap()
-        };
-        let (mut first, mut second) = (with(0).await, with(1).await);
+        let (mut first, mut second) = (scene.join(&prefers(0, 9)).await, scene.join(&prefers(1, 9)).await);
         let quiet = scene.pause(Duration::from_secs(60));
         let never = |event: &Event| *event == Event::Left;
         let both = join(first.until(never), second.until(never));

@@ -120,7 +120,7 @@ impl<R: Runtime> Endpoint<R> {
 
     /// Goes on until it knows of so many participants.
     pub(crate) async fn knows_of(&mut self, participants: usize) {
-        self.until(|event| *event == Event::Participants(participants)).await;
+        self.until(|event| matches!(event, Event::Participants(all) if all.len() == participants)).await;
     }
 }
 

@@ -5,11 +5,15 @@ use stateright::Model;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-/// Walks through all states, depth first, and counts them.
+/// Walks through all states, depth first, looks at each, and counts them.
 ///
 /// # Panics
-/// If a state can be reached from itself.
-pub(crate) fn states_without_circles<M: Model<State: Hash + Clone>>(model: &M) -> usize {
+/// If a state can be reached from itself, or there are more than `most`.
+pub(crate) fn states_without_circles<M: Model<State: Hash + Clone>>(
+    model: &M,
+    most: usize,
+    look_at: impl Fn(&M::State),
+) -> usize {
     let hasher = RandomState::new();
     // Whether a state is on the way to the one looked at, or done with.
     let mut on_the_way: HashMap<u64, bool> = HashMap::new();
@@ -27,6 +31,8 @@ pub(crate) fn states_without_circles<M: Model<State: Hash + Clone>>(model: &M) -
             Some(true) => panic!("a state is reached from itself, after {} steps", path.len()),
             Some(false) => {}
             None => {
+                look_at(&successor);
+                assert!(on_the_way.len() < most, "there is no end of states");
                 on_the_way.insert(number, true);
                 path.push((number, model.next_states(&successor)));
             }

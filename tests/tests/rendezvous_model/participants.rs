@@ -20,15 +20,20 @@ fn choice(layers: &[&'static str]) -> Vec<Node> {
     let layer = |name| vec![Node::Layer(Layer::plain(name, 1))];
     match layers {
         [only] => layer(only),
-        [first, rest @ ..] => vec![Node::Select { branches: [layer(first), choice(rest)], prefer: 0 }],
+        [first, rest @ ..] => vec![Node::Select { branches: [layer(first), choice(rest)], prefer: 0.into() }],
         [] => Vec::new(),
     }
 }
 
 impl Role {
     pub(crate) fn member(&self, number: usize) -> Member {
-        let own = OwnStack::new(choice(self.layers), Vec::new()).unwrap();
-        let terms = Terms { lease: Duration::from_secs(1), staging: Duration::from_secs(2), participants: 8 };
+        let own = OwnStack::new(choice(self.layers)).unwrap();
+        let terms = Terms {
+            lease: Duration::from_secs(1),
+            staging: Duration::from_secs(2),
+            participants: 8,
+            renews: false,
+        };
         Member::new(own, terms, number as u64 + 1)
     }
 

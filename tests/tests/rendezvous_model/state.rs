@@ -19,7 +19,7 @@ pub(crate) struct Connection {
     pub(crate) suspicions: usize,
     /// How many answers of the store get lost at most, with or without what they answer.
     pub(crate) losses: usize,
-    /// Whether staging may take too long.
+    /// Whether staging may take too long, at any time. It always does when nothing else can happen any more.
     pub(crate) time_runs_out: bool,
     /// What is wrong with the protocol.
     pub(crate) flaw: Flaw,
@@ -35,6 +35,8 @@ pub(crate) enum Flaw {
     RecordIsNotCompared,
     /// One participant puts what it proposes into force at once. The others follow the protocol.
     OneIsHasty,
+    /// Nobody but its proposer can put an upgrade into force.
+    OnlyTheProposerCommits,
 }
 
 /// Everything at one moment.
@@ -133,6 +135,9 @@ impl Connection {
     /// Carries a transaction out, as the flaw has it, and checks what it does to the record.
     fn carry_out(&self, state: &mut State, number: usize, transaction: &Transaction) -> Outcome {
         let before = View::of(state.store.snapshot());
+        if self.flaw == Flaw::OnlyTheProposerCommits && commits_for_another(state, number, transaction) {
+            return Outcome { applied: false, snapshot: state.store.snapshot().clone() };
+        }
         let mut outcome = state.store.transact(&self.flawed(transaction));
         if self.flaw == Flaw::OneIsHasty && number == 0 {
             commit_at_once(&mut state.store);
@@ -218,20 +223,16 @@ impl Connection {
         }
     }
 
-    /// Whether nothing happens any more unless something goes wrong.
+    /// Whether nothing happens any more, however long it is waited for: whoever can do something does it in the end, and
+    /// whatever has a time to live and is not renewed expires. Nobody has to propose anything.
     pub(crate) fn is_at_rest(&self, state: &State) -> bool {
-        !state.store.holds(UPGRADE)
-            && gone(state).next().is_none()
-            && (0..self.roles.len()).all(|number| {
-                (state.proposed[number] || !self.can_propose(state, number))
-                    && self.proceed(state, number).is_none()
-            })
+        !state.store.holds(UPGRADE) && self.has_stopped(state)
     }
 
-    fn can_propose(&self, state: &State, number: usize) -> bool {
-        let Some(layer) = self.roles[number].proposes else { return false };
-        let Some(member) = &state.members[number] else { return false };
-        member.clone().propose(&self.roles[number].picks(layer)).is_ok()
+    /// Whether nothing happens before the time for staging is over.
+    fn has_stopped(&self, state: &State) -> bool {
+        let all = 0..self.roles.len();
+        gone(state).next().is_none() && all.into_iter().all(|number| self.proceed(state, number).is_none())
     }
 
     /// Whether everyone who is left uses the stack of the record, and no upgrade is left half-done.
@@ -239,6 +240,8 @@ impl Connection {
         let view = View::of(state.store.snapshot());
         let mut left = state.members.iter().flatten().filter(|member| !member.is_gone()).peekable();
         match view.record {
+            // What those have left behind who all are gone is for whoever comes next.
+            _ if left.peek().is_none() => true,
             Recorded::Record(record) => {
                 record.proposal.is_none()
                     && left.all(|member| {
@@ -246,7 +249,7 @@ impl Connection {
                         member.is_inside() && known == Some((record.life, record.round, &record.stack))
                     })
             }
-            _ => left.peek().is_none(),
+            _ => false,
         }
     }
 }
@@ -262,6 +265,16 @@ fn life(store: &Store) -> u64 {
         Recorded::Record(record) => record.life,
         _ => 0,
     }
+}
+
+/// Whether this participant would put an upgrade into force that another one has proposed.
+fn commits_for_another(state: &State, number: usize, transaction: &Transaction) -> bool {
+    let mut after = state.store.clone();
+    after.transact(transaction);
+    let [before, after] = [&state.store, &after].map(|store| View::of(store.snapshot()).record);
+    let (Recorded::Record(before), Recorded::Record(after)) = (before, after) else { return false };
+    let proposer = before.proposal.map(|proposal| proposal.proposer);
+    after.round > before.round && proposer != state.members[number].as_ref().map(Member::id)
 }
 
 /// Puts the upgrade under way into force, whoever has staged it.
@@ -319,7 +332,8 @@ impl Model for Connection {
             }
         }
         actions.extend(gone(state).map(Step::Expire));
-        if self.time_runs_out && state.store.holds(UPGRADE) {
+        // If nothing else is left to happen, it does.
+        if state.store.holds(UPGRADE) && (self.time_runs_out || self.has_stopped(state)) {
             actions.push(Step::RunOutOfTime);
         }
     }
@@ -356,6 +370,7 @@ impl Model for Connection {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("nothing wrong happens", |_, state: &State| state.seen.wrong.is_none()),
+            // With the absence of circles: in every run, unless it keeps somebody from ever doing what he can.
             Property::always("whatever is begun comes to an end", |model: &Self, state: &State| {
                 !model.is_at_rest(state) || model.is_settled(state)
             }),

@@ -11,3 +11,4 @@ mod promises;
 mod refusals;
 mod reliable;
 mod traffic;
+mod transport;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use tokio::task::JoinSet;
 
 /// The datapath of this build.
-pub(super) type Datapath = bertha::kernel::Udp;
+pub(super) type Datapath = bertha::DefaultDatapath;
 
 /// The most connections that one listener serves at a time; further clients wait.
 const CONNECTIONS: usize = 10_000;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha::kernel::Udp;
+use bertha::DefaultDatapath;
 use bertha::prelude::*;
 use bertha_kvstore::{Message, shard_addrs, shard_map};
 use bertha_ycsb::connect::{Sharding, connect};
@@ -107,7 +107,7 @@ impl Run {
     async fn over<S>(&self, stack: S, parameters: &Parameters) -> Result<(), Failure>
     where
         S: Negotiate + Sync,
-        Udp: Runs<S, Out: Connection<Data = Message>>,
+        DefaultDatapath: Runs<S, Out: Connection<Data = Message>>,
     {
         let (mut ports, mut negotiated) = (Vec::new(), Vec::new());
         for _ in 0..self.connections {

@@ -11,11 +11,12 @@ pub enum Scale {
 
 /// One axis with its range and its ticks.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    pub(super) ticks: Vec<f64>,
+    /// Where its ticks are.
+    pub ticks: Vec<f64>,
 }
 
 /// About so many steps on a linear axis.
@@ -24,7 +25,7 @@ const STEPS: f64 = 6.0;
 impl Axis {
     /// The narrowest axis with round ends that shows all `values`; those that are not above zero have no place on a
     /// logarithmic one.
-    pub(super) fn around(values: impl Iterator<Item = f64>, scale: Scale) -> Self {
+    pub fn around(values: impl Iterator<Item = f64>, scale: Scale) -> Self {
         let shown = values.filter(|value| value.is_finite() && (scale == Scale::Linear || *value > 0.0));
         let (low, high) = shown.fold((f64::MAX, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
         // Without any value, there is still an empty diagram to draw.
@@ -60,7 +61,7 @@ impl Axis {
     }
 
     /// Where `value` lies, from 0 at the low end to 1 at the high end.
-    pub(super) fn position(&self, value: f64) -> f64 {
+    pub fn position(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Logarithmic => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
@@ -68,7 +69,7 @@ impl Axis {
     }
 
     /// The high end.
-    pub(super) fn high(&self) -> f64 {
+    pub fn high(&self) -> f64 {
         self.high
     }
 }

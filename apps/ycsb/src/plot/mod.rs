@@ -1,15 +1,15 @@
-//! Draws latency against offered load as SVG.
+//! Draws latency against offered load, and how times are spread, as SVG. Shapes and axes serve other diagrams as well.
 
 mod axis;
+mod spread;
 mod svg;
 
 use std::fmt::Write;
 
 use crate::report::{Measured, Report};
-use axis::Axis;
-use svg::{Anchor, Svg};
-
-pub use axis::Scale;
+pub use axis::{Axis, Scale};
+pub use spread::{Spread, times};
+pub use svg::{Anchor, Svg};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 460.0;
@@ -19,9 +19,10 @@ const TOP: f64 = 92.0;
 const BOTTOM: f64 = 62.0;
 
 /// Told apart by people with any colour vision (after Okabe and Ito), and by their markers in grey.
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+pub const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-const DASHED: &str = "stroke-dasharray=\"6 5\"";
+/// The style of a dashed line.
+pub const DASHED: &str = "stroke-dasharray=\"6 5\"";
 
 /// One report is one colour: its median is a solid line, its 95th percentile a dashed one with hollow markers.
 ///
@@ -112,7 +113,7 @@ fn legend(svg: &mut Svg, reports: &[Report]) {
 }
 
 /// At most three decimals, and none that say nothing.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let mut text = String::new();
     let _ = write!(text, "{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -13,26 +13,31 @@ polyline { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: 
 
 /// Which point of a text lies at its position.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Anchor {
+pub enum Anchor {
+    /// Its first.
     Start,
+    /// Its middle.
     Middle,
+    /// Its last.
     End,
 }
 
 /// A drawing in the making.
 #[derive(Debug)]
-pub(super) struct Svg(String);
+pub struct Svg(String);
 
 // Writing to a `String` cannot fail, so the results of `write!` are dropped.
 impl Svg {
-    pub(super) fn new(width: f64, height: f64) -> Self {
+    /// An empty drawing of this size.
+    pub fn new(width: f64, height: f64) -> Self {
         Self(format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\">\n<style>\n{STYLE}\n</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         ))
     }
 
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+    /// A straight line; `class` is `grid` or `axis`.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
         let _ = writeln!(
             self.0,
@@ -40,14 +45,14 @@ impl Svg {
         );
     }
 
-    /// `style` is further attributes.
-    pub(super) fn polyline(&mut self, points: &[(f64, f64)], colour: &str, style: &str) {
+    /// A line through all points. `style` is further attributes.
+    pub fn polyline(&mut self, points: &[(f64, f64)], colour: &str, style: &str) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(self.0, "<polyline points=\"{}\" stroke=\"{colour}\" {style}/>", points.join(" "));
     }
 
     /// A circle, square, diamond or triangle, by the number of the series; filled, or an outline.
-    pub(super) fn marker(&mut self, (x, y): (f64, f64), series: usize, colour: &str, filled: bool) {
+    pub fn marker(&mut self, (x, y): (f64, f64), series: usize, colour: &str, filled: bool) {
         let fill = if filled { colour } else { "white" };
         let paint = format!("class=\"marker\" stroke=\"{colour}\" fill=\"{fill}\"");
         let outline: &[(f64, f64)] = match series % 4 {
@@ -64,7 +69,8 @@ impl Svg {
         let _ = writeln!(self.0, "<polygon {paint} points=\"{}\"/>", points.join(" "));
     }
 
-    pub(super) fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
+    /// A line of text; `class` is `title`, `name` or `tick`.
+    pub fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -78,7 +84,7 @@ impl Svg {
     }
 
     /// Centred at its position and read from below.
-    pub(super) fn vertical_text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+    pub fn vertical_text(&mut self, x: f64, y: f64, class: &str, text: &str) {
         let _ = writeln!(
             self.0,
             "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" text-anchor=\"middle\" \
@@ -87,7 +93,8 @@ impl Svg {
         );
     }
 
-    pub(super) fn finish(self) -> String {
+    /// The whole text.
+    pub fn finish(self) -> String {
         self.0 + "</svg>\n"
     }
 }

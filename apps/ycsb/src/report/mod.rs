@@ -99,7 +99,8 @@ impl Measured {
 }
 
 impl Row {
-    fn new(tally: &Tally) -> Self {
+    /// Sums up operations.
+    pub fn new(tally: &Tally) -> Self {
         let at = |per_cent| tally.percentile(per_cent).as_secs_f64() * 1e6;
         Self {
             completed: tally.completed,

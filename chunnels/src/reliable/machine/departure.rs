@@ -2,7 +2,7 @@
 
 use super::outgoing::Run;
 use super::recovery::Contents;
-use super::{Closing, Machine};
+use super::{Closing, Machine, burst};
 use crate::congestion::Ack;
 use crate::reliable::wire::{self, Draft, Fault};
 use bertha_core::{Buf, Error, ErrorKind};
@@ -79,7 +79,8 @@ impl Machine {
             self.rate.limited(in_flight);
             return None;
         }
-        self.paced_until = self.pacer.wait(now, self.pacing_rate(), self.packet as u64);
+        let rate = self.pacing_rate();
+        self.paced_until = self.pacer.wait(now, rate, burst(rate, self.packet as u64));
         if self.paced_until.is_some() { None } else { self.outgoing.take(space) }
     }
 

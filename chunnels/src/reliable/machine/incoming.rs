@@ -92,6 +92,12 @@ impl Incoming {
         Some(message)
     }
 
+    /// How many messages wait for the application, and how many bytes.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> (usize, usize) {
+        (self.queue.len(), self.queue.iter().map(|message| message.len()).sum())
+    }
+
     /// Drops what waits and what is still to come.
     pub(super) fn discard(&mut self) {
         self.is_discarding = true;

@@ -8,7 +8,6 @@ mod arrival;
 mod departure;
 mod incoming;
 mod outgoing;
-mod pacer;
 mod rate;
 mod recovery;
 mod rtt;
@@ -18,11 +17,11 @@ mod tests;
 use super::settings::Settings;
 use super::wire::{Fault, Grant};
 use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
+use crate::token_bucket::{TokenBucket, bytes_in};
 use acks::Acks;
 use bertha_core::{Buf, Error, ErrorKind};
 use incoming::Incoming;
 use outgoing::{Limits, Outgoing};
-use pacer::Pacer;
 use rate::Rate;
 use recovery::Recovery;
 use std::time::Duration;
@@ -32,6 +31,12 @@ pub(super) const INITIAL_GRANT: Grant = Grant { messages: 64, bytes: 128 * 1024 
 
 /// The largest message: half the smallest window, so that a peer that waits for room for one is always told of it.
 pub(super) const LARGEST_MESSAGE: usize = 64 * 1024;
+
+/// How much time's worth of bytes may go at once, since timers are not finer, and systems take packets in bursts.
+const BURST: Duration = Duration::from_millis(2);
+
+/// How many packets may go at once in any case.
+const LEAST_BURST: u64 = 2;
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -46,7 +51,7 @@ pub(super) struct Machine {
     recovery: Recovery,
     acks: Acks,
     rate: Rate,
-    pacer: Pacer,
+    pacer: TokenBucket,
     /// Behind a pointer, so that no type that a user spells depends on it: one call per acknowledgement.
     congestion: Box<dyn CongestionControl>,
     /// How many packets go whatever the window says.
@@ -133,7 +138,7 @@ impl Machine {
             recovery: Recovery::new(),
             acks: Acks::default(),
             rate: Rate::default(),
-            pacer: Pacer::new(congestion.window()),
+            pacer: TokenBucket::new(congestion.window()),
             congestion,
             probes: 0,
             paced_until: None,
@@ -206,6 +211,18 @@ impl Machine {
             (Closing::Done, _) => Some(Ok(())),
             (_, Some(end)) => Some(Err(end.error())),
             _ => None,
+        }
+    }
+
+    /// Whether the peer has everything that was sent.
+    ///
+    /// # Errors
+    /// Once it can't get the rest any more.
+    pub(super) fn is_drained(&self) -> Result<bool, Error> {
+        match &self.end {
+            _ if self.outgoing.is_empty() && self.end.is_none() => Ok(true),
+            Some(end) => Err(end.error()),
+            None => Ok(false),
         }
     }
 
@@ -292,6 +309,11 @@ impl Machine {
             u64::try_from(rate).unwrap_or(u64::MAX)
         })
     }
+}
+
+/// How many bytes may go at once at this rate, where packets have up to `packet` bytes.
+fn burst(rate: u64, packet: u64) -> u64 {
+    bytes_in(BURST, rate).unsigned_abs().max(LEAST_BURST * packet)
 }
 
 fn closed(what: &'static str) -> Error {

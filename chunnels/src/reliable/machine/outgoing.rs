@@ -81,6 +81,16 @@ impl Outgoing {
         self.messages.is_empty()
     }
 
+    /// How many messages are kept, with the gaps between them, and how many bytes.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> (usize, usize) {
+        let bytes = self.messages.iter().filter_map(|it| it.message.as_ref()).map(|it| it.len()).sum();
+        assert_eq!(bytes, self.held);
+        // Those that are acknowledged meanwhile stay until their turn; nothing new is sent before that.
+        assert!(self.lost.len() <= self.limits.messages);
+        (self.messages.len(), bytes)
+    }
+
     /// Whether everything was sent, and nothing is known to be missing.
     pub(super) fn is_sent(&self) -> bool {
         self.unsent == self.next() && self.lost.is_empty()

@@ -11,7 +11,7 @@ use std::time::Duration;
 const REORDERING: u64 = 3;
 
 /// How many packets are remembered. Nothing is sent while it is that many.
-const MOST: usize = 16_384;
+pub(super) const MOST: usize = 16_384;
 
 /// How often the time of a probe doubles at most.
 const MOST_DOUBLINGS: u32 = 10;
@@ -93,6 +93,12 @@ impl Recovery {
     /// The number of the next packet.
     pub(super) fn next(&self) -> u64 {
         self.first + self.sent.len() as u64
+    }
+
+    /// How many packets are remembered.
+    #[cfg(test)]
+    pub(super) fn records(&self) -> usize {
+        self.sent.len()
     }
 
     pub(super) fn is_full(&self) -> bool {

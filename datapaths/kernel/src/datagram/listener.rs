@@ -2,7 +2,7 @@
 
 use super::{DatagramConnection, Socket};
 use crate::inbound::{Counters, Endpoint};
-use bertha_core::{Addr, Error, Listener};
+use bertha_core::{Addr, Error, Listener, Properties};
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,6 +40,10 @@ impl<S: Socket> Listener for DatagramListener<S> {
 
     fn local_addr(&self) -> Addr {
         self.endpoint.socket().local_addr()
+    }
+
+    fn properties(&self) -> Option<Properties> {
+        Some(S::PROPERTIES)
     }
 }
 

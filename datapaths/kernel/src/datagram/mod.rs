@@ -8,7 +8,7 @@ use crate::inbound::{self, Demux, Endpoint, Limits, Source};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
 use bertha_core::buf::Lane;
-use bertha_core::{Addr, Buf, Error};
+use bertha_core::{Addr, Buf, Error, Properties};
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
@@ -18,6 +18,9 @@ use std::io;
 pub trait Socket: Source {
     /// The datapath's name, for errors.
     const NAME: &'static str;
+
+    /// What its connections promise.
+    const PROPERTIES: Properties;
 
     /// What sending to one peer takes.
     type Remote: Send + Sync;

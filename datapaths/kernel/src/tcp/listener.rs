@@ -1,7 +1,7 @@
 //! Accepting TCP connections.
 
 use super::{NAME, Tcp, TcpConnection};
-use bertha_core::{Addr, Error, Listener};
+use bertha_core::{Addr, Error, Listener, Properties};
 use rustix::io::Errno;
 use std::io;
 use std::net::SocketAddr;
@@ -56,5 +56,9 @@ impl Listener for TcpListener {
 
     fn local_addr(&self) -> Addr {
         self.local.into()
+    }
+
+    fn properties(&self) -> Option<Properties> {
+        Some(Properties::STREAM)
     }
 }

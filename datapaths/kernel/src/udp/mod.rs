@@ -43,11 +43,21 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 /// several, listen on each of them.
 #[derive(Debug, Clone, Default)]
 pub struct Udp {
-    options: Options,
+    pub(super) options: Options,
+    pub(super) keeps_whole: bool,
 }
 
 impl Udp {
     option_methods!();
+
+    /// Has no datagram fragmented, by this host or by a router: what is larger than the path carries is lost, without an
+    /// error but for what exceeds the interface's own MTU ([`TooLarge`](bertha_core::ErrorKind::TooLarge)). For whoever finds out
+    /// how large datagrams may be, as RFC 8899 asks; what the kernel believes to know of the path is not used. Off at first.
+    #[must_use]
+    pub fn keep_whole(mut self) -> Self {
+        self.keeps_whole = true;
+        self
+    }
 }
 
 impl Datapath for Udp {
@@ -59,16 +69,16 @@ impl Datapath for Udp {
     /// it closed.
     async fn connect(&self, to: Addr) -> Result<UdpConnection, Error> {
         let peer = to.ip(UdpSocket::NAME)?;
-        let socket = UdpSocket::open(&self.options, None, Some(peer))
-            .map_err(|error| failed(error, "connect to", peer))?;
+        let socket =
+            UdpSocket::open(self, None, Some(peer)).map_err(|error| failed(error, "connect to", peer))?;
         let (remote, options) = (Remote::connected(&socket, peer), &self.options);
         Ok(datagram::connected(socket, peer, remote, options.limits, options.waiting))
     }
 
     async fn listen(&self, on: Addr) -> Result<UdpListener, Error> {
         let addr = on.ip(UdpSocket::NAME)?;
-        let socket = UdpSocket::open(&self.options, Some(addr), None)
-            .map_err(|error| failed(error, "listen on", addr))?;
+        let socket =
+            UdpSocket::open(self, Some(addr), None).map_err(|error| failed(error, "listen on", addr))?;
         Ok(datagram::listening(socket, self.options.limits, self.options.waiting))
     }
 }

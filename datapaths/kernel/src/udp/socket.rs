@@ -1,15 +1,18 @@
 //! A UDP socket as the kernel gives it: bursts in, bursts out.
 
+use super::Udp;
 use super::remote::Remote;
 use super::run::{Run, SEGMENTS};
 use super::runs::Runs;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
 use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted, moved};
-use crate::options::Options;
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, Type};
 use std::io::{self, IoSliceMut};
@@ -41,7 +44,7 @@ pub struct UdpSocket {
 impl UdpSocket {
     /// Binds to `local`, and connects to `peer` if there is one.
     pub(super) fn open(
-        options: &Options,
+        Udp { options, keeps_whole }: &Udp,
         local: Option<SocketAddr>,
         peer: Option<SocketAddr>,
     ) -> io::Result<Self> {
@@ -51,6 +54,11 @@ impl UdpSocket {
         // The system may grant less, and does so silently.
         socket.set_recv_buffer_size(options.receive_buffer)?;
         socket.set_send_buffer_size(options.send_buffer)?;
+        if *keeps_whole && v4 {
+            set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
+        } else if *keeps_whole {
+            set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
+        }
         if let Some(local) = local {
             socket.bind(&SockAddr::from(local))?;
         }
@@ -219,6 +227,7 @@ impl Source for UdpSocket {
 
 impl Socket for UdpSocket {
     const NAME: &'static str = "Udp";
+    const PROPERTIES: Properties = Properties::DATAGRAM;
     type Remote = Remote;
     type Burst = Runs;
 
@@ -229,7 +238,7 @@ impl Socket for UdpSocket {
     fn base(&self, peer: &SocketAddr) -> SocketBase {
         // What the 16-bit lengths of the headers leave: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
-        SocketBase::new(Self::NAME, Properties::DATAGRAM, mtu, self.local.into(), (*peer).into())
+        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, self.local.into(), (*peer).into())
     }
 
     fn local_addr(&self) -> Addr {
@@ -306,8 +315,8 @@ mod tests {
     #[tokio::test]
     async fn runs_longer_than_the_kernel_takes_leave_in_parts() {
         let any_port = Some((Ipv4Addr::LOCALHOST, 0).into());
-        let receiver = UdpSocket::open(&Options::default(), any_port, None).unwrap();
-        let mut sender = UdpSocket::open(&Options::default(), None, Some(receiver.local)).unwrap();
+        let receiver = UdpSocket::open(&Udp::new(), any_port, None).unwrap();
+        let mut sender = UdpSocket::open(&Udp::new(), None, Some(receiver.local)).unwrap();
         sender.segments = sender.segments.min(3);
         let to = Remote::connected(&sender, receiver.local);
 

@@ -144,6 +144,11 @@ impl Source for UnixSocket {
 
 impl Socket for UnixSocket {
     const NAME: &'static str = "Unix";
+    const PROPERTIES: Properties = {
+        let mut properties = Properties::STREAM;
+        properties.reliable = false;
+        properties
+    };
     type Remote = Remote;
     type Burst = Window;
 
@@ -152,9 +157,7 @@ impl Socket for UnixSocket {
     }
 
     fn base(&self, peer: &SocketAddrUnix) -> SocketBase {
-        let mut properties = Properties::STREAM;
-        properties.reliable = false;
-        SocketBase::new(Self::NAME, properties, MTU, self.local.clone(), address::to_addr(peer))
+        SocketBase::new(Self::NAME, Self::PROPERTIES, MTU, self.local.clone(), address::to_addr(peer))
     }
 
     fn local_addr(&self) -> Addr {

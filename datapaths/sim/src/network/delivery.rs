@@ -15,6 +15,9 @@ const CLOSED_PORT: Ending =
 impl Network {
     /// Sends a datagram, which then suffers the tap and the faults of the link.
     pub(crate) fn transmit(&self, from: SocketAddr, to: SocketAddr, payload: Buf) -> Result<(), Error> {
+        if to.ip().is_multicast() {
+            return self.transmit_to_all(from, to, &payload);
+        }
         self.state().counters.sent += 1;
         let Some((from, to, mut payload)) = self.pass_tap(from, to, payload)? else { return Ok(()) };
         let now = self.runtime().elapsed();
@@ -84,7 +87,7 @@ impl Network {
     fn arrive(&self, from: SocketAddr, to: SocketAddr, payload: Buf) {
         self.runtime().world.record(b'a', u64::from(to.port()), &payload);
         let state = self.state();
-        let connected = state.ports.connected(to, from);
+        let connected = state.ports.connected(to, from).or_else(|| state.groups.inbox(to));
         let backlog = state.ports.backlog(to);
         drop(state);
         match (connected, backlog) {
@@ -148,7 +151,9 @@ impl Network {
 
     /// Forgets the connection that receives from `inbox`.
     pub(crate) fn forget(&self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
-        self.state().ports.forget(local, peer, inbox);
+        let mut state = self.state();
+        state.ports.forget(local, peer, inbox);
+        state.groups.leave(local, inbox);
     }
 
     /// Starts to put connections to `local` into a new backlog.

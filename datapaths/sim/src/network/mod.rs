@@ -2,11 +2,13 @@
 
 mod counters;
 mod delivery;
+mod groups;
 mod link;
 mod ports;
 mod tap;
 
 pub use counters::Counters;
+pub use groups::SimGroup;
 pub use link::{Bottleneck, Link};
 pub(crate) use ports::{Backlog, Inbox};
 pub use tap::{Datagram, Verdict};
@@ -49,6 +51,7 @@ pub(crate) struct State {
     busy: BTreeMap<(IpAddr, IpAddr), Duration>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     ports: Ports,
+    groups: groups::Groups,
     tap: Option<Tap>,
     answers_closed_ports: bool,
 }
@@ -80,6 +83,7 @@ impl Network {
             busy: BTreeMap::new(),
             cuts: BTreeSet::new(),
             ports: Ports::default(),
+            groups: groups::Groups::default(),
             tap: None,
             answers_closed_ports: true,
         };
@@ -168,7 +172,8 @@ impl Network {
         for backlog in backlogs.into_iter().chain(streams.backlogs) {
             drop(backlog.end_now(RESTARTED));
         }
-        for inbox in inboxes {
+        let members = self.state().groups.restart(ip);
+        for inbox in inboxes.into_iter().chain(members) {
             drop(inbox.end_now(RESTARTED));
         }
         for (stream, end) in streams.streams {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::wire::{self, Kind, Offer, Tag};
-use bertha_core::{Capability, Picks, capability, resolve};
+use bertha_core::{Capability, NumParticipantsAtMost, Picks, capability, resolve};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ fn tap(name: &'static str) -> Node {
 }
 
 fn either(first: Vec<Node>, second: Vec<Node>) -> Node {
-    Node::Select { branches: [first, second], prefer: 0 }
+    Node::Select { branches: [first, second], prefer: 0.into() }
 }
 
 fn offered(nodes: &[Node]) -> Vec<OfferedNode> {
@@ -49,9 +49,18 @@ fn choices_on_either_side_on_both_and_on_none() {
 fn the_servers_preference_wins_then_the_clients() {
     let ab = [either(vec![layer("a")], vec![layer("b")])];
     let ba = [either(vec![layer("b")], vec![layer("a")])];
-    let prefers_b = [Node::Select { branches: [vec![layer("a")], vec![layer("b")]], prefer: 1 }];
+    let prefers_b = [Node::Select { branches: [vec![layer("a")], vec![layer("b")]], prefer: 1.into() }];
     assert_eq!(names(&ba, &agree(&ab, &ba).unwrap().server_picks), ["b"]);
     assert_eq!(names(&prefers_b, &agree(&ab, &prefers_b).unwrap().server_picks), ["b"]);
+    // Between two ends there are two participants, for ever.
+    let condition = |participants| Preference::branch(0).only_if(NumParticipantsAtMost(participants));
+    for (participants, preferred) in [(1, "b"), (2, "a")] {
+        let branches = [vec![layer("a")], vec![layer("b")]];
+        let choice = [Node::Select { branches, prefer: condition(participants) }];
+        assert_eq!(names(&choice, &agree(&ab, &choice).unwrap().server_picks), [preferred]);
+        let OfferedNode::Select { prefer, .. } = &offered(&choice)[0] else { panic!("no choice") };
+        assert_eq!(["a", "b"][usize::from(*prefer)], preferred);
+    }
     // Both of the server's ways lead to the same layer, so the client's order decides which of its own is used.
     let client = [either(vec![layer("a"), layer("b")], vec![layer("a")]), either(vec![], vec![layer("b")])];
     assert_eq!(agree(&client, &[layer("a"), layer("b")]).unwrap().client_picks, [0, 0]);
@@ -135,8 +144,10 @@ fn tree() -> impl Strategy<Value = Vec<Node>> {
     ];
     let node = leaf.prop_recursive(3, 12, 3, |inner| {
         let branch = || proptest::collection::vec(inner.clone(), 0..3);
-        (branch(), branch(), 0..2u8)
-            .prop_map(|(first, second, prefer)| Node::Select { branches: [first, second], prefer })
+        (branch(), branch(), 0..2u8).prop_map(|(first, second, prefer)| Node::Select {
+            branches: [first, second],
+            prefer: prefer.into(),
+        })
     });
     proptest::collection::vec(node, 0..4)
 }

@@ -8,7 +8,7 @@ const SLOW: u64 = 120;
 
 fn stack() -> Vec<Node> {
     let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
-    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0 }]
+    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0.into() }]
 }
 
 struct Dice(u64);
@@ -28,7 +28,6 @@ enum Later {
     Built(bool),
     Sent(bool),
     Received,
-    Retired,
     Wish(usize),
 }
 
@@ -47,7 +46,7 @@ impl End {
     fn new(role: Role) -> Self {
         let times = (Duration::from_secs(10), Duration::from_millis(100));
         Self {
-            upgrades: Upgrades::new((7, role), stack(), vec![0], Set::NONE, times),
+            upgrades: Upgrades::new((7, role), stack(), vec![0], Frame::OPEN, times),
             is_staged: false,
             is_built: false,
             begun: Vec::new(),
@@ -71,7 +70,6 @@ impl End {
                 Later::Sent(true) => self.upgrades.sent(now, Ok(5)),
                 Later::Sent(false) => self.upgrades.sent(now, Err(error(ErrorKind::TimedOut, "stuck"))),
                 Later::Received => self.upgrades.received(now),
-                Later::Retired => self.upgrades.retired(now),
                 Later::Wish(_) if self.upgrades.has_wish() => {}
                 Later::Wish(alternative) => {
                     self.wishes += 1;
@@ -108,7 +106,7 @@ impl End {
                     assert_eq!(sent, 5);
                     self.later.push((due, Later::Received));
                 }
-                Act::Retire => self.later.push((due, Later::Retired)),
+                Act::Retire => assert!(self.is_built),
                 Act::Report(_) => self.reports += 1,
             }
         }

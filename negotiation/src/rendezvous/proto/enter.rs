@@ -63,7 +63,8 @@ impl Member {
             Some(known) if known.stack == record.stack => known.picks.clone(),
             _ => self.own.picks_for(&record.stack)?,
         };
-        Ok(InForce { life: record.life, round: record.round, stack: record.stack.clone(), picks })
+        let Record { life, round, leader, .. } = *record;
+        Ok(InForce { life, round, stack: record.stack.clone(), picks, leader, own_id: self.id })
     }
 
     /// With the stack in force if that can be run, with a proposal otherwise.
@@ -103,7 +104,7 @@ impl Member {
         };
         let life = self.ids.draw();
         let round = known.max(last).checked_add(1).unwrap_or(1);
-        let stack = InForce { life, round, stack, picks };
+        let stack = InForce { life, round, stack, picks, leader: self.id, own_id: self.id };
         Some((Entry::Adopts(stack.clone()), record_of(&stack)))
     }
 
@@ -117,6 +118,6 @@ impl Member {
 
 /// The record that says that this stack is in force, and nothing else.
 pub(super) fn record_of(stack: &InForce) -> Record {
-    let InForce { life, round, stack, .. } = stack.clone();
-    Record { life, round, stack, last: round, proposal: None, refusal: None }
+    let InForce { life, round, stack, leader, .. } = stack.clone();
+    Record { life, round, stack, leader, last: round, proposal: None, refusal: None }
 }

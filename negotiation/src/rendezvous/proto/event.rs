@@ -14,6 +14,17 @@ pub struct InForce {
     pub stack: Description,
     /// Which alternatives of the participant's own stack that means, in pre-order.
     pub picks: Vec<u8>,
+    /// The participant that leads it: who proposed it, or made the record. It may have gone.
+    pub leader: u64,
+    /// This participant's id. Another one after it expired and joined again.
+    pub own_id: u64,
+}
+
+impl InForce {
+    /// Whether this participant leads the round.
+    pub fn leads(&self) -> bool {
+        self.leader == self.own_id
+    }
 }
 
 /// What happened, in this order.
@@ -32,6 +43,8 @@ pub enum Event {
         stack: Description,
         /// Which alternatives of the participant's own stack that means.
         picks: Vec<u8>,
+        /// Whether this participant proposed it, and so would lead that round.
+        leads: bool,
     },
     /// Everyone staged this stack: use it from now on. After a fault it may be one that was abandoned before.
     Commit(InForce),
@@ -47,8 +60,8 @@ pub enum Event {
         /// Which Chunnel of which participant, and why.
         reason: String,
     },
-    /// So many participants are there.
-    Participants(usize),
+    /// These participants are there, in ascending order, this one among them.
+    Participants(Vec<u64>),
     /// The store took this participant for gone, since it did not hear from it in time. The others may have agreed on
     /// another stack meanwhile. Joins again; the stack in use stays until then.
     Expired,

@@ -46,16 +46,17 @@ impl Member {
     }
 
     fn learn(&mut self, view: &View) {
+        // Before a commit, so that whoever changes to the stack knows with whom.
+        if !view.participants.keys().eq(&self.present) {
+            self.present = view.participants.keys().copied().collect();
+            self.events.push_back(Event::Participants(self.present.clone()));
+        }
         if let Recorded::Record(record) = &view.record {
             self.learn_commit(view, record);
             self.learn_refusal(record);
             if let Some(proposal) = &record.proposal {
                 self.consider(record, proposal);
             }
-        }
-        if view.participants.len() != self.participants {
-            self.participants = view.participants.len();
-            self.events.push_back(Event::Participants(self.participants));
         }
         self.consult_policies();
     }
@@ -69,10 +70,10 @@ impl Member {
         let Some(stack) = self.agreed_to(record).cloned() else { return };
         self.staged = None;
         self.withdrawn = None;
-        self.in_force = Some(stack.clone());
         if self.proposed.take_if(|round| *round <= stack.round).is_some() {
             self.decided();
         }
+        self.in_force = Some(stack.clone());
         let standing = std::mem::replace(&mut self.standing, Standing::Inside { applies: false });
         self.events.push_back(match standing {
             Standing::Inside { applies: true } => Event::Joined(stack),
@@ -92,8 +93,13 @@ impl Member {
     /// What this participant wished for is decided. Its policies don't wish for it again among as many participants, or two
     /// that disagree would never come to rest.
     fn decided(&mut self) {
-        if let Some(Wish { picks, by_policy: true }) = self.wish.take() {
-            self.tried = Some((self.participants, picks));
+        let in_force = self.in_force.as_ref();
+        match self.wish.take() {
+            Some(Wish { picks, by_policy: true }) if in_force.is_some_and(|known| known.picks == picks) => {
+                self.renewed = in_force.map(|known| known.leader);
+            }
+            Some(Wish { picks, by_policy: true }) => self.tried = Some((self.present.len(), picks)),
+            _ => {}
         }
     }
 
@@ -151,9 +157,12 @@ impl Member {
             Err(reason) => (Vec::new(), Answer::Refused(reason)),
         };
         if answer == Answer::Asked {
-            self.events.push_back(Event::Stage { round, stack: stack.clone(), picks: picks.clone() });
+            let (stack, picks) = (stack.clone(), picks.clone());
+            self.events.push_back(Event::Stage { round, stack, picks, leads: is_own });
         }
-        self.staged = Some(Staged { stack: InForce { life: record.life, round, stack, picks }, answer });
+        let (life, leader) = (record.life, proposal.proposer);
+        let stack = InForce { life, round, stack, picks, leader, own_id: self.id };
+        self.staged = Some(Staged { stack, answer });
     }
 
     fn consult_policies(&mut self) {
@@ -161,10 +170,19 @@ impl Member {
         if self.proposed.is_some() || self.wish.as_ref().is_some_and(|wish| !wish.by_policy) {
             return;
         }
-        let picks = self.own.wish(&in_force.picks, self.participants);
+        let participants = self.present.len();
+        let picks = self.own.wish(&in_force.picks, participants);
         let tried = self.tried.as_ref();
         let picks = picks
-            .filter(|picks| tried.is_none_or(|(count, tried)| (*count, tried) != (self.participants, picks)));
+            .filter(|picks| tried.is_none_or(|(count, tried)| (*count, tried) != (participants, picks)))
+            .or_else(|| self.renewal(in_force));
         self.wish = picks.map(|picks| Wish { picks, by_policy: true });
+    }
+
+    /// The stack in force again, if its leader has gone and somebody else is to lead.
+    fn renewal(&self, in_force: &InForce) -> Option<Vec<u8>> {
+        let is_gone = self.present.binary_search(&in_force.leader).is_err();
+        let is_tried = self.renewed == Some(in_force.leader);
+        (self.terms.renews && is_gone && !is_tried).then(|| in_force.picks.clone())
     }
 }

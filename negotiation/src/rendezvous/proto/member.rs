@@ -24,6 +24,8 @@ pub struct Terms {
     pub staging: Duration,
     /// With how many participants another one is turned away; at most [`limits::PARTICIPANTS`].
     pub participants: usize,
+    /// Whether to propose the stack in force again when whoever leads its round has gone.
+    pub renews: bool,
 }
 
 /// One participant of a connection, without I/O and without a clock.
@@ -54,8 +56,11 @@ pub struct Member {
     pub(super) withdrawn: Option<InForce>,
     /// What the policies wished for among so many participants, and was decided.
     pub(super) tried: Option<(usize, Vec<u8>)>,
+    /// The leader whose round it wished to renew when that leader had gone, and was decided.
+    pub(super) renewed: Option<u64>,
     pub(super) view: Option<View>,
-    pub(super) participants: usize,
+    /// Everyone who is there, in ascending order.
+    pub(super) present: Vec<u64>,
     /// Put the record right since the last tick. Once per tick keeps a faulty participant from making the others busy.
     pub(super) restored: bool,
     pub(super) events: VecDeque<Event>,
@@ -154,8 +159,9 @@ impl Member {
             proposed: None,
             withdrawn: None,
             tried: None,
+            renewed: None,
             view: None,
-            participants: 0,
+            present: Vec::new(),
             restored: false,
             events: VecDeque::new(),
             in_flight: false,
@@ -193,8 +199,8 @@ impl Member {
     /// [`Commit`](Event::Commit) or a [`Refused`](Event::Refused).
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if the participant is not in, already waits for a proposal of its own, or `picks`
-    /// are in force or are none of its stack; those of [`Description::of`](super::Description::of).
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of its own is under way; [`Invalid`](ErrorKind::Invalid) if the
+    /// participant is not in, or `picks` are in force or are none of its stack; those of [`Description::of`](super::Description::of).
     pub fn propose(&mut self, picks: &[u8]) -> Result<(), Error> {
         let invalid = |what: &'static str| Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
         let stack = self.own.describe(picks)?;
@@ -205,7 +211,8 @@ impl Member {
             return invalid("this stack is in force already");
         }
         if self.proposed.is_some() || self.wish.as_ref().is_some_and(|wish| !wish.by_policy) {
-            return invalid("a proposal of this participant is under way already");
+            let what = "a proposal of this participant is under way already";
+            return Err(Error::new(ErrorKind::Exhausted, what).at("rendezvous"));
         }
         self.wish = Some(Wish { picks: picks.to_vec(), by_policy: false });
         Ok(())
@@ -303,6 +310,7 @@ impl Member {
         self.stale |= !self.renew;
         self.paused = false;
         self.restored = false;
+        self.renewed = None;
     }
 
     /// What to ask of the store now. Nothing while an answer is outstanding.

@@ -10,7 +10,6 @@ mod follow;
 mod ids;
 mod member;
 mod own;
-mod policy;
 pub mod record;
 mod view;
 
@@ -18,7 +17,6 @@ pub use description::Description;
 pub use event::{Event, InForce};
 pub use member::{Member, Request, Terms};
 pub use own::OwnStack;
-pub use policy::{NumParticipantsAtMost, Policy};
 pub use view::{Recorded, View};
 
 #[cfg(test)]

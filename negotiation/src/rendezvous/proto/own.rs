@@ -1,14 +1,13 @@
 //! What a participant itself can run, and would like to.
 
-use super::{Description, Policy};
-use bertha_core::{Error, ErrorKind, Node};
+use super::Description;
+use bertha_core::{Error, ErrorKind, Node, preferred};
 use std::hash::{Hash, Hasher};
 
-/// A participant's own stack with its alternatives, and what it prefers when.
+/// A participant's own stack, with its alternatives and which of them it prefers when.
 #[derive(Debug, Clone)]
 pub struct OwnStack {
     nodes: Vec<Node>,
-    policies: Vec<Policy>,
 }
 
 impl OwnStack {
@@ -16,8 +15,8 @@ impl OwnStack {
     ///
     /// # Errors
     /// Those of [`Description::of`], for the stack as it is preferred.
-    pub fn new(nodes: Vec<Node>, policies: Vec<Policy>) -> Result<Self, Error> {
-        let own = Self { nodes, policies };
+    pub fn new(nodes: Vec<Node>) -> Result<Self, Error> {
+        let own = Self { nodes };
         own.describe(&own.preferred(1))?;
         Ok(own)
     }
@@ -45,16 +44,14 @@ impl OwnStack {
 
     /// The alternatives that are preferred among so many participants.
     pub fn preferred(&self, participants: usize) -> Vec<u8> {
-        let mut picks = Vec::new();
-        push_preferred(&self.nodes, &mut picks);
-        self.policies.iter().for_each(|policy| policy.apply(&self.nodes, &mut picks, participants));
-        picks
+        preferred(&self.nodes, participants)
     }
 
-    /// What the policies would rather have than `picks` among so many participants, if there is any such thing.
+    /// What it would rather have than `picks` among so many participants, as far as its preferences depend on their number; nothing
+    /// if it has no such wish. What it prefers always is no reason to change a stack that is in use.
     pub fn wish(&self, picks: &[u8], participants: usize) -> Option<Vec<u8>> {
         let mut wished = picks.to_vec();
-        self.policies.iter().for_each(|policy| policy.apply(&self.nodes, &mut wished, participants));
+        heed_conditions(&self.nodes, &mut wished, participants);
         (wished != picks).then_some(wished)
     }
 }
@@ -73,53 +70,22 @@ impl Hash for OwnStack {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-fn push_preferred(nodes: &[Node], picks: &mut Vec<u8>) {
+/// Changes `picks`, one for each choice in `nodes`, to what is preferred among so many participants wherever that depends on
+/// their number.
+fn heed_conditions(nodes: &[Node], mut picks: &mut [u8], participants: usize) {
     for node in nodes {
-        if let Node::Select { branches, prefer } = node {
-            picks.push(*prefer);
-            branches.iter().for_each(|branch| push_preferred(branch, picks));
+        let (here, behind) = picks.split_at_mut(node.selects());
+        picks = behind;
+        let Node::Select { branches: [first, second], prefer } = node else { continue };
+        let [pick, inside @ ..] = here else { continue };
+        let (in_first, in_second) = inside.split_at_mut(first.iter().map(Node::selects).sum());
+        let wanted = if prefer.is_conditional() { prefer.among(participants) } else { *pick };
+        let (branch, inside) = if wanted == 0 { (first, in_first) } else { (second, in_second) };
+        // Choices within an alternative that is new get their preferred one.
+        if std::mem::replace(pick, wanted) != wanted {
+            inside.copy_from_slice(&preferred(branch, participants));
+        } else {
+            heed_conditions(branch, inside, participants);
         }
-    }
-}
-
-/// Picks the alternative with this number, or the last one, of the choice with that number, in pre-order.
-///
-/// More than two alternatives are choices nested in the second branch. Choices within the alternative that is new get
-/// their preferred one.
-pub(super) fn set_alternative(nodes: &[Node], choice: usize, alternative: usize, picks: &mut [u8]) {
-    let mut first = 0;
-    for node in nodes {
-        let choices = node.selects();
-        if choice < first + choices {
-            return set_within(node, choice - first, alternative, &mut picks[first..first + choices]);
-        }
-        first += choices;
-    }
-}
-
-/// The same within one node, whose choices `picks` are.
-fn set_within(node: &Node, choice: usize, alternative: usize, picks: &mut [u8]) {
-    let Node::Select { branches: [first, second], .. } = node else { return };
-    let Some((pick, inside)) = picks.split_first_mut() else { return };
-    let in_first = first.iter().map(Node::selects).sum();
-    let (in_first, in_second) = inside.split_at_mut(in_first);
-    if let Some(choice) = choice.checked_sub(1) {
-        return match choice.checked_sub(in_first.len()) {
-            None => set_alternative(first, choice, alternative, in_first),
-            Some(choice) => set_alternative(second, choice, alternative, in_second),
-        };
-    }
-    let picked = u8::from(alternative > 0);
-    let (branch, inside) = if picked == 0 { (first, in_first) } else { (second, in_second) };
-    if *pick != picked {
-        *pick = picked;
-        let mut preferred = Vec::new();
-        push_preferred(branch, &mut preferred);
-        inside.copy_from_slice(&preferred);
-    }
-    if picked == 1
-        && let [nested @ Node::Select { .. }] = &branch[..]
-    {
-        set_within(nested, 0, alternative - 1, inside);
     }
 }

@@ -21,7 +21,7 @@ pub const RECORD: &str = "record";
 pub const UPGRADE: &str = "upgrade";
 
 /// The version of the format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 const PRESENCE: &str = "participant/";
 
@@ -46,6 +46,8 @@ pub struct Record {
     pub round: u64,
     /// The stack in force.
     pub stack: Description,
+    /// Who proposed it, or made the record.
+    pub leader: u64,
     /// The latest round that was ever proposed. The next is greater, so no round stands for two stacks.
     pub last: u64,
     /// The upgrade under way.
@@ -125,8 +127,8 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 impl Record {
     /// The record once the upgrade under way is in force; nothing if there is none.
     pub(super) fn committed(&self) -> Option<Self> {
-        let Proposal { round, stack, .. } = self.proposal.clone()?;
-        Some(Self { round, stack, proposal: None, ..self.clone() })
+        let Proposal { round, stack, proposer: leader } = self.proposal.clone()?;
+        Some(Self { round, stack, leader, proposal: None, ..self.clone() })
     }
 
     /// The record once the upgrade under way has come to nothing.

@@ -1,16 +1,22 @@
-use super::own::set_alternative;
 use super::record::{self, Presence, Proposal, Record};
 use super::*;
 use crate::rendezvous::limits;
-use bertha_core::{Layer, Node};
+use bertha_core::{Describe, Identity, Layer, Node, NumParticipantsAtMost, Preference, select};
 use proptest::prelude::*;
+
+#[derive(Identity)]
+struct A;
+#[derive(Identity)]
+struct B;
+#[derive(Identity)]
+struct C;
 
 fn layer(name: &'static str) -> Vec<Node> {
     vec![Node::Layer(Layer::plain(name, 1))]
 }
 
-fn choice(first: Vec<Node>, second: Vec<Node>, prefer: u8) -> Node {
-    Node::Select { branches: [first, second], prefer }
+fn choice(first: Vec<Node>, second: Vec<Node>, prefer: impl Into<Preference>) -> Node {
+    Node::Select { branches: [first, second], prefer: prefer.into() }
 }
 
 /// `select!(a, select!(b, c; prefer 1) / d), select!(e, f, g)`.
@@ -40,31 +46,49 @@ fn a_description_tells_which_alternatives_make_it() {
     assert!(unknown.picks_of(&nested()).unwrap_err().contains('h'));
 }
 
-#[test]
-fn alternatives_are_set_wherever_they_are_nested() {
-    let set = |choice, alternative, mut picks: [u8; 4]| {
-        set_alternative(&nested(), choice, alternative, &mut picks);
-        picks
-    };
-    // A choice within an alternative that is new gets its preferred one.
-    assert_eq!(set(0, 1, [0, 0, 0, 0]), [1, 1, 0, 0]);
-    assert_eq!(set(0, 1, [1, 0, 0, 0]), [1, 0, 0, 0]);
-    assert_eq!(set(1, 0, [1, 1, 0, 0]), [1, 0, 0, 0]);
-    // The last of three is the second of two within the second of two.
-    assert_eq!(set(2, 2, [0, 0, 0, 0]), [0, 0, 1, 1]);
-    assert_eq!(set(2, 1, [0, 0, 1, 1]), [0, 0, 1, 0]);
-    assert_eq!(set(9, 1, [0, 0, 0, 0]), [0, 0, 0, 0]);
+/// `select!(a, b, c; prefer number if NumParticipantsAtMost(2))`.
+fn one_of_three(number: usize) -> OwnStack {
+    let stack = select!(A, B, C; prefer number if NumParticipantsAtMost(2));
+    OwnStack::new(stack.nodes()).unwrap()
 }
 
 #[test]
-fn a_policy_prefers_by_the_number_of_participants() {
-    let policy = Policy::prefer(0, NumParticipantsAtMost(2)).of_choice(2);
-    let own = OwnStack::new(nested(), vec![policy]).unwrap();
-    assert_eq!(own.preferred(1), [0, 1, 0, 0]);
-    assert_eq!(own.preferred(3), [0, 1, 1, 0]);
-    assert_eq!(own.wish(&[0, 1, 0, 0], 2), None);
-    assert_eq!(own.wish(&[0, 1, 0, 0], 3), Some(vec![0, 1, 1, 0]));
-    assert_eq!(own.wish(&[0, 1, 1, 0], 2), Some(vec![0, 1, 0, 0]));
+fn an_alternative_is_preferred_while_its_condition_holds() {
+    const PICKS: [[u8; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
+    for (number, other) in [(0, 1), (1, 0), (2, 0)] {
+        let own = one_of_three(number);
+        let stack = |picks: &[u8]| own.describe(picks).unwrap().to_string();
+        for participants in 1..5 {
+            let wanted = if participants <= 2 { number } else { other };
+            assert_eq!(stack(&own.preferred(participants)), stack(&PICKS[wanted]));
+            for in_use in PICKS {
+                let reached = own.wish(&in_use, participants).unwrap_or(in_use.to_vec());
+                // Without the condition, any alternative but the one that is then no longer preferred will do.
+                if participants <= 2 || in_use == PICKS[number] {
+                    assert_eq!(stack(&reached), stack(&PICKS[wanted]), "{number} {in_use:?}");
+                } else {
+                    assert_ne!(stack(&reached), stack(&PICKS[number]), "{number} {in_use:?}");
+                }
+                assert_eq!(own.wish(&reached, participants), None, "{number} {in_use:?} {participants}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_choice_within_a_new_alternative_gets_its_preferred_one() {
+    let few = Preference::branch(1).only_if(NumParticipantsAtMost(2));
+    let inner = choice(layer("b"), layer("c"), few);
+    let own = OwnStack::new(vec![
+        choice(layer("a"), vec![inner], Preference::branch(0).only_if(NumParticipantsAtMost(1))),
+        choice(layer("e"), layer("f"), 1),
+    ]);
+    let own = own.unwrap();
+    assert_eq!(own.preferred(1), [0, 1, 1]);
+    assert_eq!(own.wish(&[0, 0, 0], 1), None, "what is preferred always is no reason to change");
+    assert_eq!(own.wish(&[0, 0, 0], 2), Some(vec![1, 1, 0]));
+    assert_eq!(own.wish(&[1, 1, 0], 3), Some(vec![1, 0, 0]));
+    assert_eq!(own.wish(&[1, 0, 0], 1), Some(vec![0, 0, 0]));
 }
 
 #[test]
@@ -77,6 +101,7 @@ fn the_largest_record_fits_into_an_entry() {
         life: u64::MAX,
         round: u64::MAX,
         stack: wide("a"),
+        leader: u64::MAX,
         last: u64::MAX - 1,
         proposal: Some(Proposal { round: u64::MAX, proposer: u64::MAX, stack: wide("b") }),
         refusal: None,

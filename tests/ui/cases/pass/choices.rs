@@ -2,7 +2,7 @@
 
 use bertha_chunnels::serialize::Postcard;
 use bertha_chunnels::{Nothing, Serialize};
-use bertha_core::{Connection, Describe, Error, make_stack, select};
+use bertha_core::{Connection, Describe, Error, NumParticipantsAtMost, make_stack, select};
 use bertha_datapath_sim::SimDatapath;
 use bertha_negotiation::Negotiate;
 
@@ -25,4 +25,10 @@ fn main() {
     let _ = client;
     let stack = make_stack!(select!(Nothing, make_stack!(), Nothing; prefer 1));
     assert_eq!(stack.explain().to_string(), "(Nothing | nothing | Nothing; prefers the latter)");
+    let few = 2;
+    let stack = make_stack!(select!(Nothing, make_stack!(), Nothing; prefer 0 if NumParticipantsAtMost(few)));
+    assert_eq!(
+        stack.explain().to_string(),
+        "(Nothing | nothing | Nothing; prefers the former if NumParticipantsAtMost(2))"
+    );
 }

@@ -18,6 +18,17 @@ fn every_message_arrives_once_over_a_wire_that_does_its_worst() {
     }
 }
 
+/// What `Reliable::buffer` states, at every moment.
+fn check_memory(end: &Machine) {
+    for (messages, bytes) in [end.outgoing.kept(), end.incoming.kept()] {
+        assert!(
+            messages <= settings().messages && bytes <= settings().bytes,
+            "{messages} messages, {bytes} bytes"
+        );
+    }
+    assert!(end.recovery.records() <= super::super::recovery::MOST);
+}
+
 /// Both ends send at once, and close when they have what they want.
 fn transfer(seed: u64, faults: Faults) {
     let mut wire = Wire::new(seed, faults);
@@ -45,6 +56,7 @@ fn transfer(seed: u64, faults: Faults) {
                 }
             }
         }
+        wire.ends.iter().for_each(check_memory);
         assert!(wire.step(wire.now + Duration::from_secs(60)), "nothing more happens");
         assert!(wire.now < Duration::from_secs(3600), "an hour passed");
     }

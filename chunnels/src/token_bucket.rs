@@ -1,32 +1,27 @@
-//! Spreads packets over time: a token bucket.
+//! Spreads what is sent over time, without I/O.
 
 use std::time::Duration;
 
-/// How much time's worth of bytes may go at once, since timers are not finer, and systems take packets in bursts.
-const BURST: Duration = Duration::from_millis(2);
-
-/// How many packets may go at once in any case.
-const LEAST_BURST: u64 = 2;
-
+/// A token bucket. Time is that since it was made.
 #[derive(Debug)]
-pub(super) struct Pacer {
-    /// Bytes that may go at once; negative after a packet that was larger.
+pub(crate) struct TokenBucket {
+    /// Bytes that may go at once; negative after something that was larger.
     tokens: i64,
     filled_at: Duration,
 }
 
-impl Pacer {
+impl TokenBucket {
     /// With an initial burst of `tokens` bytes.
-    pub(super) fn new(tokens: u64) -> Self {
-        Self { tokens: tokens as i64, filled_at: Duration::ZERO }
+    pub(crate) fn new(tokens: u64) -> Self {
+        Self { tokens: i64::try_from(tokens).unwrap_or(i64::MAX), filled_at: Duration::ZERO }
     }
 
-    /// When the next packet may go, at `rate` bytes per second, where packets have up to `packet` bytes. `None` is now.
-    pub(super) fn wait(&mut self, now: Duration, rate: u64, packet: u64) -> Option<Duration> {
+    /// When more may go, at `rate` bytes per second and up to `burst` bytes at once after an idle time. `None` is now.
+    pub(crate) fn wait(&mut self, now: Duration, rate: u64, burst: u64) -> Option<Duration> {
         let earned = bytes_in(now.saturating_sub(self.filled_at), rate);
         // Less than a byte is earned later, with what follows.
         if earned > 0 {
-            let most = bytes_in(BURST, rate).max((LEAST_BURST * packet) as i64).max(self.tokens);
+            let most = i64::try_from(burst).unwrap_or(i64::MAX).max(self.tokens);
             self.tokens = self.tokens.saturating_add(earned).min(most);
             self.filled_at = now;
         }
@@ -38,13 +33,14 @@ impl Pacer {
         Some(self.filled_at + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
-    /// A packet of `bytes` goes.
-    pub(super) fn spend(&mut self, bytes: u64) {
-        self.tokens = self.tokens.saturating_sub(bytes as i64);
+    /// So many bytes go.
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        self.tokens = self.tokens.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 }
 
-fn bytes_in(time: Duration, rate: u64) -> i64 {
+/// What `rate` amounts to in `time`, rounded down.
+pub(crate) fn bytes_in(time: Duration, rate: u64) -> i64 {
     let bytes = u128::from(rate) * time.as_nanos() / 1_000_000_000;
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
@@ -55,15 +51,15 @@ mod tests {
 
     /// How many packets of 1000 bytes go in a second at `rate`, each as soon as it may.
     fn packets_in_a_second(rate: u64) -> u64 {
-        let (mut pacer, mut now, mut count) = (Pacer::new(0), Duration::ZERO, 0);
+        let (mut bucket, mut now, mut count) = (TokenBucket::new(0), Duration::ZERO, 0);
         while now < Duration::from_secs(1) {
-            match pacer.wait(now, rate, 1000) {
+            match bucket.wait(now, rate, 2000) {
                 Some(later) => {
                     assert!(later > now, "time stands still");
                     now = later;
                 }
                 None => {
-                    pacer.spend(1000);
+                    bucket.spend(1000);
                     count += 1;
                 }
             }
@@ -85,11 +81,11 @@ mod tests {
 
     #[test]
     fn idle_time_is_worth_a_short_burst_only() {
-        let mut pacer = Pacer::new(0);
+        let mut bucket = TokenBucket::new(0);
         let now = Duration::from_secs(100);
         let mut burst = 0;
-        while pacer.wait(now, 1_000_000, 1000).is_none() {
-            pacer.spend(1000);
+        while bucket.wait(now, 1_000_000, 2000).is_none() {
+            bucket.spend(1000);
             burst += 1;
         }
         assert_eq!(burst, 2);
@@ -97,8 +93,8 @@ mod tests {
 
     #[test]
     fn no_rate_overflows() {
-        let mut pacer = Pacer::new(0);
-        assert_eq!(pacer.wait(Duration::from_secs(1), u64::MAX, u64::MAX / 4), None);
-        assert!(Pacer::new(0).wait(Duration::ZERO, 0, 1).is_some());
+        let mut bucket = TokenBucket::new(0);
+        assert_eq!(bucket.wait(Duration::from_secs(1), u64::MAX, u64::MAX), None);
+        assert!(TokenBucket::new(0).wait(Duration::ZERO, 0, 1).is_some());
     }
 }

@@ -1,0 +1,111 @@
+//! The command line.
+
+use crate::participant::{Part, take_part};
+use crate::scenario::{Scenario, play};
+use crate::{check, figure, history};
+use bertha_core::{Error, ErrorKind};
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Processes on one host that publish to each other, all in one order, and change how they make it while they run.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Takes part in a topic. Prints what happens as one JSON object a line, and obeys the lines of its standard input:
+    /// `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE`, `leave`; it leaves at the end of the input as well.
+    Join {
+        /// Where the store is: redis://host:port or etcd://host:port[,host:port...].
+        #[arg(long)]
+        store: String,
+        #[command(flatten)]
+        part: Part,
+    },
+    /// Starts two participants, publishes, has a third join while messages flow, publishes on, and checks the history.
+    Run {
+        #[command(flatten)]
+        scenario: Scenario,
+        /// Draws the latency over time into this file (.svg).
+        #[arg(long)]
+        figure: Option<PathBuf>,
+        /// Writes the history into this file, one JSON object a line.
+        #[arg(long)]
+        history: Option<PathBuf>,
+        /// Prints the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks histories of all participants of one topic.
+    Check {
+        /// Files with the lines that participants printed.
+        histories: Vec<PathBuf>,
+        /// Messages may be missing: some of the participants were killed.
+        #[arg(long)]
+        lossy: bool,
+    },
+}
+
+impl Arguments {
+    pub(crate) async fn execute(self) -> Result<(), Error> {
+        match self.command {
+            Command::Join { store, part } => join(&store, part).await,
+            Command::Run { scenario, figure, history, json } => {
+                let lines = play(&scenario).await?;
+                if let Some(path) = history {
+                    let lines = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+                    let lines = lines.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+                    std::fs::write(path, lines.join("\n") + "\n")?;
+                }
+                if let Some(path) = figure {
+                    std::fs::write(path, figure::draw(&lines))?;
+                }
+                report(&check::check(&lines, false)?, json)
+            }
+            Command::Check { histories, lossy } => {
+                let mut lines = Vec::new();
+                for path in histories {
+                    lines.extend(history::parse(&std::fs::read_to_string(path)?)?);
+                }
+                report(&check::check(&lines, lossy)?, false)
+            }
+        }
+    }
+}
+
+fn report(summary: &check::Summary, json: bool) -> Result<(), Error> {
+    let text = match json {
+        true => serde_json::to_string(summary)
+            .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?,
+        false => summary.to_string(),
+    };
+    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
+}
+
+async fn join(store: &str, part: Part) -> Result<(), Error> {
+    match store.split_once("://").map(|(scheme, _)| scheme) {
+        #[cfg(feature = "redis")]
+        Some("redis") => take_part(part, bertha_negotiation::rendezvous::RedisStore::new(store)?).await,
+        #[cfg(feature = "etcd")]
+        Some("etcd") => take_part(part, bertha_negotiation::rendezvous::EtcdStore::new(store)?).await,
+        #[cfg(not(feature = "redis"))]
+        Some("redis") => Err(built_without("redis", &part)),
+        #[cfg(not(feature = "etcd"))]
+        Some("etcd") => Err(built_without("etcd", &part)),
+        _ => {
+            let what = "the store has to be redis://host:port or etcd://host:port";
+            Err(Error::new(ErrorKind::Invalid, what))
+        }
+    }
+}
+
+#[cfg(not(all(feature = "redis", feature = "etcd")))]
+fn built_without(feature: &str, _: &Part) -> Error {
+    let what = format!("built without support for {feature}; build it with --features {feature}");
+    Error::new(ErrorKind::Unavailable, what)
+}

@@ -1,0 +1,30 @@
+//! `pubsub`: processes on one host that publish to each other over UDP multicast, and all receive in one order.
+//!
+//! While there are two of them at most, receivers put each publisher's messages in order; as the third joins, all change to an order
+//! that one of them makes (thesis, section 3.6.1), and messages flow on.
+
+mod check;
+mod command;
+mod figure;
+mod history;
+mod participant;
+mod scenario;
+
+use clap::Parser;
+use command::Arguments;
+use std::process::ExitCode;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match Arguments::parse().execute().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The program's one line to a person; it has no log.
+            #[allow(clippy::print_stderr)]
+            {
+                eprintln!("pubsub: {error}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Real processes over a real store: they change their ordering, and lose, repeat and swap nothing.
+#![cfg(feature = "redis")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pubsub");
+
+/// Where Redis is; `scripts/services` says so.
+fn redis() -> Option<String> {
+    let url = std::env::var("BERTHA_REDIS").ok();
+    if url.is_none() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "BERTHA_REDIS is not set, and must be in CI");
+        eprintln!("SKIPPED: pubsub over Redis: BERTHA_REDIS is not set; run scripts/services start");
+    }
+    url
+}
+
+/// A group that nobody else uses just now.
+fn group() -> String {
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    format!("239.255.77.2:{port}")
+}
+
+/// A file of this test's own.
+fn file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("bertha-pubsub-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn the_third_participant_changes_the_ordering_and_nothing_is_lost() {
+    let Some(url) = redis() else { return };
+    let figure = file("run.svg");
+    let run = Command::new(PROGRAM)
+        .args([
+            "run",
+            "--json",
+            "--store",
+            &url,
+            "--group",
+            &group(),
+            "--messages",
+            "100",
+            "--interval",
+            "20",
+        ])
+        .arg("--figure")
+        .arg(&figure)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&summary["sent"], &summary["missing"]), (&400.into(), &0.into()), "{summary}");
+    let rounds = summary["rounds"].as_array().unwrap();
+    assert_eq!(rounds[0][1], "Serialize / ReceiverOrdered", "{summary}");
+    assert_eq!(rounds[1][1], "Serialize / SequencerOrdered", "{summary}");
+    let svg = std::fs::read_to_string(&figure).unwrap();
+    std::fs::remove_file(&figure).unwrap();
+    assert!(svg.contains("SequencerOrdered") && svg.matches("<circle").count() > 400);
+}
+
+/// A participant, killed when it is dropped.
+struct Process {
+    id: u32,
+    child: Child,
+    output: BufReader<ChildStdout>,
+    history: String,
+}
+
+impl Process {
+    fn start(id: u32, url: &str, topic: &str, group: &str) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(["join", "--store", url, "--topic", topic, "--group", group, "--id", &id.to_string()]);
+        command.args(["--lease", "1000"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { id, child, output, history: String::new() }
+    }
+
+    fn tell(&mut self, command: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{command}").unwrap();
+    }
+
+    /// Whether it leads the round in force, as far as was read.
+    fn leads(&self) -> bool {
+        let is_round = |line: &&str| line.contains("\"leads\":");
+        self.history.lines().rfind(is_round).is_some_and(|line| line.contains("\"leads\":true"))
+    }
+
+    /// Reads on until each of these texts is in a line that was not read before.
+    fn until(&mut self, texts: &[&str]) {
+        let before = self.history.len();
+        while !texts.iter().all(|text| self.history[before..].contains(text)) {
+            assert!(
+                self.output.read_line(&mut self.history).unwrap() > 0,
+                "ended, and no line says {texts:?}"
+            );
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_others_go_on_without_the_sequencer_once_it_was_killed() {
+    let Some(url) = redis() else { return };
+    let (topic, group) = (format!("pubsub-killed-{}", std::process::id()), group());
+    let mut all: Vec<Process> = Vec::new();
+    for id in 0..4 {
+        let mut process = Process::start(id, &url, &topic, &group);
+        process.until(&["joined"]);
+        all.push(process);
+    }
+    // The last ones may have come to that.
+    for process in all.iter_mut().filter(|process| !process.history.contains("SequencerOrdered")) {
+        process.until(&["SequencerOrdered"]);
+    }
+    for process in &mut all {
+        process.tell("publish 20 2");
+    }
+    all.iter_mut().for_each(|process| process.until(&["\"event\":\"sent\",\"number\":19"]));
+    for left in (2..4).rev() {
+        let leads = all.iter().position(|process| process.leads()).unwrap();
+        all.remove(leads).child.kill().unwrap();
+        // What is sent before another one leads may be lost; this comes after it.
+        let count = format!("\"participants\",\"count\":{left}");
+        all.iter_mut().for_each(|process| process.until(&[&count, "\"changed\""]));
+        all[0].tell("publish 20 2");
+        let publisher = all[0].id;
+        all[1].until(&[&format!("\"publisher\":{publisher},\"number\":39")]);
+        all.rotate_left(1);
+    }
+    for process in &mut all {
+        process.tell("leave");
+        process.until(&["\"event\":\"left\""]);
+        let mut last = std::collections::BTreeMap::new();
+        for line in process.history.lines().filter(|line| line.contains("\"received\"")) {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let (publisher, number) = (line["publisher"].as_u64().unwrap(), line["number"].as_u64().unwrap());
+            let before = last.insert(publisher, number);
+            assert!(before.is_none_or(|before| before < number), "{number} of {publisher} after {before:?}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The client.
+
+use super::bare::{LAST, turn_round};
+use super::{Load, PORT, Sample};
+use crate::latency::Recorder;
+use crate::{Error, ErrorKind};
+use bertha_core::Buf;
+use bertha_datapath_dpdk::{Burst, Packet, Port, Subnet};
+use bertha_netstack::{Checksums, Flow, Interface, MacAddr, Path, Route, Stack};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+/// The client's UDP port.
+const OWN: u16 = 4000;
+
+/// Without an echo for so long, the server counts as gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Keeps frames on the way.
+#[derive(Debug)]
+pub(super) struct Client {
+    port: Port,
+    path: Option<Path>,
+}
+
+impl Client {
+    pub(super) fn new(port: Port) -> Self {
+        Self { port, path: None }
+    }
+
+    pub(super) fn measure(&mut self, load: Load) -> Result<Sample, Error> {
+        self.port.enter_thread();
+        let path = match &self.path {
+            Some(path) => path.clone(),
+            None => {
+                let found = self.find()?;
+                self.path.insert(found).clone()
+            }
+        };
+        // Both ends' caches and clocks warm up.
+        self.keep_up(&path, load.len, load.outstanding, load.messages / 10)?;
+        let started = Instant::now();
+        let echoes = self.keep_up(&path, load.len, load.outstanding, load.messages)?;
+        let messages_per_second = echoes as f64 / started.elapsed().as_secs_f64();
+        let latency = self.time(&path, load.len, load.rounds);
+        // The server is to end in any case.
+        self.keep_up(&path, 1, 1, 1)?;
+        Ok(Sample { messages_per_second, latency: latency?.summary() })
+    }
+
+    /// Finds the server's address. A bare one has none to tell: then any will do.
+    fn find(&mut self) -> Result<Path, Error> {
+        let subnet: Subnet = "10.0.0.2/24"
+            .parse()
+            .map_err(Error::while_doing(ErrorKind::Bertha, "naming the client's address"))?;
+        let interface = Interface::new(self.port.mac(), self.port.mtu(), None, &[subnet], &[])
+            .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the client"))?;
+        let flow = Flow::new((Ipv4Addr::new(10, 0, 0, 1), PORT).into(), OWN);
+        let (started, mut burst) = (Instant::now(), Burst::new());
+        while !self.port.is_up() {
+            if started.elapsed() > PATIENCE {
+                return Err(Error::new(ErrorKind::Stalled, "the ports have not found each other"));
+            }
+        }
+        let mut stack = Stack::new(interface.clone(), started);
+        let until = Instant::now() + Duration::from_millis(500);
+        while Instant::now() < until {
+            if let Route::Ready(path) = stack.route(flow, Instant::now()) {
+                return Ok(path);
+            }
+            while let Some(frame) = stack.poll_transmit(<[u8]>::to_vec) {
+                self.send(&frame)?;
+            }
+            self.port.receive(&mut burst);
+            while let Some(mut packet) = burst.pop() {
+                stack.receive(packet.bytes_mut(), Checksums::Unknown, Instant::now());
+            }
+        }
+        // It must be a bare server: an answer of our own making.
+        let server = MacAddr([2, 0, 0, 0, 0, 1]);
+        let subnets = ["10.0.0.1/24".parse::<Subnet>()].map(|subnet| {
+            subnet.map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))
+        });
+        let [subnet] = subnets;
+        let interface = Interface::new(server, self.port.mtu(), None, &[subnet?], &[])
+            .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the server"))?;
+        let mut other = Stack::new(interface, started);
+        other.announce();
+        while let Some(mut frame) = other.poll_transmit(<[u8]>::to_vec) {
+            stack.receive(&mut frame, Checksums::Unknown, Instant::now());
+        }
+        match stack.route(flow, Instant::now()) {
+            Route::Ready(path) => Ok(path),
+            _ => Err(Error::new(ErrorKind::Stalled, "no way to the server")),
+        }
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), Error> {
+        let buffer = self.port.pool().buffer(frame.len(), 0);
+        let mut buffer: Buf = buffer.map_err(super::failed("making a frame"))?;
+        buffer.copy_from_slice(frame);
+        let mut burst = Burst::new();
+        if let Ok(packet) = Packet::from_buf(buffer) {
+            let _ = burst.push(packet);
+        }
+        while !burst.is_empty() {
+            self.port.transmit(&mut burst);
+        }
+        Ok(())
+    }
+
+    /// Keeps so many frames on the way until so many have come back; then waits for the rest.
+    fn keep_up(&mut self, path: &Path, len: usize, outstanding: usize, messages: u64) -> Result<u64, Error> {
+        let mut frame = vec![7; path.len() + len];
+        path.seal(&mut frame);
+        for _ in 0..outstanding {
+            self.send(&frame)?;
+        }
+        let (mut arrived, mut leaving) = (Burst::new(), Burst::new());
+        let (mut left, mut echoes, mut heard) = (outstanding as u64, 0, Instant::now());
+        while left > 0 {
+            if self.port.receive(&mut arrived) == 0 {
+                if echoes % 64 == 0 && heard.elapsed() > PATIENCE {
+                    return Err(Error::new(ErrorKind::Stalled, format!("{left} echoes are missing")));
+                }
+                continue;
+            }
+            while let Some(mut packet) = arrived.pop() {
+                if !turn_round(packet.bytes_mut(), OWN) {
+                    continue;
+                }
+                echoes += 1;
+                if echoes + left > messages {
+                    left -= 1;
+                } else {
+                    let _ = leaving.push(packet);
+                }
+            }
+            heard = if echoes % 64 == 0 { Instant::now() } else { heard };
+            while !leaving.is_empty() {
+                self.port.transmit(&mut leaving);
+            }
+        }
+        Ok(echoes)
+    }
+
+    /// Times echoes, one at a time.
+    fn time(&mut self, path: &Path, len: usize, rounds: u64) -> Result<Recorder, Error> {
+        let mut recorder = Recorder::new()?;
+        let mut frame = vec![7; path.len() + len];
+        path.seal(&mut frame);
+        self.send(&frame)?;
+        let (mut burst, mut sent, mut polls) = (Burst::new(), Instant::now(), 0_u64);
+        while recorder.count() < rounds {
+            if self.port.receive(&mut burst) == 0 {
+                polls += 1;
+                if polls % (1 << 20) == 0 && sent.elapsed() > PATIENCE {
+                    return Err(Error::new(ErrorKind::Stalled, "an echo is missing"));
+                }
+                continue;
+            }
+            let now = Instant::now();
+            recorder.record(now - sent);
+            let last = recorder.count() == rounds;
+            let frames: usize = burst.iter_mut().map(|it| usize::from(turn_round(it.bytes_mut(), OWN))).sum();
+            if last || frames == 0 {
+                while burst.pop().is_some() {}
+                continue;
+            }
+            sent = Instant::now();
+            while !burst.is_empty() {
+                self.port.transmit(&mut burst);
+            }
+        }
+        debug_assert!(frame.len() != LAST);
+        Ok(recorder)
+    }
+}

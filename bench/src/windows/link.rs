@@ -1,0 +1,67 @@
+//! The links.
+
+use bertha_datapath_sim as sim;
+use std::fmt;
+use std::time::Duration;
+
+/// A link with a queue of one bandwidth-delay product in front.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// How much it carries, in megabits per second.
+    pub megabits: f64,
+    /// The time there and back, while the queue is empty.
+    pub round_trip: Duration,
+    /// Which part of the packets is lost by chance.
+    pub loss: f64,
+    /// How long it is used.
+    pub time: Duration,
+}
+
+const fn link(megabits: f64, round_trip_ms: u64, loss: f64, seconds: u64) -> Link {
+    let (round_trip, time) = (Duration::from_millis(round_trip_ms), Duration::from_secs(seconds));
+    Link { megabits, round_trip, loss, time }
+}
+
+/// Those of the thesis.
+pub const LINKS: [Link; 5] = [
+    link(96.0, 20, 0.0, 20),
+    link(12.0, 20, 0.0, 30),
+    link(48.0, 100, 0.0, 40),
+    link(12.0, 20, 0.000_1, 30),
+    link(12.0, 20, 0.02, 30),
+];
+
+impl Link {
+    /// How much it carries, in bytes per second.
+    pub fn rate(&self) -> f64 {
+        self.megabits * 1e6 / 8.0
+    }
+
+    /// What is on its way while it is used fully without a queue, and what the queue holds, in bytes.
+    pub fn product(&self) -> f64 {
+        self.rate() * self.round_trip.as_secs_f64()
+    }
+
+    /// The names of its files.
+    pub fn slug(&self) -> String {
+        let loss = if self.loss > 0.0 { format!("-loss-{}", self.loss) } else { String::new() };
+        format!("{}mbit-{}ms{loss}", self.megabits, self.round_trip.as_millis())
+    }
+
+    /// The link in the direction in which it is used, and back.
+    pub(super) fn directions(&self) -> [sim::Link; 2] {
+        let back = sim::Link { delay: self.round_trip / 2, ..sim::Link::default() };
+        let bottleneck = sim::Bottleneck { rate: self.rate() as u64, queue: self.product() as u64 };
+        [sim::Link { loss: self.loss, bottleneck: Some(bottleneck), ..back }, back]
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} Mbit/s, {} ms", self.megabits, self.round_trip.as_millis())?;
+        match self.loss {
+            loss if loss > 0.0 => write!(f, ", {} % lost", loss * 100.0),
+            _ => Ok(()),
+        }
+    }
+}

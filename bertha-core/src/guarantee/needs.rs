@@ -1,0 +1,96 @@
+//! That a stack gives each Chunnel what it needs.
+
+use super::Set;
+use crate::{Error, ErrorKind, Explanation, Layer, Node};
+
+/// Checks that each of `layers`, top first and without alternatives, finds what it [needs](Layer::needs) in what stands
+/// below it, over a datapath that guarantees `datapath`.
+///
+/// `connect`, `listen` and `wrap` ask before they send anything; whoever drives a stack by other means calls it.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid), which names the lowest Chunnel that misses something, what it misses, and what stands below
+/// it.
+pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
+    let mut guaranteed = datapath;
+    for (at, node) in layers.iter().enumerate().rev() {
+        let Node::Layer(layer) = node else { continue };
+        let missing = layer.needs().without(guaranteed);
+        if !missing.is_empty() {
+            return Err(unmet(layer, missing, &layers[at + 1..], datapath));
+        }
+        guaranteed = guaranteed | layer.guarantees();
+    }
+    Ok(())
+}
+
+fn unmet(layer: &Layer, missing: Set, below: &[Node], datapath: Set) -> Error {
+    let floor = format!("a datapath that guarantees {datapath}");
+    let standing = match below {
+        [] => floor,
+        layers => format!("[{}] over {floor}", Explanation::of(layers)),
+    };
+    let what = format!(
+        "what is below it has to be {missing}, and it stands on {standing}; put a Chunnel that is {missing} below it, or use another datapath"
+    );
+    Error::new(ErrorKind::Invalid, what).at(layer.name())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::super::{Ordered, Reliable};
+    use super::*;
+    use crate::{Describe, Identity, make_stack};
+
+    #[derive(Identity)]
+    #[chunnel(guarantees(Reliable))]
+    struct Repeat;
+
+    #[derive(Identity)]
+    struct Pack;
+
+    #[derive(Identity)]
+    #[chunnel(guarantees(Ordered), needs = Self::needs)]
+    struct Sort {
+        waits: bool,
+    }
+
+    impl Sort {
+        fn needs(&self) -> Set {
+            if self.waits { Set::of::<Reliable>() } else { Set::NONE }
+        }
+    }
+
+    #[derive(Identity)]
+    #[chunnel(needs(Ordered, AtMostOnce))]
+    struct Count;
+
+    const WAITS: Sort = Sort { waits: true };
+
+    #[test]
+    fn what_stands_between_does_not_matter_and_what_stands_above_does_not_help() {
+        assert!(check_needs(&make_stack!(WAITS, Pack, Repeat, Pack).nodes(), Set::NONE).is_ok());
+        let error = check_needs(&make_stack!(Repeat, WAITS, Pack).nodes(), Set::NONE).unwrap_err();
+        assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Invalid, Some("Sort")));
+        assert_eq!(
+            error.context(),
+            "what is below it has to be reliable, and it stands on [Pack] over a datapath that guarantees nothing; \
+             put a Chunnel that is reliable below it, or use another datapath"
+        );
+    }
+
+    #[test]
+    fn the_datapath_counts_and_a_chunnel_is_not_below_itself() {
+        assert!(check_needs(&WAITS.nodes(), Set::of::<Reliable>()).is_ok());
+        let error = check_needs(&WAITS.nodes(), Set::of::<Ordered>()).unwrap_err();
+        assert!(error.context().contains("it stands on a datapath that guarantees ordered;"), "{error}");
+    }
+
+    #[test]
+    fn only_what_is_missing_is_named_and_needs_follow_the_value() {
+        assert!(check_needs(&Sort { waits: false }.nodes(), Set::NONE).is_ok());
+        let error = check_needs(&make_stack!(Count, Sort { waits: false }).nodes(), Set::NONE).unwrap_err();
+        assert!(error.context().starts_with("what is below it has to be at-most-once, and"), "{error}");
+    }
+}

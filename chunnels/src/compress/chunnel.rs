@@ -1,0 +1,66 @@
+//! The Chunnel itself.
+
+use super::CompressConnection;
+use super::frame::Bounds;
+use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, More};
+use serde::{Deserialize, Serialize};
+
+/// Makes messages smaller. See the [module](crate::compress).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+#[chunnel(capability = Self::capability)]
+pub struct Compress {
+    bounds: Bounds,
+}
+
+/// What the two ends have to agree on: the format of compressed messages, and how large one becomes at most.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
+#[capability(exact, label = Self::label)]
+pub(super) struct Lz4 {
+    limit: u32,
+}
+
+impl Lz4 {
+    fn label(&self) -> String {
+        "lz4".into()
+    }
+}
+
+impl Compress {
+    /// Messages from 64 bytes to 16 MiB are compressed.
+    pub fn new() -> Self {
+        Self { bounds: Bounds { least: 64, limit: 16 * 1024 * 1024 } }
+    }
+
+    /// Sends messages of less than `bytes` as they are. Each end may choose for what it sends.
+    #[must_use]
+    pub fn at_least(mut self, bytes: usize) -> Self {
+        self.bounds.least = bytes;
+        self
+    }
+
+    /// Sends messages of more than `bytes` as they are, and takes none that would become larger than that. At most 127 MiB.
+    /// Both ends need the same.
+    #[must_use]
+    pub fn limit(mut self, bytes: u32) -> Self {
+        self.bounds.limit = bytes.clamp(1, 127 * 1024 * 1024);
+        self
+    }
+
+    fn capability(&self) -> Lz4 {
+        Lz4 { limit: self.bounds.limit }
+    }
+}
+
+impl Default for Compress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Compress {
+    type Connection = CompressConnection<Inner>;
+
+    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+        Ok(CompressConnection::new(inner, self.bounds))
+    }
+}

@@ -1,0 +1,108 @@
+//! The connection that waits its time.
+
+use super::chunnel::Limits;
+use crate::token_bucket::TokenBucket;
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use std::fmt;
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// What [`Pace`](super::Pace) makes of a connection that carries bytes.
+///
+/// A `send` whose future is dropped while it waits its time has sent nothing, and takes nothing from the rate. Errors and
+/// loss are those of the connection below, and a message that fails there counts as sent.
+pub struct PaceConnection<Inner> {
+    inner: Inner,
+    limits: Limits,
+    /// What the layers below put in front of a message.
+    below: usize,
+    start: Instant,
+    /// Held while waiting, so that senders go in turn.
+    bucket: Mutex<TokenBucket>,
+}
+
+impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
+    pub(super) fn new(inner: Inner, limits: Limits) -> Self {
+        let base = inner.base();
+        let (below, start) = (base.reserved(), base.runtime().now());
+        Self { inner, limits, below, start, bucket: Mutex::new(TokenBucket::new(limits.burst)) }
+    }
+
+    fn now(&self) -> Duration {
+        self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    fn cost(&self, message: &Buf) -> u64 {
+        (message.len() + self.below) as u64
+    }
+
+    fn wait(&self, bucket: &mut TokenBucket) -> Option<Duration> {
+        bucket.wait(self.now(), self.limits.rate, self.limits.burst)
+    }
+
+    /// Waits until something may go.
+    async fn turn(&self) -> MutexGuard<'_, TokenBucket> {
+        let mut bucket = self.bucket.lock().await;
+        while let Some(until) = self.wait(&mut bucket) {
+            self.inner.base().runtime().sleep_until(self.start + until).await;
+        }
+        bucket
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for PaceConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.turn().await.spend(self.cost(&message));
+        self.inner.send(message).await
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
+        self.inner.recv()
+    }
+
+    /// In bursts as large as may go at once.
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        let mut messages = messages.peekable();
+        while messages.peek().is_some() {
+            let mut bucket = self.turn().await;
+            let now_due = std::iter::from_fn(|| match self.wait(&mut bucket) {
+                Some(_) => None,
+                None => messages.next().inspect(|message| bucket.spend(self.cost(message))),
+            });
+            self.inner.send_batch(now_due).await?;
+        }
+        Ok(())
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Buf> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.recv_batch(into, limit)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for PaceConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PaceConnection")
+            .field("inner", &self.inner)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,90 @@
+//! Compiles the shim and links DPDK, if one is installed; else the crate answers that there is none.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+
+/// The oldest release that is tested.
+const OLDEST: &str = "22.11";
+
+/// What the shim calls. The libraries that these need are theirs to find.
+const LIBRARIES: [&str; 5] = ["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
+
+/// The drivers of a static build, each with what it needs, since nothing is loaded there.
+const STATIC: [&str; 18] = [
+    "rte_net_memif",
+    "rte_net_af_packet",
+    "rte_net_ring",
+    "rte_net_null",
+    "rte_net_tap",
+    "rte_bus_vdev",
+    "rte_mempool_ring",
+    "rte_ethdev",
+    "rte_gso",
+    "rte_hash",
+    "rte_net",
+    "rte_mbuf",
+    "rte_mempool",
+    "rte_rcu",
+    "rte_ring",
+    "rte_meter",
+    "rte_eal",
+    "rte_kvargs",
+];
+
+fn main() {
+    println!("cargo:rerun-if-changed=shim");
+    println!("cargo:rerun-if-env-changed=PKG_CONFIG_PATH");
+    println!("cargo:rustc-check-cfg=cfg(dpdk)");
+    if let Err(error) = link() {
+        println!(
+            "cargo:warning=built without DPDK ({error}); install DPDK {OLDEST} or newer: \
+             `scripts/dpdk install`, or `apt-get install libdpdk-dev dpdk-dev pkg-config`"
+        );
+        // A file that does not exist has cargo ask again in the next build.
+        println!("cargo:rerun-if-changed=shim/dpdk-is-missing");
+    }
+}
+
+fn link() -> Result<(), Box<dyn Error>> {
+    pkg_config(&["--atleast-version", OLDEST])?;
+    let mut shim = cc::Build::new();
+    // All flags as they are: `-include rte_config.h` and the instruction set belong to DPDK's headers.
+    for flag in pkg_config(&["--cflags"])?.split_whitespace() {
+        shim.flag(flag);
+    }
+    shim.file("shim/shim.c").opt_level(3).warnings(true).try_compile("bertha_dpdk_shim")?;
+    for folder in pkg_config(&["--variable", "libdir"])?.split_whitespace() {
+        println!("cargo:rustc-link-search=native={folder}");
+    }
+    if std::env::var_os("CARGO_FEATURE_STATIC").is_some() {
+        let folder = pkg_config(&["--variable", "libdir"])?;
+        for library in STATIC.into_iter().chain(["rte_telemetry", "rte_log", "rte_argparse"]) {
+            if Path::new(folder.trim()).join(format!("lib{library}.a")).exists() {
+                // Whole, since drivers announce themselves in constructors that nobody calls by name.
+                println!("cargo:rustc-link-lib=static:+whole-archive={library}");
+            }
+        }
+        for library in ["numa", "m", "dl", "pthread"] {
+            println!("cargo:rustc-link-lib={library}");
+        }
+    } else {
+        for library in LIBRARIES {
+            println!("cargo:rustc-link-lib={library}");
+        }
+    }
+    println!("cargo:rustc-cfg=dpdk");
+    Ok(())
+}
+
+fn pkg_config(arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+    let output = Command::new("pkg-config")
+        .args(arguments)
+        .arg("libdpdk")
+        .output()
+        .map_err(|error| format!("pkg-config can't be run: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("pkg-config finds no libdpdk of release {OLDEST} or newer").into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,188 @@
+#include "shim.h"
+
+#include <errno.h>
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_version.h>
+#include <string.h>
+
+/* The largest burst that is handed over in one call. */
+#define BURST 64
+
+_Static_assert(sizeof(struct rte_mbuf) % sizeof(uint64_t) == 0, "the private area is aligned");
+
+int bertha_eal_init(int argc, char **argv) {
+    return rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+}
+
+const char *bertha_version(void) { return rte_version(); }
+
+const char *bertha_strerror(int error) { return rte_strerror(error); }
+
+int bertha_thread_register(void) { return rte_thread_register() < 0 ? -rte_errno : 0; }
+
+void bertha_thread_unregister(void) { rte_thread_unregister(); }
+
+struct preparation {
+    bertha_prepare prepare;
+    void *context;
+};
+
+static void prepare_one(struct rte_mempool *pool, void *opaque, void *object, unsigned index) {
+    (void)pool;
+    (void)index;
+    const struct preparation *preparation = opaque;
+    struct rte_mbuf *mbuf = object;
+    preparation->prepare(rte_mbuf_to_priv(mbuf), mbuf->buf_addr, mbuf->buf_len, preparation->context);
+}
+
+int bertha_pool_create(struct rte_mempool **pool, const char *name, unsigned count, uint16_t area, uint16_t room,
+                       bertha_prepare prepare, void *context) {
+    unsigned cache = count / 8 < RTE_MEMPOOL_CACHE_MAX_SIZE ? count / 8 : RTE_MEMPOOL_CACHE_MAX_SIZE;
+    *pool = rte_pktmbuf_pool_create(name, count, cache, area, room, SOCKET_ID_ANY);
+    if (*pool == NULL)
+        return -rte_errno;
+    struct preparation preparation = {prepare, context};
+    rte_mempool_obj_iter(*pool, prepare_one, &preparation);
+    return 0;
+}
+
+unsigned bertha_pool_size(const struct rte_mempool *pool) { return pool->size; }
+
+unsigned bertha_pool_in_use(const struct rte_mempool *pool) { return rte_mempool_in_use_count(pool); }
+
+size_t bertha_mbuf_area(void) { return sizeof(struct rte_mbuf); }
+
+struct rte_mbuf *bertha_mbuf_alloc(struct rte_mempool *pool) { return rte_pktmbuf_alloc(pool); }
+
+void bertha_mbuf_free(struct rte_mbuf *mbuf) { rte_pktmbuf_free_seg(mbuf); }
+
+int bertha_device_add(const char *devargs) { return rte_dev_probe(devargs); }
+
+int bertha_port_by_name(const char *name, uint16_t *port) { return rte_eth_dev_get_port_by_name(name, port); }
+
+int bertha_port_first(uint16_t *port) {
+    uint16_t first = rte_eth_find_next(0);
+    if (first >= RTE_MAX_ETHPORTS)
+        return -ENODEV;
+    *port = first;
+    return 0;
+}
+
+int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
+                     struct bertha_port_facts *facts) {
+    struct rte_eth_dev_info info;
+    int failed = rte_eth_dev_info_get(port, &info);
+    if (failed)
+        return failed;
+    struct rte_eth_conf conf = {0};
+    conf.rxmode.offloads =
+        info.rx_offload_capa & (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
+    failed = rte_eth_dev_configure(port, setup->queues, setup->queues, &conf);
+    if (failed)
+        return failed;
+    /* Virtual ports without an MTU of their own say so; they carry what fits into a buffer. */
+    failed = rte_eth_dev_set_mtu(port, setup->mtu);
+    if (failed && failed != -ENOTSUP)
+        return failed;
+    uint16_t receive = setup->descriptors, transmit = setup->descriptors;
+    failed = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive, &transmit);
+    if (failed)
+        return failed;
+    for (uint16_t queue = 0; queue < setup->queues; queue++) {
+        failed = rte_eth_rx_queue_setup(port, queue, receive, rte_eth_dev_socket_id(port), NULL, pool);
+        if (failed)
+            return failed;
+        failed = rte_eth_tx_queue_setup(port, queue, transmit, rte_eth_dev_socket_id(port), NULL);
+        if (failed)
+            return failed;
+    }
+    failed = rte_eth_dev_start(port);
+    if (failed)
+        return failed;
+    if (setup->promiscuous)
+        /* Not every port filters addresses, so not every port can be told not to. */
+        (void)rte_eth_promiscuous_enable(port);
+    facts->mtu = setup->mtu;
+    (void)rte_eth_dev_get_mtu(port, &facts->mtu);
+    facts->driver = info.driver_name;
+    struct rte_ether_addr mac;
+    failed = rte_eth_macaddr_get(port, &mac);
+    if (failed)
+        return failed;
+    memcpy(facts->mac, mac.addr_bytes, sizeof facts->mac);
+    return 0;
+}
+
+int bertha_port_close(uint16_t port) {
+    int failed = rte_eth_dev_stop(port);
+    int closed = rte_eth_dev_close(port);
+    return failed ? failed : closed;
+}
+
+int bertha_port_is_up(uint16_t port) {
+    struct rte_eth_link link;
+    int failed = rte_eth_link_get_nowait(port, &link);
+    return failed ? failed : link.link_status == RTE_ETH_LINK_UP;
+}
+
+int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statistics) {
+    struct rte_eth_stats stats;
+    int failed = rte_eth_stats_get(port, &stats);
+    if (failed)
+        return failed;
+    statistics->received = stats.ipackets;
+    statistics->sent = stats.opackets;
+    statistics->missed = stats.imissed;
+    statistics->receive_errors = stats.ierrors;
+    statistics->send_errors = stats.oerrors;
+    statistics->no_mbuf = stats.rx_nombuf;
+    return 0;
+}
+
+static uint32_t checksums(uint64_t flags) {
+    uint64_t ip = flags & RTE_MBUF_F_RX_IP_CKSUM_MASK, l4 = flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+    if (ip == RTE_MBUF_F_RX_IP_CKSUM_BAD || l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD)
+        return BERTHA_CHECKSUMS_BAD;
+    if (ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD && l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD)
+        return BERTHA_CHECKSUMS_GOOD;
+    return BERTHA_CHECKSUMS_UNKNOWN;
+}
+
+uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
+                        uint64_t *dropped) {
+    struct rte_mbuf *mbufs[BURST];
+    uint16_t received = rte_eth_rx_burst(port, queue, mbufs, count < BURST ? count : BURST), kept = 0;
+    for (uint16_t i = 0; i < received; i++) {
+        struct rte_mbuf *mbuf = mbufs[i];
+        if (unlikely(mbuf->nb_segs > 1) && rte_pktmbuf_linearize(mbuf) != 0) {
+            rte_pktmbuf_free(mbuf);
+            *dropped += 1;
+            continue;
+        }
+        frames[kept++] =
+            (struct bertha_frame){mbuf, mbuf->data_off, mbuf->data_len, checksums(mbuf->ol_flags)};
+    }
+    return kept;
+}
+
+uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count) {
+    struct rte_mbuf *mbufs[BURST];
+    if (count > BURST)
+        count = BURST;
+    for (uint16_t i = 0; i < count; i++) {
+        struct rte_mbuf *mbuf = frames[i].mbuf;
+        mbuf->data_off = frames[i].start;
+        mbuf->data_len = frames[i].len;
+        mbuf->pkt_len = frames[i].len;
+        /* It may be one that was received, and say something of that. */
+        mbuf->ol_flags = 0;
+        mbufs[i] = mbuf;
+    }
+    return rte_eth_tx_burst(port, queue, mbufs, count);
+}

@@ -1,0 +1,47 @@
+//! Functions of a DPDK that is not there: nothing can be made, so nothing can be had.
+
+#![allow(clippy::missing_safety_doc, reason = "these do nothing")]
+
+use super::*;
+
+/// What a function returns that finds nothing.
+trait Nothing {
+    const NOTHING: Self;
+}
+
+/// `-ENODEV`, as the shim would say it.
+impl Nothing for c_int {
+    const NOTHING: Self = -19;
+}
+
+impl Nothing for () {
+    const NOTHING: Self = ();
+}
+
+impl Nothing for usize {
+    const NOTHING: Self = 0;
+}
+
+impl Nothing for c_uint {
+    const NOTHING: Self = 0;
+}
+
+impl Nothing for u16 {
+    const NOTHING: Self = 0;
+}
+
+impl Nothing for *mut Mbuf {
+    const NOTHING: Self = std::ptr::null_mut();
+}
+
+impl Nothing for *const c_char {
+    const NOTHING: Self = c"no DPDK".as_ptr();
+}
+
+macro_rules! stand_in {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $($(#[$doc])* pub unsafe fn $name($(_: $type),*) -> $result { <$result>::NOTHING })*
+    };
+}
+
+with_functions!(stand_in);

@@ -1,0 +1,163 @@
+//! The few functions of [DPDK](https://www.dpdk.org) that Bertha's datapath calls, by a shim in C.
+//!
+//! DPDK's structures are opaque here, so that one binding serves several releases. Nothing here is safe to call as it
+//! stands; `bertha-datapath-dpdk` is.
+//!
+//! Where the build found no DPDK, [`AVAILABLE`] is false, and every function answers that there is nothing: no
+//! environment, no port, no buffer.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+#[cfg(not(dpdk))]
+mod absent;
+#[cfg(dpdk)]
+mod present;
+
+#[cfg(not(dpdk))]
+pub use absent::*;
+#[cfg(dpdk)]
+pub use present::*;
+
+/// Whether the build found a DPDK to link.
+pub const AVAILABLE: bool = cfg!(dpdk);
+
+/// The most frames in one call of [`bertha_receive`] or [`bertha_transmit`].
+pub const BURST: usize = 64;
+
+/// A packet buffer: `struct rte_mbuf`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Mbuf {
+    _opaque: [u8; 0],
+}
+
+/// A pool of packet buffers: `struct rte_mempool`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Mempool {
+    _opaque: [u8; 0],
+}
+
+/// What the port said of a received frame's checksums: nothing.
+pub const CHECKSUMS_UNKNOWN: u32 = 0;
+/// They are right.
+pub const CHECKSUMS_GOOD: u32 = 1;
+/// One of them is wrong.
+pub const CHECKSUMS_BAD: u32 = 2;
+
+/// A frame in one segment.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Its buffer, which comes along with it.
+    pub mbuf: *mut Mbuf,
+    /// Where it begins in the buffer's memory.
+    pub start: u16,
+    /// Its length in bytes.
+    pub len: u16,
+    /// One of the `CHECKSUMS_` constants; not looked at when sending.
+    pub checksums: u32,
+}
+
+/// How a port is to be set up.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct PortSetup {
+    /// Pairs of queues.
+    pub queues: u16,
+    /// Descriptors in each queue; the driver may take another number.
+    pub descriptors: u16,
+    /// The largest packet, without the Ethernet header.
+    pub mtu: u16,
+    /// Whether to take frames for other addresses as well.
+    pub promiscuous: bool,
+}
+
+/// What a port turned out to be.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct PortFacts {
+    /// The largest packet, without the Ethernet header.
+    pub mtu: u16,
+    /// Its address.
+    pub mac: [u8; 6],
+    /// The name of its driver.
+    pub driver: *const c_char,
+}
+
+/// What a port counted.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PortStatistics {
+    /// Frames received.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames lost because the receive queue was full.
+    pub missed: u64,
+    /// Frames received with errors.
+    pub receive_errors: u64,
+    /// Frames that could not be sent.
+    pub send_errors: u64,
+    /// Frames lost because the pool was empty.
+    pub no_mbuf: u64,
+}
+
+/// Called for each buffer of a new pool: its private area, its memory and that memory's length, and the context.
+pub type Prepare = unsafe extern "C" fn(*mut c_void, *mut u8, u16, *mut c_void);
+
+/// Declares the functions once, for both the real ones and those that stand in for them.
+macro_rules! with_functions {
+    ($then:ident) => {
+        $then! {
+            /// `rte_eal_init`. Once per process.
+            fn bertha_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;
+            /// `rte_version`.
+            fn bertha_version() -> *const c_char;
+            /// `rte_strerror`, of a positive number.
+            fn bertha_strerror(error: c_int) -> *const c_char;
+            /// `rte_thread_register`.
+            fn bertha_thread_register() -> c_int;
+            /// `rte_thread_unregister`, in the thread that registered.
+            fn bertha_thread_unregister() -> ();
+            /// `rte_pktmbuf_pool_create`; calls `prepare` for each buffer.
+            fn bertha_pool_create(
+                pool: *mut *mut Mempool, name: *const c_char, count: c_uint, area: u16, room: u16,
+                prepare: Prepare, context: *mut c_void
+            ) -> c_int;
+            /// How many buffers the pool has.
+            fn bertha_pool_size(pool: *const Mempool) -> c_uint;
+            /// `rte_mempool_in_use_count`: exact while no thread uses the pool.
+            fn bertha_pool_in_use(pool: *const Mempool) -> c_uint;
+            /// How far a buffer's private area lies behind its beginning.
+            fn bertha_mbuf_area() -> usize;
+            /// `rte_pktmbuf_alloc`; null if the pool is empty.
+            fn bertha_mbuf_alloc(pool: *mut Mempool) -> *mut Mbuf;
+            /// `rte_pktmbuf_free_seg`; from any thread.
+            fn bertha_mbuf_free(mbuf: *mut Mbuf) -> ();
+            /// `rte_dev_probe`.
+            fn bertha_device_add(devargs: *const c_char) -> c_int;
+            /// `rte_eth_dev_get_port_by_name`.
+            fn bertha_port_by_name(name: *const c_char, port: *mut u16) -> c_int;
+            /// The first port there is.
+            fn bertha_port_first(port: *mut u16) -> c_int;
+            /// Configures and starts a port.
+            fn bertha_port_open(
+                port: u16, pool: *mut Mempool, setup: *const PortSetup, facts: *mut PortFacts
+            ) -> c_int;
+            /// Stops and closes a port.
+            fn bertha_port_close(port: u16) -> c_int;
+            /// Whether the link is up: 1, 0, or an error.
+            fn bertha_port_is_up(port: u16) -> c_int;
+            /// `rte_eth_stats_get`.
+            fn bertha_port_statistics(port: u16, statistics: *mut PortStatistics) -> c_int;
+            /// `rte_eth_rx_burst`; of one queue, one call at a time.
+            fn bertha_receive(
+                port: u16, queue: u16, frames: *mut Frame, count: u16, dropped: *mut u64
+            ) -> u16;
+            /// `rte_eth_tx_burst`; of one queue, one call at a time.
+            fn bertha_transmit(port: u16, queue: u16, frames: *const Frame, count: u16) -> u16;
+        }
+    };
+}
+use with_functions;

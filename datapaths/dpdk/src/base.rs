@@ -1,0 +1,87 @@
+//! The bottom of every connection over a port.
+
+use crate::failure::{NAME, failure};
+use crate::{Pool, TokioRuntime};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_netstack::HEADERS;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The [`Base`] of connections over DPDK.
+#[derive(Debug)]
+pub struct DpdkBase {
+    runtime: TokioRuntime,
+    pool: Pool,
+    reserved: AtomicUsize,
+    mtu: usize,
+    local: SocketAddr,
+    peer: SocketAddr,
+}
+
+impl DpdkBase {
+    pub(crate) fn new(pool: Pool, mtu: usize, local: SocketAddr, peer: SocketAddr) -> Self {
+        Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer }
+    }
+
+    /// The error for a message that does not fit.
+    #[cold]
+    pub(crate) fn too_large(&self, len: usize) -> Error {
+        let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
+        failure(ErrorKind::TooLarge, what)
+    }
+
+    /// The error for a call after [`close`](bertha_core::Connection::close).
+    #[cold]
+    pub(crate) fn closed(&self) -> Error {
+        failure(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
+    }
+
+    /// The error for a peer that does not answer, or answers that nobody is there.
+    #[cold]
+    pub(crate) fn unreachable(&self, why: &str) -> Error {
+        Error::new(ErrorKind::Unreachable, format!("nobody answers at {}: {why}", self.peer)).at(NAME)
+    }
+}
+
+impl Base for DpdkBase {
+    type Runtime = TokioRuntime;
+
+    fn runtime(&self) -> &TokioRuntime {
+        &self.runtime
+    }
+
+    #[inline]
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        let headroom = self.reserved();
+        match len.checked_add(headroom) {
+            Some(whole) if whole <= self.mtu => self.pool.buffer(len, headroom + HEADERS),
+            _ => Err(self.too_large(len.saturating_add(headroom))),
+        }
+    }
+
+    fn reserve(&self, bytes: usize) {
+        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.into()
+    }
+
+    fn peer_addr(&self) -> Addr {
+        self.peer.into()
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::DATAGRAM
+    }
+}

@@ -1,0 +1,269 @@
+//! What the datapath is told: from code, a TOML file or the environment.
+
+use crate::Subnet;
+use crate::failure::failure;
+use bertha_core::{Error, ErrorKind};
+use serde::Deserialize;
+use std::net::IpAddr;
+use std::path::Path;
+
+/// Who asks the port whether something has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Polling {
+    /// The futures that wait for messages, where they run: the shortest way. Each processor that waits is busy.
+    #[default]
+    Inline,
+    /// A thread that does nothing else and hands messages to the connections' queues. Suits connections whose tasks run in many
+    /// threads.
+    Thread,
+}
+
+/// How to set up DPDK, its port, and the interface.
+///
+/// As TOML, with every key optional but `address`:
+///
+/// ```toml
+/// device = "net_memif0,role=client,id=0,socket=/run/app.sock,socket-abstract=no"
+/// address = ["10.0.0.1/24", "fd00::1/64"]
+/// gateway = ["10.0.0.254"]
+/// mtu = 1500
+/// vlan = 7
+/// polling = "inline"
+/// buffers = 8191
+/// eal = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The arguments of DPDK's environment, without the program's name. The default works without hugepages and without
+    /// privileges. Of several ports in a process, the first one's count.
+    pub eal: Option<Vec<String>>,
+    /// A virtual device to add, with its arguments, as DPDK names them; none if the port exists without.
+    pub device: Option<String>,
+    /// The port's name; if it is not set, the device's, or the first port that DPDK finds.
+    pub port: Option<String>,
+    /// The interface's addresses with their prefixes, one of each family at most.
+    pub address: Vec<String>,
+    /// Through whom others than neighbours are reached, one of each family at most.
+    pub gateway: Vec<IpAddr>,
+    /// The largest IP packet in bytes. The port may allow less.
+    pub mtu: u16,
+    /// The VLAN whose tag all frames carry.
+    pub vlan: Option<u16>,
+    /// Who polls.
+    pub polling: Polling,
+    /// How many buffers the pool has: the most messages that can be on their way and in the application's hands. DPDK uses memory
+    /// best with a power of two less one.
+    pub buffers: u32,
+    /// How many frames wait in each of the port's queues.
+    pub descriptors: u16,
+    /// Whether the port is to take frames for other addresses too, which some virtual ones need.
+    pub promiscuous: bool,
+}
+
+impl Default for Config {
+    /// The first port that there is, without an address.
+    fn default() -> Self {
+        Self {
+            eal: None,
+            device: None,
+            port: None,
+            address: Vec::new(),
+            gateway: Vec::new(),
+            mtu: 1500,
+            vlan: None,
+            polling: Polling::default(),
+            buffers: 16_383,
+            descriptors: 1024,
+            promiscuous: false,
+        }
+    }
+}
+
+impl Config {
+    /// A virtual device with an address: `Config::new("net_memif0,role=server", "10.0.0.1/24")`.
+    pub fn new(device: impl Into<String>, address: impl Into<String>) -> Self {
+        Self { device: Some(device.into()), address: vec![address.into()], ..Self::default() }
+    }
+
+    /// What `text` says, in TOML.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        toml::from_str(text).map_err(|error| failure(ErrorKind::Invalid, error.to_string()).because(error))
+    }
+
+    /// What the file at `path` says, in TOML.
+    ///
+    /// # Errors
+    /// As for [`from_toml`](Self::from_toml), and if the file can't be read.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let concerning = |error: Error| {
+            let what = format!("the settings in {}: {}", path.display(), error.context());
+            failure(error.kind(), what).because(error)
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| concerning(error.into()))?;
+        Self::from_toml(&text).map_err(concerning)
+    }
+
+    /// What the environment says: the file that `BERTHA_DPDK_CONFIG` names, if it is set; and instead of what is there,
+    /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_BUFFERS` and `_EAL`. Of several
+    /// addresses and gateways, commas stand in between, and blanks between arguments.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let mut config = match variable("BERTHA_DPDK_CONFIG") {
+            Some(path) => Self::from_file(path)?,
+            None => Self::default(),
+        };
+        let list = |value: String, between: char| -> Vec<String> {
+            value.split(between).map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect()
+        };
+        config.device = variable("BERTHA_DPDK_DEVICE").or(config.device);
+        config.port = variable("BERTHA_DPDK_PORT").or(config.port);
+        if let Some(value) = variable("BERTHA_DPDK_ADDRESS") {
+            config.address = list(value, ',');
+        }
+        if let Some(value) = variable("BERTHA_DPDK_GATEWAY") {
+            let gateways = list(value, ',');
+            config.gateway = gateways
+                .iter()
+                .map(|gateway| parsed("BERTHA_DPDK_GATEWAY", gateway))
+                .collect::<Result<_, _>>()?;
+        }
+        let number = |name: &'static str| variable(name).map(|value| parsed(name, &value)).transpose();
+        config.mtu = number("BERTHA_DPDK_MTU")?.unwrap_or(config.mtu);
+        config.vlan = number("BERTHA_DPDK_VLAN")?.or(config.vlan);
+        if let Some(value) = variable("BERTHA_DPDK_BUFFERS") {
+            config.buffers = parsed("BERTHA_DPDK_BUFFERS", &value)?;
+        }
+        match variable("BERTHA_DPDK_POLLING").as_deref() {
+            None => {}
+            Some("inline") => config.polling = Polling::Inline,
+            Some("thread") => config.polling = Polling::Thread,
+            Some(other) => {
+                let what = format!("BERTHA_DPDK_POLLING is `{other}`, neither `inline` nor `thread`");
+                return Err(failure(ErrorKind::Invalid, what));
+            }
+        }
+        config.eal = variable("BERTHA_DPDK_EAL").map(|value| list(value, ' ')).or(config.eal);
+        Ok(config)
+    }
+
+    /// The addresses, read.
+    pub(crate) fn subnets(&self) -> Result<Vec<Subnet>, Error> {
+        if self.address.is_empty() {
+            let what = "the interface has no address: set `address` (BERTHA_DPDK_ADDRESS), as in 10.0.0.1/24";
+            return Err(failure(ErrorKind::Invalid, what));
+        }
+        let read = |text: &String| {
+            text.parse()
+                .map_err(|error| failure(ErrorKind::Invalid, format!("`address`: {error}")).because(error))
+        };
+        self.address.iter().map(read).collect()
+    }
+
+    /// The port's name, if it is known.
+    pub(crate) fn port_name(&self) -> Option<&str> {
+        let device = self.device.as_deref().and_then(|device| device.split(',').next());
+        self.port.as_deref().or(device)
+    }
+
+    /// How many bytes of memory a buffer needs: for a frame of any length, and what drivers leave free in front of one.
+    pub(crate) fn room(&self) -> u16 {
+        /// Ethernet's header with a tag, and the checksum that some ports leave behind a frame; and some room for headers.
+        const FRAMING: u16 = 14 + 4 + 4 + 64;
+        /// What drivers leave free.
+        const HEADROOM: u16 = 128;
+        self.mtu.saturating_add(HEADROOM + FRAMING).max(HEADROOM + 2048)
+    }
+
+    /// The arguments of DPDK's environment.
+    pub(crate) fn eal_arguments(&self) -> Result<Vec<String>, Error> {
+        if let Some(given) = &self.eal {
+            return Ok(given.clone());
+        }
+        let processors = rustix::thread::sched_getaffinity(None).map_err(|error| {
+            failure(ErrorKind::Io, format!("asking for the processors to run on: {error}"))
+        })?;
+        let processors: Vec<_> = (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|number| processors.is_set(*number))
+            .map(|number| number.to_string())
+            .collect();
+        // One thread of DPDK's own, which may run on all processors that this process may: else it would take one for itself.
+        let lcores = format!("--lcores=0@({})", processors.join(","));
+        // Pages that are not huge are only taken when they are used, so there may be more than the pool needs.
+        let pool = u64::from(self.buffers) * u64::from(self.room()) * 3 / 2;
+        let megabytes = (pool >> 20).max(256).to_string();
+        let fixed = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"];
+        Ok(fixed.map(str::to_owned).into_iter().chain(["-m".into(), megabytes, lcores]).collect())
+    }
+}
+
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<T, Error> {
+    value.parse().map_err(|error| failure(ErrorKind::Invalid, format!("{name} is `{value}`: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn toml_says_all() {
+        let config = Config::from_toml(
+            r#"
+            device = "net_memif0,role=client"
+            address = ["10.0.0.1/24", "fd00::1/64"]
+            gateway = ["10.0.0.254"]
+            mtu = 9000
+            vlan = 7
+            polling = "thread"
+            eal = ["--in-memory"]
+            "#,
+        );
+        let config = config.unwrap();
+        assert_eq!((config.mtu, config.vlan, config.polling), (9000, Some(7), Polling::Thread));
+        assert_eq!((config.subnets().unwrap().len(), config.port_name()), (2, Some("net_memif0")));
+        assert_eq!(config.eal_arguments().unwrap(), ["--in-memory"]);
+        for wrong in ["mtuu = 3", "mtu = \"x\"", "polling = \"no\"", "vlan"] {
+            assert_eq!(Config::from_toml(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn variables_come_before_defaults_and_are_named_in_errors() {
+        let with = |pairs: &[(&str, &str)]| {
+            let find = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, it)| it.to_string());
+            Config::from_variables(find)
+        };
+        let config = with(&[
+            ("BERTHA_DPDK_ADDRESS", "10.0.0.1/24, fd00::1/64"),
+            ("BERTHA_DPDK_GATEWAY", "10.0.0.2"),
+            ("BERTHA_DPDK_EAL", "--no-pci  -m 64"),
+            ("BERTHA_DPDK_POLLING", "thread"),
+        ]);
+        let config = config.unwrap();
+        assert_eq!((config.address.len(), config.gateway.len(), config.polling), (2, 1, Polling::Thread));
+        assert_eq!(config.eal_arguments().unwrap(), ["--no-pci", "-m", "64"]);
+        for (name, value) in
+            [("BERTHA_DPDK_MTU", "big"), ("BERTHA_DPDK_POLLING", "x"), ("BERTHA_DPDK_GATEWAY", "y")]
+        {
+            let error = with(&[(name, value)]).unwrap_err();
+            assert!(error.context().contains(name) && error.context().contains(value), "{error}");
+        }
+        let error = Config::from_variables(|_| None).unwrap().subnets().unwrap_err();
+        assert!(error.context().contains("BERTHA_DPDK_ADDRESS"), "{error}");
+        assert!(
+            with(&[("BERTHA_DPDK_CONFIG", "/nowhere.toml")]).unwrap_err().context().contains("/nowhere.toml")
+        );
+    }
+}

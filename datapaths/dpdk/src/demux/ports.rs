@@ -1,0 +1,90 @@
+//! The UDP ports in use.
+
+use ahash::RandomState;
+use std::collections::HashMap;
+
+/// Where the ports begin that are given out (RFC 6335, section 6).
+const FIRST: u16 = 49_152;
+
+const COUNT: u16 = u16::MAX - FIRST + 1;
+
+/// How many connections and listeners use each port.
+#[derive(Debug)]
+pub(super) struct Ports {
+    users: HashMap<u16, usize, RandomState>,
+}
+
+impl Ports {
+    pub(super) fn new() -> Self {
+        Self { users: HashMap::with_hasher(RandomState::new()) }
+    }
+
+    pub(super) fn is_used(&self, port: u16) -> bool {
+        self.users.contains_key(&port)
+    }
+
+    /// Takes a port that nobody uses; whether nobody does.
+    pub(super) fn take(&mut self, port: u16) -> bool {
+        let free = !self.is_used(port);
+        if free {
+            self.users.insert(port, 1);
+        }
+        free
+    }
+
+    /// Takes a port that nobody uses and that strangers can't guess from `random` bits (RFC 6056, section 3.3.1).
+    pub(super) fn take_any(&mut self, random: u64) -> Option<u16> {
+        let start = (random % u64::from(COUNT)) as u16;
+        (0..COUNT).map(|step| FIRST + (start + step) % COUNT).find(|&port| self.take(port))
+    }
+
+    /// One more uses a port.
+    pub(super) fn share(&mut self, port: u16) {
+        *self.users.entry(port).or_default() += 1;
+    }
+
+    /// One less uses a port.
+    pub(super) fn release(&mut self, port: u16) {
+        if let Some(users) = self.users.get_mut(&port) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(&port);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_given_out_until_none_is_left() {
+        let mut ports = Ports::new();
+        assert!(ports.take(FIRST) && !ports.take(FIRST));
+        let mut random = u64::MAX - u64::from(COUNT);
+        let next = || {
+            random += 1;
+            ports.take_any(random)
+        };
+        let mut given: Vec<u16> = std::iter::from_fn(next).collect();
+        assert_eq!(given.len(), usize::from(COUNT) - 1);
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!((given.len(), given[0]), (usize::from(COUNT) - 1, FIRST + 1));
+        ports.release(60_000);
+        assert_eq!(ports.take_any(3), Some(60_000));
+    }
+
+    #[test]
+    fn a_port_is_free_when_its_last_user_is_gone() {
+        let mut ports = Ports::new();
+        assert!(ports.take(9));
+        ports.share(9);
+        ports.release(9);
+        assert!(ports.is_used(9));
+        ports.release(9);
+        assert!(!ports.is_used(9));
+        ports.release(9);
+    }
+}

@@ -1,0 +1,103 @@
+//! DPDK's environment, of which a process has one.
+
+use crate::failure::{check, failure};
+use bertha_core::{Error, ErrorKind};
+use bertha_dpdk_sys as sys;
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::OnceLock;
+
+/// How the one attempt went: an error is kept as its parts, to be told each time.
+static OUTCOME: OnceLock<Result<Vec<String>, (ErrorKind, String)>> = OnceLock::new();
+
+/// Initialises the environment with these arguments, unless it is; then the arguments have no effect.
+pub(crate) fn init(arguments: &[String]) -> Result<(), Error> {
+    if !sys::AVAILABLE {
+        let what = "this program was built where DPDK is not installed; install it (`scripts/dpdk install`, or \
+                    `apt-get install libdpdk-dev dpdk-dev pkg-config`) and build again";
+        return Err(failure(ErrorKind::Unavailable, what));
+    }
+    let outcome = OUTCOME.get_or_init(|| {
+        let arguments = arguments.to_vec();
+        // On a thread of its own: DPDK sets the caller's processor affinity and makes it its main thread.
+        let attempt = std::thread::Builder::new().name("dpdk-init".into()).spawn(move || attempt(arguments));
+        match attempt.map(std::thread::JoinHandle::join) {
+            Ok(Ok(outcome)) => outcome.map_err(|error| (error.kind(), error.context().to_owned())),
+            Ok(Err(_)) => Err((ErrorKind::Io, "the initialisation of DPDK panicked".into())),
+            Err(error) => Err((ErrorKind::Exhausted, format!("no thread to initialise DPDK on: {error}"))),
+        }
+    });
+    match outcome {
+        Ok(used) => {
+            if used != arguments {
+                tracing::debug!(?used, asked = ?arguments, "DPDK is initialised once per process");
+            }
+            Ok(())
+        }
+        Err((kind, what)) => Err(failure(*kind, what.clone())),
+    }
+}
+
+fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
+    let mut argv: Vec<*mut c_char> = Vec::new();
+    for argument in ["bertha"].into_iter().chain(arguments.iter().map(String::as_str)) {
+        let argument = CString::new(argument).map_err(|_| {
+            failure(ErrorKind::Invalid, format!("the argument {argument:?} contains a zero byte"))
+        })?;
+        // Never freed: DPDK keeps pointers to its arguments.
+        argv.push(argument.into_raw());
+    }
+    let argc = argv.len() as c_int;
+    argv.push(std::ptr::null_mut());
+    let argv = Vec::leak(argv);
+    // SAFETY: `argv` has `argc` strings and a null behind them, all of which live and are ours alone for ever. It is called once
+    // in the process: `OUTCOME` is written once.
+    check(unsafe { sys::bertha_eal_init(argc, argv.as_mut_ptr()) }, "initialising DPDK")?;
+    // SAFETY: it has no conditions.
+    let version = unsafe { sys::bertha_version() };
+    // SAFETY: the version is a constant string.
+    let version = unsafe { CStr::from_ptr(version) };
+    tracing::info!(version = %version.to_string_lossy(), ?arguments, "DPDK is ready");
+    Ok(arguments)
+}
+
+/// A thread's caches of all pools. They are given back when the thread ends.
+struct Registration(Cell<bool>);
+
+thread_local! {
+    static REGISTRATION: Registration = const { Registration(Cell::new(false)) };
+}
+
+/// Gives the calling thread its own caches of the pools; without them each buffer is fetched from where all threads fetch
+/// theirs. The environment is initialised.
+#[inline]
+pub(crate) fn enter_thread() {
+    // A thread that is ending does without.
+    let _ = REGISTRATION.try_with(|registration| {
+        if !registration.0.get() {
+            registration.register();
+        }
+    });
+}
+
+impl Registration {
+    #[cold]
+    fn register(&self) {
+        // Once is enough: if there are too many threads, this one goes without.
+        self.0.set(true);
+        // SAFETY: the caller of `enter_thread` has initialised the environment; any thread may register.
+        let code = unsafe { sys::bertha_thread_register() };
+        if code < 0 {
+            tracing::debug!(code, "no caches for this thread; buffers come from the shared ring");
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if self.0.get() {
+            // SAFETY: it is the thread that registered, and DPDK ignores threads that did not succeed.
+            unsafe { sys::bertha_thread_unregister() };
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One frame in one mbuf.
+
+use crate::pool::{self, Area, VTABLE};
+use bertha_core::Buf;
+use bertha_core::buf::RawBuf;
+use bertha_dpdk_sys as sys;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+/// A whole frame in a buffer of a [`Pool`](crate::Pool), with nobody else in it: what ports receive and send.
+///
+/// Dropping it gives the buffer back.
+#[repr(transparent)]
+pub struct Packet(sys::Frame);
+
+// SAFETY: the mbuf is the packet's alone, and any thread may use and free one.
+unsafe impl Send for Packet {}
+// SAFETY: a shared packet only tells its length.
+unsafe impl Sync for Packet {}
+
+impl Packet {
+    /// Takes over what a port gave.
+    ///
+    /// # Safety
+    /// The frame's mbuf is from a [`Pool`](crate::Pool), belongs to the caller alone, and has the frame in its memory.
+    #[inline]
+    pub(crate) unsafe fn from_frame(frame: sys::Frame) -> Self {
+        Self(frame)
+    }
+
+    /// What a port takes, with the buffer.
+    #[inline]
+    pub(crate) fn into_frame(self) -> sys::Frame {
+        ManuallyDrop::new(self).0
+    }
+
+    /// What the port said of its checksums: one of the `CHECKSUMS_` constants.
+    #[inline]
+    pub(crate) fn checksums(&self) -> u32 {
+        self.0.checksums
+    }
+
+    /// The frame's bytes.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: a packet's mbuf is never null.
+        let mbuf = unsafe { NonNull::new_unchecked(self.0.mbuf) };
+        // SAFETY: it is from a `Pool`.
+        let area = unsafe { pool::area_of(mbuf) };
+        // SAFETY: areas live for ever, and are not written to while the mbuf is the packet's.
+        let memory = unsafe { area.as_ref() }.storage.memory;
+        // SAFETY: the frame lies in its buffer's memory.
+        let first = unsafe { memory.add(self.0.start.into()) };
+        // SAFETY: so it does with its whole length; the memory is initialised, and the packet's alone, which is borrowed.
+        unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len.into()) }
+    }
+
+    /// The frame as a message, with all of the buffer around it as room.
+    #[inline]
+    pub fn into_buf(self) -> Buf {
+        let frame = self.into_frame();
+        // SAFETY: a packet's mbuf is never null.
+        let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
+        // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory.
+        unsafe { pool::window(mbuf, frame.start.into(), frame.len.into()) }
+    }
+
+    /// The message as a frame, if it lies in a buffer of a pool and nothing else does.
+    ///
+    /// # Errors
+    /// The message, which is to be copied then.
+    #[inline]
+    pub fn from_buf(message: Buf) -> Result<Self, Buf> {
+        let raw = message.into_raw(&VTABLE)?;
+        let RawBuf { storage, start, len, .. } = raw;
+        let area = storage.cast::<Area>();
+        // SAFETY: the vtable is ours, so the storage begins an area, which lives for ever.
+        // Acquire as in `pool::release`.
+        if unsafe { area.as_ref() }.windows.load(Ordering::Acquire) != 1 {
+            // SAFETY: it is what the message was made of, and nobody has used it since.
+            return Err(unsafe { Buf::from_raw(raw) });
+        }
+        // The memory of an mbuf is at most 64 KiB long.
+        let (start, len) = (start as u16, len as u16);
+        let mbuf = pool::mbuf_of(area);
+        Ok(Self(sys::Frame { mbuf, start, len, checksums: sys::CHECKSUMS_UNKNOWN }))
+    }
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        // SAFETY: the mbuf is the packet's alone.
+        unsafe { sys::bertha_mbuf_free(self.0.mbuf) };
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet").field("len", &self.0.len).finish_non_exhaustive()
+    }
+}

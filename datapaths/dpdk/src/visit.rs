@@ -1,0 +1,106 @@
+//! One future's visits to a shared port.
+
+use crate::config::Polling;
+use crate::demux::{Owner, Ticket};
+use crate::device::{Device, State};
+use parking_lot::MutexGuard;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+use tokio::task::coop::{RestoreOnPending, poll_proceed};
+use tokio::task::yield_now;
+
+/// How often a poll that waits asks the port before it lets other tasks run: for a microsecond or two. A message is noticed
+/// sooner than if each attempt went through the scheduler, which asks the system for events each time.
+const ATTEMPTS: u32 = 64;
+
+/// How many of these attempts are made without letting others have the port.
+const PER_LOCK: u32 = 8;
+
+/// How often one poll receives for others before it lets other tasks run.
+const ROUNDS: u32 = 16;
+
+/// After so many polls without a frame, each round through the scheduler also gives the processor away, in case that who is to
+/// send has none.
+const IDLE: u32 = 16 * ATTEMPTS;
+
+/// One future's attempts to get what it waits for, polling for all where nobody else does.
+pub(crate) struct Visit<'a> {
+    device: &'a Device,
+    ticket: Ticket,
+}
+
+impl<'a> Visit<'a> {
+    #[inline]
+    pub(crate) fn new(device: &'a Device, owner: Owner) -> Self {
+        Self { device, ticket: Ticket::new(owner) }
+    }
+
+    #[inline]
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&mut State) -> Option<T>,
+    ) -> Poll<T> {
+        // Else a connection that always has a message would starve the other tasks of its thread.
+        let budget = ready!(poll_proceed(cx));
+        let (device, inline) = (self.device, self.device.polling() == Polling::Inline);
+        let (mut attempts, mut rounds) = (0, 0);
+        loop {
+            let mut state = device.lock();
+            if let Some(taken) = take(&mut state) {
+                return self.leave(state, budget, taken);
+            }
+            // Who follows is polled because something has come, or for somebody else's sake; once will do.
+            let most = if state.demux.follows(&self.ticket) { 1 } else { ATTEMPTS };
+            if !inline || attempts >= most || rounds == ROUNDS {
+                return self.wait(cx, state, inline);
+            }
+            // Several attempts under one lock, which takes as long as an attempt. Others get it in between.
+            let received = (0..most.min(PER_LOCK)).find(|_| {
+                attempts += 1;
+                state.poll(&device.pool()) > 0
+            });
+            if received.is_some() {
+                attempts = 0;
+                rounds += 1;
+                if let Some(taken) = take(&mut state) {
+                    return self.leave(state, budget, taken);
+                }
+            }
+            device.release(state);
+        }
+    }
+
+    #[inline]
+    fn leave<T>(&mut self, mut state: MutexGuard<'_, State>, budget: RestoreOnPending, taken: T) -> Poll<T> {
+        state.demux.leave(&mut self.ticket);
+        self.device.release(state);
+        budget.made_progress();
+        Poll::Ready(taken)
+    }
+
+    fn wait<T>(&mut self, cx: &mut Context<'_>, mut state: MutexGuard<'_, State>, inline: bool) -> Poll<T> {
+        let leads = state.demux.wait(&mut self.ticket, cx.waker(), inline);
+        let idle = state.idle;
+        self.device.release(state);
+        if leads {
+            if idle >= IDLE {
+                std::thread::yield_now();
+            }
+            // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to its
+            // reactor. It is ready at its second poll.
+            let _ = pin!(yield_now()).poll(cx);
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        if self.ticket.waits() {
+            let mut state = self.device.lock();
+            state.demux.leave(&mut self.ticket);
+            self.device.release(state);
+        }
+    }
+}

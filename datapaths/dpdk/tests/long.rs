@@ -1,0 +1,121 @@
+//! Very many messages over shared memory: none is lost without being counted, no buffer is kept, nothing is allocated.
+//!
+//! A binary of its own, since it replaces the allocator. `BERTHA_LONG` says how many messages; a hundred million take some
+//! minutes with `--release`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests panic to fail, and say why they don't run"
+)]
+
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener};
+use bertha_datapath_dpdk::{AVAILABLE, Config, Dpdk};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// How many messages are sent at once.
+const BURST: u64 = 32;
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Sends messages with numbers, as fast as they go.
+async fn send(client: &Dpdk, to: Addr, count: u64) {
+    let connection = client.connect(to).await.unwrap();
+    for first in (0..count).step_by(BURST as usize) {
+        let burst = (first..first + BURST).map(|number| {
+            let mut message = connection.base().buffer(64).unwrap();
+            message[..8].copy_from_slice(&number.to_ne_bytes());
+            message
+        });
+        connection.send_batch(burst).await.unwrap();
+    }
+}
+
+/// What arrived: how many, and how many allocations were made from the thousandth on.
+async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u64) {
+    let connection = listener.accept().await.unwrap();
+    let (mut received, mut next, mut before) = (0, 0, 0);
+    let mut messages: Vec<Buf> = Vec::with_capacity(64);
+    loop {
+        let waiting = connection.recv_batch(&mut messages, 64);
+        let Ok(got) = tokio::time::timeout(Duration::from_secs(2), waiting).await else { break };
+        got.unwrap();
+        for message in messages.drain(..) {
+            let number = u64::from_ne_bytes(*message.first_chunk().unwrap());
+            assert!(number >= next, "message {number} after {next}: memory keeps the order");
+            next = number + 1;
+            received += 1;
+        }
+        if before == 0 && received >= count / 2 {
+            before = ALLOCATIONS.load(Ordering::Relaxed);
+        }
+        if received + server.counters().unwrap().dropped() >= count {
+            break;
+        }
+    }
+    (received, ALLOCATIONS.load(Ordering::Relaxed) - before)
+}
+
+#[test]
+fn nothing_is_lost_uncounted_and_no_buffer_is_kept() {
+    if !AVAILABLE {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+        return eprintln!("SKIPPED: many messages over shared memory: DPDK is not installed");
+    }
+    let wanted = std::env::var("BERTHA_LONG").map_or(1_000_000, |count| count.parse().unwrap());
+    let count: u64 = u64::next_multiple_of(wanted, BURST);
+    let socket = std::env::temp_dir().join(format!("bertha-long-{}", std::process::id()));
+    let open = |number: u32, role: &str, address: &str| {
+        let device =
+            format!("net_memif{number},role={role},id=0,socket={},socket-abstract=no", socket.display());
+        Dpdk::open(&Config { buffers: 8191, ..Config::new(device, address) }).unwrap()
+    };
+    let (server, client) = (open(0, "server", "10.0.0.1/24"), open(1, "client", "10.0.0.2/24"));
+    let addr: Addr = "10.0.0.1:9".parse().unwrap();
+    let listener = runtime().block_on(server.listen(addr.clone())).unwrap();
+    let started = Instant::now();
+    let (received, allocations) = std::thread::scope(|scope| {
+        let receiving = scope.spawn(|| runtime().block_on(receive(&server, listener, count)));
+        scope.spawn(|| runtime().block_on(send(&client, addr, count)));
+        receiving.join().unwrap()
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    let dropped = server.counters().unwrap().dropped();
+    let (arrived, sent) = (server.statistics().unwrap(), client.statistics().unwrap());
+    println!(
+        "{count} messages in {seconds:.1} s: {received} received, {dropped} dropped, {allocations} allocations"
+    );
+    println!("{arrived:?} {sent:?}");
+    let missed = arrived.missed + arrived.no_mbuf + arrived.receive_errors + sent.send_errors;
+    assert_eq!(received + dropped + missed, count, "lost without being counted");
+    // A thousandth: timers and wakers of the runtime, which come and go with the port's idleness.
+    assert!(allocations * 1000 < count, "{allocations} allocations");
+    for side in [&server, &client] {
+        assert_eq!(side.buffers_in_use().unwrap(), 0, "buffers were kept");
+    }
+}

@@ -1,0 +1,199 @@
+//! This program once more, in a role.
+
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, Listener};
+use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection};
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Nobody, as everywhere.
+const NOBODY: u32 = 65_534;
+
+/// The lengths of messages, on top of the number that each begins with.
+const LENGTHS: [usize; 8] = [0, 1, 2, 56, 57, 1000, 1400, 1444];
+
+/// Who runs.
+pub(crate) struct Child {
+    process: std::process::Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+/// What a child is to do, and where.
+pub(crate) struct Role<'a> {
+    /// The name of one of the functions below.
+    pub(crate) role: &'a str,
+    /// What it is about: an address.
+    pub(crate) about: &'a str,
+    /// How many messages a client sends.
+    pub(crate) count: usize,
+    /// `BERTHA_DPDK_` variables, without that.
+    pub(crate) settings: &'a [(&'a str, &'a str)],
+    /// What runs it: `ip netns exec NAME`, `taskset -c 0`.
+    pub(crate) within: &'a [&'a str],
+    /// Whether to give up all privileges first.
+    pub(crate) unprivileged: bool,
+}
+
+impl Child {
+    pub(crate) fn start(role: &Role<'_>) -> Self {
+        let program = std::env::current_exe().unwrap();
+        let program = program.to_str().unwrap();
+        let all: Vec<&str> = role.within.iter().copied().chain([program]).collect();
+        let mut command = Command::new(all[0]);
+        command.args(&all[1..]).args(["--exact", "child::child", "--ignored", "--nocapture"]);
+        command.env("BERTHA_TEST_ROLE", format!("{} {} {}", role.role, role.about, role.count));
+        for (name, value) in role.settings {
+            command.env(format!("BERTHA_DPDK_{name}"), value);
+        }
+        if role.unprivileged && rustix_is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        Self { process, output }
+    }
+
+    /// The next line that a child says for its parent.
+    pub(crate) fn says(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the child ended");
+            if let Some((_, said)) = line.split_once("SAYS ") {
+                return said.trim().to_owned();
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn rustix_is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[allow(clippy::print_stdout, reason = "what the parent waits for")]
+fn say(what: &str) {
+    println!("SAYS {what}");
+}
+
+/// Not a test: what children run.
+#[test]
+#[ignore = "run by the other tests, as a process of its own"]
+fn child() {
+    let Ok(role) = std::env::var("BERTHA_TEST_ROLE") else { return };
+    let words: Vec<&str> = role.split(' ').collect();
+    let [role, about, count] = words[..] else { panic!("{role}") };
+    let count: usize = count.parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        match role {
+            "serve" => serve(about.parse().unwrap()).await,
+            "ask" => ask(about.parse().unwrap(), count).await,
+            "tell" => tell(about.parse().unwrap(), count).await,
+            "kernel-serve" => kernel_serve(about),
+            "kernel-ask" => kernel_ask(about, count),
+            _ => panic!("{role}"),
+        }
+    });
+}
+
+fn dpdk() -> Dpdk {
+    Dpdk::open(&Config::from_env().unwrap()).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// Echoes to every client.
+async fn serve(at: Addr) {
+    let dpdk = dpdk();
+    let listener = dpdk.listen(at).await.unwrap();
+    say("ready");
+    loop {
+        let connection = listener.accept().await.unwrap();
+        tokio::spawn(async move {
+            let mut messages = Vec::new();
+            while connection.recv_batch(&mut messages, 64).await.is_ok() {
+                connection.send_batch(messages.drain(..)).await.unwrap();
+            }
+        });
+    }
+}
+
+fn message(connection: &DpdkConnection, number: usize) -> Result<Buf, Error> {
+    let len = 8 + LENGTHS[number % LENGTHS.len()];
+    let mut message = connection.base().buffer(len)?;
+    message.fill(number as u8);
+    message[..8].copy_from_slice(&number.to_be_bytes());
+    Ok(message)
+}
+
+fn is_message(message: &[u8], number: usize) -> bool {
+    let len = 8 + LENGTHS[number % LENGTHS.len()];
+    message.len() == len
+        && message[..8] == number.to_be_bytes()
+        && message[8..].iter().all(|byte| *byte == number as u8)
+}
+
+/// Has messages echoed, bursts of 16 at a time, and says that none was lost and no buffer kept.
+async fn ask(to: Addr, count: usize) {
+    let dpdk = dpdk();
+    let connection = dpdk.connect(to).await.unwrap();
+    for first in (0..count).step_by(16) {
+        let burst: Vec<Buf> =
+            (first..first + 16).map(|number| message(&connection, number).unwrap()).collect();
+        connection.send_batch(burst.into_iter()).await.unwrap();
+        for number in first..first + 16 {
+            let recv = tokio::time::timeout(Duration::from_secs(20), connection.recv()).await;
+            let echo = recv.unwrap_or_else(|_| {
+                panic!("echo {number} is missing: {:?} {:?}", dpdk.counters(), dpdk.statistics())
+            });
+            assert!(is_message(&echo.unwrap(), number), "echo {number}");
+        }
+    }
+    drop(connection);
+    assert_eq!(dpdk.buffers_in_use().unwrap(), 0, "buffers were kept: {:?}", dpdk.counters());
+    say("done");
+}
+
+/// Sends messages and waits for nothing.
+async fn tell(to: Addr, count: usize) {
+    let dpdk = dpdk();
+    let connection = dpdk.connect(to).await.unwrap();
+    for number in 0..count {
+        connection.send(message(&connection, number).unwrap()).await.unwrap();
+    }
+    drop(connection);
+    drop(dpdk);
+    say("done");
+}
+
+/// As `serve`, with a socket of the kernel's.
+fn kernel_serve(at: &str) {
+    let socket = UdpSocket::bind(at).unwrap();
+    say("ready");
+    let mut bytes = [0; 2048];
+    while let Ok((len, from)) = socket.recv_from(&mut bytes) {
+        socket.send_to(&bytes[..len], from).unwrap();
+    }
+}
+
+/// Has messages echoed one at a time, with a socket of the kernel's.
+fn kernel_ask(to: &str, count: usize) {
+    let socket = UdpSocket::bind(if to.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" }).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.connect(to).unwrap();
+    let mut bytes = [0; 2048];
+    for number in 0..count {
+        let mut message = vec![number as u8; 8 + LENGTHS[number % LENGTHS.len()]];
+        message[..8].copy_from_slice(&number.to_be_bytes());
+        socket.send(&message).unwrap();
+        let len = socket.recv(&mut bytes).unwrap();
+        assert!(is_message(&bytes[..len], number), "echo {number}");
+    }
+    say("done");
+}

@@ -1,0 +1,54 @@
+//! The kernel's stack at the other end of a wire.
+
+use super::child::{Child, Role};
+use super::namespaces::Namespaces;
+
+const SETTINGS: [(&str, &str); 2] =
+    [("DEVICE", "net_af_packet0,iface=va"), ("ADDRESS", "10.99.0.1/24,fd99::1/64")];
+
+impl Namespaces {
+    fn start(&self, side: &str, role: &str, about: &str, count: usize) -> Child {
+        let within = self.within(side);
+        let within: Vec<&str> = within.iter().map(String::as_str).collect();
+        let settings: &[_] = if side == "a" { &SETTINGS } else { &[] };
+        Child::start(&Role { role, about, count, settings, within: &within, unprivileged: false })
+    }
+}
+
+#[test]
+fn the_kernel_asks_and_pings() {
+    let Some(namespaces) = Namespaces::new("bka") else { return };
+    let mut server = namespaces.start("a", "serve", "0.0.0.0:9", 0);
+    assert_eq!(server.says(), "ready");
+    for to in ["10.99.0.1:9", "[fd99::1]:9"] {
+        let mut client = namespaces.start("b", "kernel-ask", to, 400);
+        assert_eq!(client.says(), "done");
+    }
+    for to in ["10.99.0.1", "fd99::1"] {
+        for size in ["0", "56", "1400"] {
+            let said = namespaces.run("b", &["ping", "-c", "3", "-i", "0.1", "-W", "5", "-s", size, to]);
+            assert!(said.contains(" 0% packet loss"), "{said}");
+        }
+    }
+    let neighbours = namespaces.run("b", &["ip", "neigh", "show", "dev", "vb"]);
+    for address in ["10.99.0.1 lladdr", "fd99::1 lladdr"] {
+        assert!(neighbours.contains(address), "{neighbours}");
+    }
+    // A port at which nobody listens: the kernel hears of it.
+    let said = namespaces.run(
+        "b",
+        &["bash", "-c", "exec 3<>/dev/udp/10.99.0.1/77; echo x >&3; timeout 5 cat <&3 2>&1 || true"],
+    );
+    assert!(said.contains("refused"), "{said}");
+}
+
+#[test]
+fn bertha_asks_the_kernel() {
+    let Some(namespaces) = Namespaces::new("bkb") else { return };
+    for (at, to) in [("0.0.0.0:7", "10.99.0.2:7"), ("[::]:8", "[fd99::2]:8")] {
+        let mut server = namespaces.start("b", "kernel-serve", at, 0);
+        assert_eq!(server.says(), "ready");
+        let mut client = namespaces.start("a", "ask", to, 1_600);
+        assert_eq!(client.says(), "done");
+    }
+}

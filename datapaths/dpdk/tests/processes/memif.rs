@@ -1,0 +1,53 @@
+//! Two processes that share memory.
+
+use super::child::{Child, Role};
+use super::{has, has_dpdk, skip};
+
+fn echoes(name: &str, polling: &str, within: &[&str], count: usize) {
+    let socket = std::env::temp_dir().join(format!("bertha-{name}-{}", std::process::id()));
+    // What an earlier process of that number left may belong to somebody else.
+    let _ = std::fs::remove_file(&socket);
+    let device =
+        |role: &str| format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
+    let start = |role: &str, side: &str, address: &str| {
+        Child::start(&Role {
+            role,
+            about: "10.0.0.1:9",
+            count,
+            settings: &[("DEVICE", &device(side)), ("ADDRESS", address), ("POLLING", polling)],
+            within,
+            unprivileged: true,
+        })
+    };
+    let mut server = start("serve", "server", "10.0.0.1/24");
+    assert_eq!(server.says(), "ready");
+    // One after the other, so that the port finds its peer again.
+    for _ in 0..2 {
+        let mut client = start("ask", "client", "10.0.0.2/24");
+        assert_eq!(client.says(), "done");
+    }
+}
+
+#[test]
+fn unprivileged_processes_talk_over_shared_memory() {
+    if has_dpdk() {
+        echoes("memif", "inline", &[], 32_000);
+    }
+}
+
+#[test]
+fn a_polling_thread_does_as_well() {
+    if has_dpdk() {
+        echoes("memif-thread", "thread", &[], 3_200);
+    }
+}
+
+#[test]
+fn two_that_poll_share_a_core() {
+    if !has("taskset") {
+        return skip("two that poll on one core: taskset is not installed");
+    }
+    if has_dpdk() {
+        echoes("memif-one-core", "inline", &["taskset", "-c", "0"], 1_600);
+    }
+}

@@ -1,0 +1,32 @@
+//! What a stack dropped and answered.
+
+/// How many frames met which end. Frames with datagrams for somebody are not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Not for this interface: another address, another VLAN, or a protocol that is not spoken here.
+    pub foreign: u64,
+    /// Cut short, with a wrong length or otherwise not as its protocol has it.
+    pub malformed: u64,
+    /// With a wrong checksum.
+    pub checksum: u64,
+    /// Parts of a fragmented packet.
+    pub fragments: u64,
+    /// Requests for this interface's address, and answers to its own.
+    pub neighbour: u64,
+    /// Claims of somebody else to have this interface's address.
+    pub conflicts: u64,
+    /// Echo requests, which were answered.
+    pub pings: u64,
+    /// ICMP errors about datagrams of this interface.
+    pub errors: u64,
+    /// Frames of the stack's own that were not sent, since too many waited.
+    pub outbox_full: u64,
+}
+
+impl Counters {
+    /// All that was dropped unread.
+    pub fn dropped(&self) -> u64 {
+        self.foreign + self.malformed + self.checksum + self.fragments
+    }
+}

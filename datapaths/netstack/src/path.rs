@@ -1,0 +1,111 @@
+//! The headers in front of a flow's datagrams.
+
+use crate::checksum::Sum;
+use crate::ethernet::{EtherType, Ethernet};
+use crate::{Flow, MacAddr, ethernet, ipv4, ipv6, udp};
+use std::net::IpAddr;
+use std::time::Instant;
+
+/// The most bytes of headers in front of a datagram: Ethernet with a tag, IPv6 and UDP.
+pub const HEADERS: usize = ethernet::HEADER + ethernet::TAG + ipv6::HEADER + udp::HEADER;
+
+/// The length of the headers that are most frequent: Ethernet without a tag, IPv4 and UDP.
+const USUAL: usize = ethernet::HEADER + ipv4::HEADER + udp::HEADER;
+
+/// The headers of a flow's datagrams, but for lengths and checksums. Good for as long as
+/// [`Stack::is_current`](crate::Stack::is_current) says so.
+#[derive(Debug, Clone)]
+pub struct Path {
+    headers: [u8; HEADERS],
+    len: usize,
+    /// Where the IP header begins.
+    ip: usize,
+    is_v4: bool,
+    /// The sums of the IPv4 header, and of UDP's header with its pseudo-header, without lengths.
+    ip_sum: Sum,
+    udp_sum: Sum,
+    pub(crate) generation: u32,
+    pub(crate) until: Instant,
+}
+
+impl Path {
+    pub(crate) fn new(
+        flow: Flow,
+        own: IpAddr,
+        vlan: Option<u16>,
+        [source, destination]: [MacAddr; 2],
+        generation: u32,
+        until: Instant,
+    ) -> Self {
+        let mut headers = [0; HEADERS];
+        let (is_v4, carries) = match own {
+            IpAddr::V4(_) => (true, EtherType::IPV4),
+            IpAddr::V6(_) => (false, EtherType::IPV6),
+        };
+        let ip = Ethernet::write(&mut headers, destination, source, vlan, carries);
+        let protocol = ipv4::protocol::UDP;
+        let (at, pseudo) = match (own, flow.peer().ip()) {
+            (IpAddr::V4(own), IpAddr::V4(peer)) => {
+                ipv4::Ipv4::write(&mut headers[ip..], own, peer, protocol, 0);
+                headers[ip + 2..ip + 4].fill(0);
+                headers[ip + 10..ip + 12].fill(0);
+                (ip + ipv4::HEADER, ipv4::pseudo_header(own, peer, protocol))
+            }
+            (IpAddr::V6(own), IpAddr::V6(peer)) => {
+                ipv6::Ipv6::write(&mut headers[ip..], own, peer, protocol, 0);
+                (ip + ipv6::HEADER, ipv6::pseudo_header(own, peer, protocol))
+            }
+            // The caller took the interface's address of the peer's family.
+            _ => (ip, Sum::default()),
+        };
+        headers[at..at + 2].copy_from_slice(&flow.local_port.to_be_bytes());
+        headers[at + 2..at + 4].copy_from_slice(&flow.peer().port().to_be_bytes());
+        let len = at + udp::HEADER;
+        let ip_sum = Sum::of(&headers[ip..at]);
+        let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
+        Self { headers, len, ip, is_v4, ip_sum, udp_sum, generation, until }
+    }
+
+    /// How many bytes of headers there are. Even, so that the payload's checksum can be taken by itself.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "headers are never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, which is longer than they are unless the payload
+    /// behind them is empty, and at most as long as the interface allows.
+    ///
+    /// # Panics
+    /// If there is no room for the headers.
+    #[inline]
+    pub fn seal(&self, frame: &mut [u8]) {
+        let (headers, payload) = frame.split_at_mut(self.len);
+        if let (Some(headers), USUAL) = (headers.first_chunk_mut::<USUAL>(), self.len) {
+            // Of known length, so that it is a few moves.
+            headers.copy_from_slice(&self.headers[..USUAL]);
+        } else {
+            headers.copy_from_slice(&self.headers[..self.len]);
+        }
+        let datagram = (udp::HEADER + payload.len()) as u16;
+        let ip = &mut headers[self.ip..];
+        let at = if self.is_v4 {
+            let total = ipv4::HEADER as u16 + datagram;
+            ip[2..4].copy_from_slice(&total.to_be_bytes());
+            ip[10..12].copy_from_slice(&self.ip_sum.and_number(total).checksum());
+            ipv4::HEADER
+        } else {
+            ip[4..6].copy_from_slice(&datagram.to_be_bytes());
+            ipv6::HEADER
+        };
+        // The length counts twice: in the header, and in the pseudo-header.
+        let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
+        let checksum = match sum.checksum() {
+            // Zero would say that there is none (RFC 768).
+            [0, 0] => [0xff, 0xff],
+            checksum => checksum,
+        };
+        ip[at + 4..at + 6].copy_from_slice(&datagram.to_be_bytes());
+        ip[at + 6..at + 8].copy_from_slice(&checksum);
+    }
+}

@@ -1,0 +1,184 @@
+//! Two stacks on one wire.
+
+use super::{MACS, address, stack, transmits};
+use crate::{Arrival, Checksums, Flow, MacAddr, Path, Route, Stack};
+use std::time::{Duration, Instant};
+
+/// Brings the frames that wait at either to the other, until none does.
+fn exchange(stacks: &mut [Stack; 2], now: Instant) {
+    loop {
+        let mut quiet = true;
+        for from in 0..2 {
+            for mut frame in transmits(&mut stacks[from]) {
+                quiet = false;
+                assert_eq!(stacks[1 - from].receive(&mut frame, Checksums::Unknown, now), Arrival::Nothing);
+            }
+        }
+        if quiet {
+            return;
+        }
+    }
+}
+
+/// The headers from the first to the second, after it asked.
+fn path(stacks: &mut [Stack; 2], flow: Flow, now: Instant) -> Path {
+    assert!(matches!(stacks[0].route(flow, now), Route::Waiting));
+    exchange(stacks, now);
+    let Route::Ready(path) = stacks[0].route(flow, now) else { panic!("no answer") };
+    path
+}
+
+fn datagram(path: &Path, payload: &[u8]) -> Vec<u8> {
+    let mut frame = [&vec![0; path.len()], payload].concat();
+    path.seal(&mut frame);
+    frame
+}
+
+#[test]
+fn a_datagram_arrives_whatever_its_family_its_vlan_and_its_length() {
+    for (v6, vlan) in [(false, None), (true, None), (false, Some(7)), (true, Some(4094))] {
+        let now = Instant::now();
+        let mut stacks = [stack(0, vlan, now), stack(1, vlan, now)];
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let path = path(&mut stacks, flow, now);
+        assert!(path.len() <= crate::HEADERS && path.len().is_multiple_of(2));
+        let most = stacks[0].interface().most(flow.peer().ip());
+        for len in [0, 1, 2, 7, 64, 1001, most] {
+            let payload: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let mut frame = datagram(&path, &payload);
+            let arrival = stacks[1].receive(&mut frame, Checksums::Unknown, now);
+            let Arrival::Datagram { flow: seen, payload: at } = arrival else { panic!("{arrival:?}") };
+            assert_eq!((seen, &frame[at]), (Flow::new(address(0, v6, 4000), 9), &payload[..]));
+            // Whoever was asked knows the way back.
+            assert!(matches!(stacks[1].route(seen, now), Route::Ready(_)));
+        }
+    }
+}
+
+#[test]
+fn a_wrong_bit_is_noticed() {
+    let now = Instant::now();
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    for v6 in [false, true] {
+        let path = path(&mut stacks, Flow::new(address(1, v6, 9), 4000), now);
+        let whole = datagram(&path, b"some bytes");
+        let header = if v6 { 40 } else { 20 };
+        for bit in 8 * 14..8 * whole.len() {
+            let mut frame = whole.clone();
+            frame[bit / 8] ^= 1 << (bit % 8);
+            let arrival = stacks[1].receive(&mut frame, Checksums::Unknown, now);
+            // IPv6 covers neither class, label nor hops by a checksum.
+            let uncovered = v6 && matches!((bit / 8 - 14, bit % 8), (0, 0..4) | (1..4 | 7, _));
+            assert_eq!(arrival != Arrival::Nothing, uncovered, "bit {} of byte {}", bit % 8, bit / 8 - 14);
+        }
+        let mut frame = whole.clone();
+        let last = frame.len() - 1;
+        frame[last] ^= 1;
+        assert_ne!(stacks[1].receive(&mut frame, Checksums::Good, now), Arrival::Nothing);
+        assert_eq!(stacks[1].receive(&mut whole.clone(), Checksums::Bad, now), Arrival::Nothing);
+        // Without a checksum, in IPv4 alone.
+        let mut frame = whole;
+        frame[14 + header + 6..14 + header + 8].fill(0);
+        assert_eq!(stacks[1].receive(&mut frame, Checksums::Unknown, now) == Arrival::Nothing, v6);
+    }
+}
+
+#[test]
+fn padding_and_foreign_frames_do_not_matter() {
+    let now = Instant::now();
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    let path = path(&mut stacks, Flow::new(address(1, false, 9), 4000), now);
+    let mut padded = datagram(&path, b"x");
+    padded.resize(60, 0xaa);
+    let arrival = stacks[1].receive(&mut padded.clone(), Checksums::Unknown, now);
+    assert!(matches!(arrival, Arrival::Datagram { payload, .. } if payload == (42..43)));
+    let before = stacks[1].counters().foreign;
+    let mut elsewhere = padded.clone();
+    elsewhere[5] = 9;
+    assert_eq!(stacks[1].receive(&mut elsewhere, Checksums::Unknown, now), Arrival::Nothing);
+    let mut tagged = [&padded[..12], &[0x81, 0, 0, 5], &padded[12..]].concat();
+    assert_eq!(stacks[1].receive(&mut tagged, Checksums::Unknown, now), Arrival::Nothing);
+    assert_eq!(stacks[1].counters().foreign, before + 2);
+    // A tag that only has a priority.
+    tagged[15] = 0;
+    tagged[14] = 0xe0;
+    assert_ne!(stacks[1].receive(&mut tagged, Checksums::Unknown, now), Arrival::Nothing);
+}
+
+#[test]
+fn a_closed_port_is_answered_and_the_answer_finds_its_flow() {
+    let now = Instant::now();
+    for v6 in [false, true] {
+        let mut stacks = [stack(0, None, now), stack(1, None, now)];
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let path = path(&mut stacks, flow, now);
+        for attempt in 0..150 {
+            let mut frame = datagram(&path, &vec![7; attempt * 9]);
+            assert!(matches!(
+                stacks[1].receive(&mut frame, Checksums::Unknown, now),
+                Arrival::Datagram { .. }
+            ));
+            stacks[1].refuse(&frame, now);
+            let answers = transmits(&mut stacks[1]);
+            assert_eq!(answers.len(), usize::from(attempt < 100), "not more than a hundred");
+            for mut answer in answers {
+                let arrival = stacks[0].receive(&mut answer, Checksums::Unknown, now);
+                assert_eq!(arrival, Arrival::Unreachable(flow));
+            }
+        }
+    }
+}
+
+#[test]
+fn far_peers_are_reached_through_the_gateway() {
+    let now = Instant::now();
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    for far in ["192.0.2.9:53", "[2001:db8::1]:53"] {
+        let path = path(&mut stacks, Flow::new(far.parse().unwrap(), 4000), now);
+        assert_eq!(datagram(&path, b"")[..6], MACS[1].0);
+    }
+    assert!(matches!(stacks[1].route(Flow::new("192.0.2.9:53".parse().unwrap(), 1), now), Route::None));
+    assert!(matches!(stacks[1].route(Flow::new(address(1, false, 53), 1), now), Route::Here));
+}
+
+#[test]
+fn a_silent_neighbour_is_asked_three_times_and_given_up() {
+    let (start, mut stacks) = (Instant::now(), [0, 1].map(|it| stack(it, None, Instant::now())));
+    let flow = Flow::new(address(1, false, 9), 4000);
+    for second in 0..3 {
+        let now = start + Duration::from_secs(second);
+        assert!(matches!(stacks[0].route(flow, now), Route::Waiting));
+        assert!(matches!(stacks[0].route(flow, now), Route::Waiting));
+        assert_eq!(transmits(&mut stacks[0]).len(), 1);
+    }
+    assert!(matches!(stacks[0].route(flow, start + Duration::from_secs(3)), Route::Nobody));
+}
+
+#[test]
+fn a_neighbour_with_a_new_card_is_heard() {
+    let now = Instant::now();
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    let path = path(&mut stacks, Flow::new(address(1, false, 9), 4000), now);
+    assert!(stacks[0].is_current(&path, now));
+    assert!(!stacks[0].is_current(&path, now + Duration::from_secs(61)));
+    let subnets = ["10.0.0.2/24".parse().unwrap()];
+    let card = MacAddr([2, 0, 0, 0, 0, 9]);
+    let mut other = Stack::new(crate::Interface::new(card, 1500, None, &subnets, &[]).unwrap(), now);
+    other.announce();
+    for mut frame in transmits(&mut other) {
+        stacks[0].receive(&mut frame, Checksums::Unknown, now);
+        stacks[1].receive(&mut frame, Checksums::Unknown, now);
+    }
+    assert!(!stacks[0].is_current(&path, now));
+    assert_eq!(stacks[1].counters().conflicts, 1);
+}
+
+#[test]
+fn requests_beyond_measure_are_dropped_and_counted() {
+    let now = Instant::now();
+    let mut one = stack(0, None, now);
+    for number in 0..100_u8 {
+        let _ = one.route(Flow::new(([10, 0, 0, number + 10], 9).into(), 4000), now);
+    }
+    assert_eq!(one.counters().outbox_full, 100 - transmits(&mut one).len() as u64);
+}

@@ -1,0 +1,110 @@
+//! Frames that were damaged on purpose.
+
+use super::{address, stack, transmits};
+use crate::{Arrival, Checksums, Flow, Route, Stack};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::time::{Duration, Instant};
+
+/// So many frames, each made of a good one.
+const FRAMES: u64 = 1_000_000;
+
+/// One frame of each kind that the two stacks exchange.
+fn good_frames(now: Instant) -> Vec<Vec<u8>> {
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    let mut frames = Vec::new();
+    let [ours, theirs] = &mut stacks;
+    let mut collect = |from: &mut Stack, to: &mut Stack| {
+        for mut frame in transmits(from) {
+            frames.push(frame.clone());
+            to.receive(&mut frame, Checksums::Unknown, now);
+        }
+    };
+    theirs.announce();
+    collect(theirs, ours);
+    for v6 in [false, true] {
+        let flow = Flow::new(address(0, v6, 9), 4000);
+        let _ = theirs.route(flow, now);
+        collect(theirs, ours);
+        collect(ours, theirs);
+        let Route::Ready(path) = theirs.route(flow, now) else { panic!("no answer") };
+        let mut datagram = vec![7; path.len() + 64];
+        path.seal(&mut datagram);
+        ours.refuse(&datagram, now);
+        collect(ours, theirs);
+        collect(theirs, ours);
+        // An error about a datagram of ours, to us.
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let _ = ours.route(flow, now);
+        collect(ours, theirs);
+        collect(theirs, ours);
+        let Route::Ready(path) = ours.route(flow, now) else { panic!("no answer") };
+        let mut refused = vec![7; path.len() + 64];
+        path.seal(&mut refused);
+        theirs.refuse(&refused, now);
+        collect(theirs, ours);
+    }
+    for v6 in [false, true] {
+        let flow = Flow::new(address(0, v6, 9), 4000);
+        let Route::Ready(path) = theirs.route(flow, now) else { panic!("no answer") };
+        let mut datagram = vec![7; path.len() + 64];
+        path.seal(&mut datagram);
+        let mut tagged = datagram.clone();
+        tagged.splice(12..12, [0x81, 0, 0, 0]);
+        frames.extend([datagram, tagged]);
+    }
+    frames
+}
+
+/// Changes, removes or adds bytes.
+fn damage(frame: &mut Vec<u8>, rng: &mut StdRng) {
+    for _ in 0..rng.random_range(1..4) {
+        let at = rng.random_range(0..=frame.len());
+        match rng.random_range(0..6) {
+            0 => frame.truncate(at),
+            1 => frame.insert(at, rng.random()),
+            2 => frame.extend(std::iter::repeat_n(rng.random::<u8>(), rng.random_range(0..100))),
+            // Numbers at the edges, where lengths and offsets go wrong.
+            3 if at < frame.len() => frame[at] = [0, 1, 0x7f, 0x80, 0xff][rng.random_range(0..5)],
+            _ if at < frame.len() => frame[at] ^= 1 << rng.random_range(0..8),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_million_mutated_frames_are_each_dealt_with() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let start = Instant::now();
+    let frames = good_frames(start);
+    assert!(frames.len() > 12);
+    let mut ours = stack(0, None, start);
+    let mut seen = [0_u64; 4];
+    for number in 0..FRAMES {
+        let now = start + Duration::from_micros(number * 50);
+        let mut frame = frames[rng.random_range(0..frames.len())].clone();
+        damage(&mut frame, &mut rng);
+        // As if a port had found all checksums right, so that the parts behind them are reached.
+        let checksums = [Checksums::Unknown, Checksums::Good][rng.random_range(0..2)];
+        match ours.receive(&mut frame, checksums, now) {
+            Arrival::Datagram { flow, payload } => {
+                assert!(payload.end <= frame.len(), "{frame:?}");
+                ours.refuse(&frame, now);
+                let _ = ours.route(flow, now);
+                seen[0] += 1;
+            }
+            Arrival::Answer(len) => {
+                assert!(len <= frame.len(), "{frame:?}");
+                seen[1] += 1;
+            }
+            Arrival::Unreachable(_) => seen[2] += 1,
+            Arrival::Nothing => seen[3] += 1,
+        }
+        while ours.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}
+    }
+    assert!([0, 2, 3].into_iter().all(|kind| seen[kind] > 1000), "{seen:?}");
+    let counters = ours.counters();
+    assert!(counters.malformed > 1000 && counters.checksum > 1000 && counters.foreign > 1000, "{counters:?}");
+}

@@ -1,0 +1,62 @@
+//! What travels among any number of endpoints.
+
+use super::HEADER;
+use serde::{Deserialize, Serialize};
+
+/// The bytes in front of a message of the application: kind and tag of the round, then an [`Origin`].
+pub const GROUP_HEADER: usize = HEADER + ORIGIN;
+
+/// The bytes of an [`Origin`].
+const ORIGIN: usize = 12;
+
+/// Whose message it is, and which one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Which one in this round, counted from 0 and from there again after 2^32.
+    pub number: u32,
+    /// The participant that sent it.
+    pub sender: u64,
+}
+
+impl Origin {
+    /// As it stands behind kind and tag.
+    pub fn to_bytes(self) -> [u8; ORIGIN] {
+        let mut bytes = [0; ORIGIN];
+        bytes[..4].copy_from_slice(&self.number.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.sender.to_le_bytes());
+        bytes
+    }
+}
+
+/// The origin at the beginning of what follows kind and tag; nothing if that is too short.
+pub fn origin(bytes: &[u8]) -> Option<Origin> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    let sender = rest.first_chunk()?;
+    Some(Origin { number: u32::from_le_bytes(*number), sender: u64::from_le_bytes(*sender) })
+}
+
+/// Where a participant stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Who.
+    pub sender: u64,
+    /// The life of the record to which the round belongs.
+    pub life: u64,
+    /// The round in which it sends.
+    pub round: u64,
+    /// The round in which it sent before.
+    pub before: Option<Before>,
+    /// Whether the others are to say where they stand.
+    pub asks: bool,
+}
+
+/// The round that a participant has left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// The life of the record to which it belongs.
+    pub life: u64,
+    /// The round.
+    pub round: u64,
+    /// How many messages the participant has sent in it; nothing while it may have to answer others there.
+    pub sent: Option<u32>,
+}

@@ -1,0 +1,85 @@
+//! What a neighbour may put on the wire of the network stack.
+
+use bertha_netstack::{Arrival, Checksums, Flow, Interface, MacAddr, Route, Stack};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+/// One of two neighbours.
+fn stack(number: u8, now: Instant) -> Stack {
+    let subnets = [format!("10.0.0.{number}/24"), format!("fd00::{number}/64")];
+    let subnets = subnets.map(|subnet| subnet.parse().unwrap());
+    Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &subnets, &[]).unwrap(), now)
+}
+
+/// A frame, which several follow if it says so: each begins with its length in two bytes, as far as there are enough. The whole
+/// receive path takes them, once with checksums and once as if the port had found them right.
+pub fn frames(bytes: &[u8]) {
+    let now = Instant::now();
+    for checksums in [Checksums::Unknown, Checksums::Good, Checksums::Bad] {
+        let mut stack = stack(1, now);
+        check(&mut stack, bytes, checksums, now);
+        let mut rest = bytes;
+        while let Some((len, behind)) = rest.split_first_chunk::<2>() {
+            let (frame, behind) = behind.split_at(usize::from(u16::from_be_bytes(*len)).min(behind.len()));
+            check(&mut stack, frame, checksums, now);
+            rest = behind;
+        }
+    }
+}
+
+fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
+    let mut taken = frame.to_vec();
+    match stack.receive(&mut taken, checksums, now) {
+        Arrival::Datagram { flow, payload } => {
+            assert!(payload.start <= payload.end && payload.end <= frame.len());
+            assert_eq!(taken, frame, "a datagram is not changed");
+            stack.refuse(&taken, now);
+            if let Route::Ready(path) = stack.route(flow, now) {
+                let mut answer = vec![0; path.len() + payload.len()];
+                path.seal(&mut answer);
+            }
+        }
+        Arrival::Answer(len) => assert!(len <= frame.len()),
+        Arrival::Unreachable(_) | Arrival::Nothing => assert_eq!(frame.len(), taken.len()),
+    }
+    while stack.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}
+}
+
+/// Frames to the stack of the target, one of each kind that its neighbour sends.
+///
+/// # Panics
+/// If the stacks don't find each other.
+pub fn good_frames() -> Vec<Vec<u8>> {
+    let now = Instant::now();
+    let [mut ours, mut theirs] = [1, 2].map(|number| stack(number, now));
+    let mut frames = Vec::new();
+    theirs.announce();
+    for ip in ["10.0.0.1", "fd00::1"] {
+        let to = SocketAddr::new(ip.parse::<IpAddr>().unwrap(), 9);
+        let flow = Flow::new(to, 4000);
+        let _ = theirs.route(flow, now);
+        collect(&mut theirs, &mut ours, &mut frames, now);
+        collect(&mut ours, &mut theirs, &mut Vec::new(), now);
+        let Route::Ready(path) = theirs.route(flow, now) else { panic!("no answer") };
+        let mut datagram = vec![7; path.len() + 20];
+        path.seal(&mut datagram);
+        frames.push(datagram);
+    }
+    for ip in ["10.0.0.2", "fd00::2"] {
+        let to = SocketAddr::new(ip.parse::<IpAddr>().unwrap(), 9);
+        let flow = Flow::new(to, 4000);
+        let Route::Ready(path) = ours.route(flow, now) else { panic!("it was heard before") };
+        let mut datagram = vec![7; path.len() + 20];
+        path.seal(&mut datagram);
+        theirs.refuse(&datagram, now);
+        collect(&mut theirs, &mut ours, &mut frames, now);
+    }
+    frames
+}
+
+fn collect(from: &mut Stack, to: &mut Stack, frames: &mut Vec<Vec<u8>>, now: Instant) {
+    while let Some(frame) = from.poll_transmit(<[u8]>::to_vec) {
+        to.receive(&mut frame.clone(), Checksums::Unknown, now);
+        frames.push(frame);
+    }
+}

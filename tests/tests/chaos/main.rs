@@ -1,0 +1,32 @@
+//! Processes on hosts of their own, with a real Redis and a real etcd, while everything fails that can: they are killed and
+//! stopped, hosts and stores are cut off, and stores are restarted. What the processes have written down of every message
+//! and of every round is then held against what they were promised.
+//!
+//! `CHAOS_SECONDS` says for how long (65), `CHAOS_SEED` which failures when; it is printed. Needs root, for the namespaces of
+//! the network. The histories of a run that failed stay in the directory that it names.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod checks;
+mod dice;
+mod history;
+mod network;
+mod process;
+mod schedule;
+mod services;
+mod world;
+
+use std::time::Duration;
+
+#[test]
+fn whatever_fails_nothing_is_lost_or_repeated_and_all_agree_in_the_end() {
+    if !cfg!(all(feature = "redis", feature = "etcd")) {
+        return bertha_tests::skip("chaos: build with the features redis and etcd");
+    }
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seed = number("CHAOS_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    let lasting = Duration::from_secs(number("CHAOS_SECONDS").unwrap_or(65));
+    match world::World::new() {
+        Ok(mut world) => world.suffer(seed, lasting),
+        Err(reason) => bertha_tests::skip(&format!("chaos: {reason}")),
+    }
+}

@@ -1,0 +1,77 @@
+//! The conformance suites over DPDK: two ports of this process that share memory, and one port that talks to itself.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_core::{Addr, ErrorKind};
+use bertha_datapath_dpdk::{Config, Dpdk, Polling};
+use bertha_tests::conformance::{self, Site};
+use bertha_tests::skip;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The datapath, unless there is no DPDK, which is said loudly.
+fn open(config: &Config) -> Option<Dpdk> {
+    match Dpdk::open(config) {
+        Ok(dpdk) => Some(dpdk),
+        Err(error) if error.kind() == ErrorKind::Unavailable => {
+            skip(&format!("conformance over DPDK: {error}"));
+            None
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Two neighbours, joined by shared memory.
+fn memif(polling: Polling) -> Option<[Dpdk; 2]> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = 2 * NEXT.fetch_add(1, Ordering::Relaxed);
+    let socket = std::env::temp_dir().join(format!("bertha-conformance-{}-{number}", std::process::id()));
+    let port = |number: u32, role: &str, address: [&str; 2]| {
+        let device =
+            format!("net_memif{number},role={role},id=0,socket={},socket-abstract=no", socket.display());
+        let address = address.map(str::to_owned).to_vec();
+        open(&Config { device: Some(device), address, polling, buffers: 2047, ..Config::default() })
+    };
+    let server = port(number, "server", ["10.0.0.1/24", "fd00::1/64"])?;
+    let client = port(number + 1, "client", ["10.0.0.2/24", "fd00::2/64"])?;
+    Some([server, client])
+}
+
+/// All checks of a datapath over datagrams that loses nothing.
+async fn datagrams(server: &Dpdk, client: &Dpdk, on: &str) {
+    let on: Addr = on.parse().unwrap();
+    let site = Site { server, client, on: &|| on.clone() };
+    conformance::datapath(&site).await;
+    conformance::a_dropped_connection_forgets_its_address(&site).await;
+    conformance::nobody_there_is_unreachable(&site).await;
+}
+
+async fn neighbours(polling: Polling, on: &[&str]) {
+    let Some([server, client]) = memif(polling) else { return };
+    for on in on {
+        datagrams(&server, &client, on).await;
+    }
+    // Nothing of what was on its way is left.
+    for side in [server, client] {
+        assert_eq!(side.buffers_in_use().unwrap(), side.buffers_in_use().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn neighbours_on_one_thread() {
+    neighbours(Polling::Inline, &["10.0.0.1:0", "[fd00::1]:0"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neighbours_on_several_threads() {
+    neighbours(Polling::Inline, &["10.0.0.1:0"]).await;
+}
+
+#[tokio::test]
+async fn neighbours_with_a_polling_thread() {
+    neighbours(Polling::Thread, &["10.0.0.1:0"]).await;
+}
+
+#[tokio::test]
+async fn an_interface_reaches_itself() {
+    let Some(dpdk) = open(&Config::new("net_null0", "10.0.0.1/24")) else { return };
+    datagrams(&dpdk, &dpdk, "10.0.0.1:0").await;
+}

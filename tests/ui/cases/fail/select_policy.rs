@@ -1,0 +1,11 @@
+//! Policies that are written wrongly.
+
+use bertha_chunnels::Nothing;
+use bertha_core::{NumParticipantsAtMost, select};
+
+fn main() {
+    let _ = select!(Nothing, Nothing; prefer 0 when NumParticipantsAtMost(2));
+    let _ = select!(Nothing, Nothing; prefer if NumParticipantsAtMost(2));
+    let _ = select!(Nothing, Nothing; prefer 0 if);
+    let _ = select!(Nothing, Nothing; if NumParticipantsAtMost(2) prefer 0);
+}

@@ -1,0 +1,10 @@
+//! Policies about what is no condition.
+
+use bertha_chunnels::Nothing;
+use bertha_core::{NumParticipantsAtMost, select};
+
+fn main() {
+    let _ = select!(Nothing, Nothing; prefer 0 if 2);
+    let _ = select!(Nothing, Nothing; prefer 0 if NumParticipantsAtMost);
+    let _ = select!(Nothing, Nothing; prefer Nothing if NumParticipantsAtMost(2));
+}
