@@ -4,6 +4,7 @@ use super::meeting::meet;
 use super::{CHUNK, REQUEST, Setup, file};
 use crate::{Error, ErrorKind};
 use futures_util::future::try_join_all;
+use quinn::congestion::CubicConfig;
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
@@ -19,9 +20,15 @@ type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
 
 fn transport(setup: &Setup) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
+    // As in RFC 9002, section 7.2. Its own does not grow with the datagrams, and lets none of the larger ones go.
+    let mut congestion = CubicConfig::default();
+    congestion.initial_window((2 * setup.datagram).max(14_720) as u64);
     transport
+        .congestion_controller_factory(Arc::new(congestion))
         .initial_mtu(setup.datagram as u16)
         .mtu_discovery_config(None)
+        // Several of the larger ones exceed what the kernel takes in one call, which stops quinn for good.
+        .enable_segmentation_offload(setup.datagram <= super::ETHERNET)
         .stream_receive_window(VarInt::from_u32(WINDOW as u32))
         .receive_window(VarInt::from_u32(WINDOW as u32))
         .send_window(WINDOW as u64);

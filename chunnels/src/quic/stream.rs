@@ -184,6 +184,10 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
         ConnectionError::ConnectionClosed(close) if is_about_tls(close.error_code) => {
             ErrorKind::Unauthenticated
         }
+        // The connection below has ended, and can say why.
+        ConnectionError::TransportError(error) if error.code == TransportErrorCode::INTERNAL_ERROR => {
+            ErrorKind::Io
+        }
         ConnectionError::TransportError(_) => ErrorKind::Malformed,
         ConnectionError::ConnectionClosed(_)
         | ConnectionError::ApplicationClosed(_)

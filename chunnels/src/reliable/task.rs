@@ -4,8 +4,10 @@ use super::machine::Machine;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -94,13 +96,31 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
             Err(error) if passes(&error) => pause(shared).await,
             Err(error) => return Some(error),
         }
-        let now = shared.now();
+        let (now, is_full) = (shared.now(), packets.len() == BURST);
         for packet in packets.drain(..) {
             shared.machine.lock().handle_packet(packet, now);
         }
         shared.tell();
         shared.depart.notify_one();
+        if is_full {
+            // While more comes all the time, this half never waits, and the other one would not get to acknowledge it: the
+            // peer would send a whole window, and then stand still.
+            let_others().await;
+        }
     }
+}
+
+/// Lets what else is ready go first.
+async fn let_others() {
+    let mut was_polled = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut was_polled, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Sends packets as they become due until there are none left to send, ever.
@@ -108,16 +128,31 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
     let runtime = shared.inner.base().runtime();
     let mut alarm = pin!(None);
     let mut alarm_at = Duration::MAX;
+    // The first packet of the next burst.
+    let mut ahead: Option<Buf> = None;
     loop {
+        // A datapath may let packets of different lengths in one burst overtake each other, by many: they would be taken for
+        // lost. So a burst ends where the length changes.
+        let mut len = None;
         let packets = std::iter::from_fn(|| {
-            let now = shared.now();
-            shared.machine.lock().poll_packet(now, |len| shared.buffer(len))
+            let packet = ahead.take().or_else(|| {
+                let now = shared.now();
+                shared.machine.lock().poll_packet(now, |len| shared.buffer(len))
+            })?;
+            if *len.get_or_insert(packet.len()) == packet.len() {
+                return Some(packet);
+            }
+            ahead = Some(packet);
+            None
         });
         match shared.inner.send_batch(packets).await {
             Ok(()) => {}
             // Packets that were taken are lost, and sent again like others.
             Err(error) if passes(&error) => pause(shared).await,
             Err(error) => return Some(error),
+        }
+        if ahead.is_some() {
+            continue;
         }
         let (due, is_over) = {
             let machine = shared.machine.lock();

@@ -55,7 +55,7 @@ where
 /// Waits for a greeting. Nothing else can be understood before it.
 async fn hear<C: Connection<Data = Buf>>(inner: &C, ours: [u8; SALT]) -> Result<Greeting, Error> {
     loop {
-        match wire::read(&*inner.recv().await?) {
+        match wire::read(&inner.recv().await?) {
             // Who sends ours back would have both directions use one key.
             Some(Arrived::Greeting(greeting)) if greeting.salt != ours => return Ok(greeting),
             _ => {}

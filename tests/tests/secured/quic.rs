@@ -92,11 +92,15 @@ fn turned_away(client: Certificates, server: Certificates) {
             Ok(here) => here.recv().await.unwrap_err(),
             Err(error) => error,
         };
+        let text = here.to_string();
         let kinds = [here.kind(), there.unwrap().unwrap_err().kind()];
         // Whoever comes first says why; the other may be told by the link that the stack could not be built.
         let expected =
             |kind| matches!(kind, ErrorKind::Unauthenticated | ErrorKind::Refused | ErrorKind::Closed);
-        assert!(kinds.into_iter().all(expected) && kinds.contains(&ErrorKind::Unauthenticated), "{kinds:?}");
+        assert!(
+            kinds.into_iter().all(expected) && kinds.contains(&ErrorKind::Unauthenticated),
+            "{kinds:?} {text}"
+        );
     });
 }
 
