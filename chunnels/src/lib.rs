@@ -11,12 +11,12 @@
 //! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
-//! | `compress` | [`Compress`] | makes messages smaller |
+//! | `compress` | `Compress` | makes messages smaller |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages and bytes, and measures how long sending takes |
-//! | `quic` | [`Quic`] | runs over QUIC: reliable, in order, encrypted, from a peer with a certificate |
-//! | `seal` | [`Seal`] | encrypts and authenticates messages with a key that both ends share |
-//! | `fault` | [`Fault`] | loses, repeats, delays and reorders messages, as a seed says |
+//! | `quic` | `Quic` | runs over QUIC: reliable, in order, encrypted, from a peer with a certificate |
+//! | `seal` | `Seal` | encrypts and authenticates messages with a key that both ends share |
+//! | `fault` | `Fault` | loses, repeats, delays and reorders messages, as a seed says |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
 //! instead of a stream.

@@ -1,5 +1,10 @@
 //! Connections with any number of endpoints that change their stacks in use, over the simulated network.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests panic to fail, and say with which seed"
+)]
 
 mod asking;
 mod crowd;
