@@ -13,15 +13,16 @@ const BAD: &[&str] = &["--lose", "0.02", "--delay", "10"];
 /// One set of namespaces at a time.
 static NAMESPACES: Mutex<()> = Mutex::new(());
 
-/// Two namespaces, which are taken down with it.
-struct Namespaces {
-    names: [String; 2],
-    addr: String,
-}
+/// What the script calls the two of them, and the network that they are in.
+const NAME: &str = "bertha-ft";
+const NET: &str = "10.78.0";
 
-fn script(arguments: &[&str]) -> Output {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/namespaces");
-    Command::new(script).env("PREFIX", "bertha-transfer").args(arguments).output().unwrap()
+/// Two namespaces, which are taken down with it.
+struct Namespaces;
+
+fn script(action: &str, arguments: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/netns");
+    Command::new(script).args([action, NAME]).args(arguments).output().unwrap()
 }
 
 /// Whether the script did it. Skips loudly if the machine has no such thing.
@@ -36,35 +37,29 @@ fn done(output: &Output) -> bool {
 
 impl Namespaces {
     fn up() -> Option<Self> {
-        let output = script(&["up", "2"]);
-        if !done(&output) {
-            return None;
-        }
-        let lines = String::from_utf8(output.stdout).unwrap();
-        let mut lines = lines.lines().map(|line| line.split_once(' ').unwrap());
-        let [(sender, _), (receiver, addr)] = [lines.next().unwrap(), lines.next().unwrap()];
-        Some(Self { names: [sender.to_owned(), receiver.to_owned()], addr: addr.to_owned() })
+        done(&script("up", &[NET, "2"])).then_some(Self)
     }
 
-    fn program_in(&self, number: usize) -> Command {
+    /// The program on host 1 or 2.
+    fn program_on(&self, host: usize) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[number]]).arg(program().get_program());
+        command.args(["netns", "exec", &format!("{NAME}-{host}")]).arg(program().get_program());
         command
     }
 
     fn transfer(&self, faults: &[&str]) {
         let scene = Scene::new();
         let path = scene.file("file", LEN, 1);
-        let addr = format!("{}:4343", self.addr);
-        let receiver = Receiver::start(self.program_in(1), &scene.there, &addr, faults);
-        success(&sending(self.program_in(0), &path, &receiver.addr, faults).output().unwrap());
+        let addr = format!("{NET}.12:4343");
+        let receiver = Receiver::start(self.program_on(2), &scene.there, &addr, faults);
+        success(&sending(self.program_on(1), &path, &receiver.addr, faults).output().unwrap());
         assert!(std::fs::read(scene.received("file")).unwrap() == content(LEN, 1));
     }
 }
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        script(&["down"]);
+        script("down", &[]);
     }
 }
 
@@ -80,7 +75,7 @@ fn over_loss_and_delay_of_the_fault_chunnel() {
 fn over_loss_and_delay_of_the_kernel() {
     let _alone = NAMESPACES.lock();
     let Some(namespaces) = Namespaces::up() else { return };
-    let netem = script(&["netem", "2%", "10ms"]);
+    let netem = script("netem", &["2%", "10ms"]);
     // Not every kernel is built with it, so this is no failure anywhere: the Fault Chunnel does the same.
     if netem.status.code() == Some(3) {
         #[allow(clippy::print_stderr, reason = "for whoever runs the tests")]
