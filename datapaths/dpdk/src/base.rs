@@ -64,6 +64,10 @@ impl Base for DpdkBase {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    fn release(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     #[inline]
     fn reserved(&self) -> usize {
         self.reserved.load(Ordering::Relaxed)

@@ -130,6 +130,10 @@ impl<R: Runtime> Base for PairBase<R> {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    fn release(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     fn reserved(&self) -> usize {
         self.reserved.load(Ordering::Relaxed)
     }

@@ -43,6 +43,8 @@ pub(super) struct Agent<S, C, B: Connection<Data = Buf>> {
 struct Stage<C> {
     round: Arc<Round<C>>,
     lane: Arc<Lane>,
+    /// The room in front of messages that its stack has reserved, in bytes.
+    reserved: usize,
 }
 
 /// The round to which the connection is about to change.
@@ -52,6 +54,8 @@ struct Staged<C, B: Connection<Data = Buf>> {
     link: Option<Link<B>>,
     /// Once it is.
     round: Option<Arc<Round<C>>>,
+    /// The room that was reserved before, in bytes. Nothing else reserves any meanwhile.
+    before: usize,
 }
 
 /// A step that took time.
@@ -80,7 +84,7 @@ where
         stack: Arc<S>,
         fork: Fork<B>,
         rounds: Arc<Rounds<S::Connection>>,
-        first: Arc<Round<S::Connection>>,
+        (first, reserved): (Arc<Round<S::Connection>>, usize),
         (heard, wished): (mpsc::Receiver<Upgrade>, mpsc::Receiver<Wish>),
     ) -> Self {
         let (shared, settings) = (&fork.shared, fork.shared.settings());
@@ -92,7 +96,7 @@ where
             shared.frame(),
             (settings.handshake_timeout, settings.repeat_after),
         );
-        let current = Stage { round: first, lane: fork.first() };
+        let current = Stage { round: first, lane: fork.first(), reserved };
         Self {
             stack,
             fork,
@@ -213,15 +217,16 @@ where
         match act {
             Act::Stage { round } => {
                 let (link, lane) = self.fork.link(round);
-                self.staged = Some(Staged { lane, link: Some(link), round: None });
+                let before = shared.base().reserved();
+                self.staged = Some(Staged { lane, link: Some(link), round: None, before });
             }
             Act::Build { picks } => self.build(picks),
             Act::Discard => {
-                if let Some(staged) = &self.staged {
-                    shared.forget(&staged.lane);
-                }
                 self.building = None;
-                self.staged = None;
+                if let Some(staged) = self.staged.take() {
+                    shared.forget(&staged.lane);
+                    shared.base().release(shared.base().reserved().saturating_sub(staged.before));
+                }
             }
             Act::EndSending { may_fail } => {
                 let runtime = shared.base().runtime().clone();
@@ -251,11 +256,15 @@ where
                 Done::ReceivedRest
             })),
             Act::Retire => {
-                let Some(Staged { lane, round: Some(round), .. }) = self.staged.take() else { return };
-                let retired = std::mem::replace(&mut self.current, Stage { round, lane });
+                let Some(Staged { lane, round: Some(round), before, .. }) = self.staged.take() else {
+                    return;
+                };
+                let reserved = shared.base().reserved().saturating_sub(before);
+                let retired = std::mem::replace(&mut self.current, Stage { round, lane, reserved });
                 // Dropped and not closed: both ends have drained it, and a Chunnel that told its counterpart of its end would
                 // end what the other end's receivers have yet to leave.
                 shared.forget(&retired.lane);
+                shared.base().release(retired.reserved);
                 drop((old, retired));
             }
             Act::Report(result) => {

@@ -80,9 +80,12 @@ where
             let (wishes, wished) = mpsc::channel(WISHES);
             let fork = inner.fork(to_agent);
             let shared = fork.shared.clone();
+            let before = shared.base().reserved();
             let first = Round::new(self.stack.instantiate(inner, picks, more).await?);
+            let reserved = shared.base().reserved().saturating_sub(before);
             let rounds = Arc::new(Rounds::new(&first));
-            let agent = Agent::new(self.stack.clone(), fork, rounds.clone(), first, (heard, wished));
+            let agent =
+                Agent::new(self.stack.clone(), fork, rounds.clone(), (first, reserved), (heard, wished));
             let agent = shared.base().runtime().spawn(agent.run());
             Ok(Switching { rounds, shared, wishes, _agent: agent })
         })

@@ -2,7 +2,8 @@
 
 use crate::scene::{A, B, bytes, simulate};
 use crate::traffic::{connect, converse};
-use bertha_core::{Connection, Runtime, make_stack, select};
+use bertha_chunnels::AtMostOnce;
+use bertha_core::{Base, Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Credentials, Negotiate, Pick, Settings, SharedKey};
 use std::time::Duration;
@@ -54,6 +55,30 @@ fn a_pending_recv_carries_on_over_the_new_stack() {
         let (at_client, at_server, ()) = futures_util::join!(client.recv(), server.recv(), upgrading);
         assert_eq!(*at_client.unwrap(), *b"to the client");
         assert_eq!(*at_server.unwrap(), *b"to the server");
+    });
+}
+
+#[test]
+fn a_change_gives_back_the_room_that_the_old_stack_reserved() {
+    simulate(3, async |network: Network| {
+        let stack = || make_stack!(select!(A, AtMostOnce)).upgradable();
+        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let reserved = || (client.base().reserved(), server.base().reserved());
+        let (before, runtime) = (reserved(), network.runtime());
+        let changing = async {
+            for _ in 0..5 {
+                for alternative in [1, 0] {
+                    client.upgrade(Pick::alternative(alternative)).await.unwrap();
+                    // Until the other end has left the old stack as well.
+                    runtime.sleep_until(runtime.now() + Duration::from_millis(50)).await;
+                    assert_eq!(reserved() == before, alternative == 0, "{:?} and {before:?}", reserved());
+                }
+            }
+            client.close().await.unwrap();
+        };
+        let (changed, received) = futures_util::join!(changing, server.recv());
+        assert!(received.is_err(), "nothing was sent");
+        changed
     });
 }
 
