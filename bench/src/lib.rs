@@ -20,8 +20,8 @@
 //! | [`shard_raw`] | a server that routes to remote shards, with and without decoding |
 //! | [`workload`], [`codec`] | what a key-value store is asked, and in what form |
 //! | [`switch`] | changing the stack of a connection under full load |
-//! | [`windows`] | congestion windows over time, on simulated links |
 //! | [`throughput`] | files over kernel UDP, against QUIC, TCP and raw datagrams |
+//! | [`windows`] | congestion windows over time, on simulated links |
 //! | [`report`] | the table on the terminal and the rows in `target/bench/NAME.json` |
 //!
 //! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is

@@ -47,10 +47,10 @@ enum Measurement {
     ShardRaw(command::shard_raw::Options),
     /// Changing the stack of a connection under full load, and what it costs that it can
     Switch(command::switch::Options),
-    /// Congestion windows over time on the thesis's links, in a simulation: drawn, with what each link was used
-    Windows(command::windows::Options),
     /// Files over kernel UDP: goodput against QUIC, TCP and raw datagrams
     Throughput(command::throughput::Options),
+    /// Congestion windows over time on the thesis's links, in a simulation: drawn, with what each link was used
+    Windows(command::windows::Options),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe {
@@ -77,8 +77,8 @@ fn main() -> ExitCode {
         Measurement::Overhead(options) => command::overhead::run(&options),
         Measurement::Passes(options) => command::passes::run(&options),
         Measurement::Switch(options) => command::switch::run(&options),
-        Measurement::Windows(options) => command::windows::run(&options),
         Measurement::Throughput(options) => command::throughput::run(&options),
+        Measurement::Windows(options) => command::windows::run(&options),
         Measurement::ShardRaw(options) => command::shard_raw::run(&options),
     };
     match report.and_then(|report| publish(&report)) {
