@@ -22,6 +22,9 @@ const SCHEMA: &str = "file-transfer-1";
 /// The largest message, a chunk and what stands around it.
 const LARGEST: u32 = CHUNK as u32 + 64;
 
+/// How many packets Reliable may hand on before one that was sent earlier: its buffer's messages.
+const AHEAD: usize = 4_096;
+
 /// Without further Chunnels.
 pub fn over_streams() -> OverStreams {
     make_stack!(messages())
@@ -31,7 +34,8 @@ pub fn over_streams() -> OverStreams {
 pub fn over_datagrams<Below>(packet: usize, patience: Duration, below: Below) -> OverDatagrams<Below> {
     let reliable = Reliable::new().packet(packet).idle_timeout(patience);
     // What Reliable and the pieces' own headers take.
-    let fragment = Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52));
+    let fragment =
+        Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(AHEAD * (packet + 512));
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(reliable, below))))
 }
 

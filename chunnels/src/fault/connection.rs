@@ -100,10 +100,10 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
-    fn take(&self) -> Option<Buf> {
+    fn take(&self, len: Option<usize>) -> Option<Buf> {
         let now = self.now();
         let mut state = self.state.lock();
-        let message = state.schedule.pop(now);
+        let message = state.schedule.pop(now, len);
         state.is_sending = message.is_some();
         message
     }
@@ -126,7 +126,10 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
 async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
     let runtime = shared.inner.base().runtime();
     loop {
-        let sent = shared.inner.send_batch(std::iter::from_fn(|| shared.take())).await;
+        // A datapath may let messages of different lengths in one burst overtake each other, which nobody asked for here.
+        let mut len = None;
+        let burst = std::iter::from_fn(|| shared.take(len).inspect(|message| len = Some(message.len())));
+        let sent = shared.inner.send_batch(burst).await;
         let (is_over, due) = shared.settle(sent);
         shared.gone.notify_waiters();
         if is_over {

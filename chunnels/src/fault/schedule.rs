@@ -66,10 +66,11 @@ impl Schedule {
         self.came += 1;
     }
 
-    /// The next message whose time has come.
-    pub(super) fn pop(&mut self, now: Duration) -> Option<Buf> {
+    /// The next message whose time has come, if it is of this length; of any length without one.
+    pub(super) fn pop(&mut self, now: Duration, len: Option<usize>) -> Option<Buf> {
         let next = self.waiting.first_entry().filter(|entry| entry.key().0 <= now)?;
-        Some(next.remove())
+        let fits = len.is_none_or(|len| next.get().len() == len);
+        fits.then(|| next.remove())
     }
 
     /// When the next message goes.
@@ -94,7 +95,7 @@ mod tests {
                 let message = Buf::copy_of(&u64::from(tick).to_le_bytes(), 0).unwrap();
                 schedule.push(message, now, |message| Buf::copy_of(message, 0)).unwrap();
             }
-            while let Some(message) = schedule.pop(now) {
+            while let Some(message) = schedule.pop(now, None) {
                 went.push((now, u64::from_le_bytes(message[..].try_into().unwrap())));
             }
         }
@@ -119,6 +120,19 @@ mod tests {
         assert!(went.len() == 1_000 && !went.is_sorted_by_key(|(_, number)| *number));
         let (went, _) = run(Rates { delay: 5 * MS, ..none() });
         assert!(went.iter().all(|(at, number)| *at == MS * (*number as u32 + 5)));
+    }
+
+    #[test]
+    fn a_burst_ends_where_the_length_changes() {
+        let mut schedule = Schedule::new(7, none());
+        for len in [3, 3, 2, 3] {
+            let message = Buf::copy_of(&[1, 2, 3][..len], 0).unwrap();
+            schedule.push(message, MS, |message| Buf::copy_of(message, 0)).unwrap();
+        }
+        assert_eq!(schedule.pop(MS, None).unwrap().len(), 3);
+        assert_eq!(schedule.pop(MS, Some(3)).unwrap().len(), 3);
+        assert!(schedule.pop(MS, Some(3)).is_none());
+        assert_eq!(schedule.pop(MS, None).unwrap().len(), 2);
     }
 
     #[test]

@@ -58,9 +58,10 @@ impl fmt::Display for Contradiction {
 }
 
 impl Assembly {
-    pub(super) fn new(limit: u32) -> Self {
+    /// For messages of up to `limit` bytes; those that lack a piece may occupy `spare` bytes besides what the largest need.
+    pub(super) fn new(limit: u32, spare: usize) -> Self {
         // Enough for one message that is being sent, one before it of which something is missing, and records.
-        let budget = 3 * limit as usize + 64 * 1024;
+        let budget = 3 * limit as usize + 64 * 1024 + spare;
         Self { messages: BTreeMap::new(), limit, budget, occupied: 0, begun: 0, abandoned: 0 }
     }
 
@@ -148,7 +149,7 @@ mod tests {
             dice in prop::collection::vec(any::<prop::sample::Index>(), 0..200),
         ) {
             let pieces = pieces(7, &bytes, size);
-            let mut assembly = Assembly::new(4096);
+            let mut assembly = Assembly::new(4096, 0);
             let mut made = Vec::new();
             // All but the last, in any order and number, then all in order.
             let some = dice.iter().map(|at| &pieces[at.index(pieces.len())]).filter(|(piece, _)| piece.place > 0);
@@ -167,7 +168,7 @@ mod tests {
             hostile in prop::collection::vec(
                 (0..9_u32, any::<u32>(), any::<u32>(), any::<u16>(), 0..300_usize), 0..200),
         ) {
-            let mut assembly = Assembly::new(10_000);
+            let mut assembly = Assembly::new(10_000, 5_000);
             for (message, length, place, size, len) in hostile {
                 let piece = Piece { message, length: length % 12_000, place: place % 80, size: size % 300 };
                 let len = piece.extent().map_or(len, |(_, len)| len);
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_found_and_repetitions_are_none() {
-        let mut assembly = Assembly::new(1000);
+        let mut assembly = Assembly::new(1000, 0);
         let piece = Piece { message: 1, length: 300, place: 1, size: 100 };
         assert!(assembly.insert(piece, &[1; 100]).unwrap().is_none());
         assert!(assembly.insert(piece, &[1; 100]).unwrap().is_none());
@@ -202,8 +203,27 @@ mod tests {
     }
 
     #[test]
+    fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
+        // As above a Reliable that repeats the first piece of each message only when its buffer is full of later ones.
+        const PIECES: usize = 4_096;
+        let each = pieces(0, &[7; 65_000], 1_300);
+        let mut assembly = Assembly::new(65_000, super::super::chunnel::SPARE);
+        let messages = (PIECES / each.len()) as u32;
+        for message in 0..messages {
+            for (piece, bytes) in &each[1..] {
+                assert!(assembly.insert(Piece { message, ..*piece }, bytes).unwrap().is_none());
+            }
+        }
+        let (piece, bytes) = &each[0];
+        for message in 0..messages {
+            assert!(assembly.insert(Piece { message, ..*piece }, bytes).unwrap().is_some(), "{message}");
+        }
+        assert_eq!((assembly.abandoned, assembly.occupied), (0, 0));
+    }
+
+    #[test]
     fn the_oldest_makes_room() {
-        let mut assembly = Assembly::new(100_000);
+        let mut assembly = Assembly::new(100_000, 0);
         for message in 0..10 {
             let piece = Piece { message, length: 100_000, place: 0, size: 100 };
             assert!(assembly.insert(piece, &[0; 100]).unwrap().is_none());

@@ -9,10 +9,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
 #[chunnel(capability = Self::capability)]
 pub struct Fragment {
-    limit: u32,
-    piece: usize,
-    discovers: bool,
+    pub(super) limit: u32,
+    pub(super) piece: usize,
+    pub(super) spare: usize,
+    pub(super) discovers: bool,
 }
+
+/// For the 4,096 pieces of 1,300 bytes and their records that `Reliable` may hand on before one that was sent earlier.
+pub(super) const SPARE: usize = 8 << 20;
 
 /// The largest message, on which the two ends have to agree.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
@@ -24,7 +28,7 @@ pub(super) struct Limit {
 impl Fragment {
     /// For messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
-        Self { limit: 64 * 1024 * 1024, piece: 1_300, discovers: false }
+        Self { limit: 64 * 1024 * 1024, piece: 1_300, spare: SPARE, discovers: false }
     }
 
     /// For messages of up to `bytes`, at most 127 MiB. Both ends need the same limit.
@@ -48,6 +52,16 @@ impl Fragment {
         Self { discovers: true, piece: MOST_PIECE, ..self }
     }
 
+    /// Keeps up to `bytes` of messages that lack a piece, besides what three of the largest take. 8 MiB at first.
+    ///
+    /// A message is dropped and counted when there is no room for it. Above [`Reliable`](crate::Reliable) that must not be:
+    /// what it repeats comes after as many later pieces as its buffer counts messages, so `bytes` has to be that number times
+    /// the peer's [`piece`](Self::piece) and 512. The 8 MiB are enough for the settings that both have at first.
+    #[must_use]
+    pub fn assembly(self, bytes: usize) -> Self {
+        Self { spare: bytes, ..self }
+    }
+
     fn capability(&self) -> Limit {
         Limit { bytes: self.limit }
     }
@@ -63,6 +77,6 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
     type Connection = FragmentConnection<Inner>;
 
     async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        Ok(FragmentConnection::new(inner, self.limit, self.piece, self.discovers))
+        Ok(FragmentConnection::new(inner, self))
     }
 }

@@ -1,10 +1,10 @@
 //! The connection that cuts and puts together.
 
-use super::FragmentBase;
 use super::assembly::{Assembly, Contradiction};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, LEAST_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
+use super::{Fragment, FragmentBase};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
@@ -49,10 +49,11 @@ struct State {
 }
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, limit: u32, piece: usize, discovers: bool) -> Self {
+    pub(super) fn new(inner: Inner, settings: &Fragment) -> Self {
+        let Fragment { limit, piece, spare, discovers } = *settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
-        let assembly = Mutex::new(State { assembly: Assembly::new(limit), refused: None });
+        let assembly = Mutex::new(State { assembly: Assembly::new(limit, spare), refused: None });
         let base = Arc::new(FragmentBase::new(inner, limit as usize));
         let (next, malformed, unanswered) = Default::default();
         let lower = base.inner.base();

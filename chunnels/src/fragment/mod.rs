@@ -42,10 +42,10 @@
 //!
 //! # Memory
 //!
-//! Messages that are not complete occupy at most three times the limit, their records included. A message that would exceed
-//! that takes the place of the one that was begun first, which is dropped and counted
-//! ([`FragmentConnection::abandoned`]). One end sends one message in pieces at a time, so over `Reliable` no message that
-//! is still to be completed is ever dropped.
+//! Messages that are not complete occupy at most three times the limit and 8 MiB ([`Fragment::assembly`]), their records
+//! included. A message that would exceed that takes the place of the one that was begun first, which is dropped and counted
+//! ([`FragmentConnection::abandoned`]). One end sends one message in pieces at a time, and `Reliable` hands on only so many
+//! pieces before one that was sent earlier: with the settings that both have at first no message is dropped above it.
 //!
 //! A peer whose pieces contradict each other (in length, size or content; exact repetitions are normal), or whose message
 //! exceeds the limit that both ends agreed on, is refused: from then on `recv` fails with

@@ -114,6 +114,34 @@ fn a_sequence_of_messages_of_all_sizes_arrives_in_order() {
     });
 }
 
+/// Far more is on the way than the largest messages take, and of most messages a piece is missing at some time.
+#[test]
+fn long_messages_arrive_while_many_lack_a_piece() {
+    for seed in 0..8 {
+        let mut sim = Sim::new(seed);
+        let network = sim.network().clone();
+        let delay = Duration::from_millis(50);
+        network.set_link(Link { loss: 0.05, delay, mtu: 1_400, ..Link::default() });
+        sim.run(async {
+            let reliable = Reliable::new().with(FixedWindow(4 << 20));
+            let stack = make_stack!(Ordered::new(), Fragment::new().limit(20_000), reliable);
+            let [here, there] = ends(&network).await;
+            let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+            let send = async {
+                for number in 0..300 {
+                    here.send(message(number, 19_000)).await.unwrap();
+                }
+            };
+            let receive = async {
+                for expected in 0..300 {
+                    assert_eq!(number(&there.recv().await.unwrap()), expected, "seed {seed}");
+                }
+            };
+            futures_util::join!(send, receive);
+        });
+    }
+}
+
 const COUNT: u64 = 40;
 
 async fn send_all(connection: &impl Connection<Data = Buf>, len: impl Fn(u64) -> usize) {
