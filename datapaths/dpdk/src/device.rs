@@ -298,6 +298,7 @@ impl State {
                     self.answer(packet);
                 }
             }
+            Arrival::Segment { .. } => self.counters.unknown += 1,
             Arrival::Unreachable(flow) => self.demux.fail(flow),
             Arrival::Nothing => {}
         }

@@ -149,6 +149,11 @@ impl Interface {
         [self.v4, self.v6].into_iter().flatten().map(|family| family.subnet)
     }
 
+    /// The largest IP packet, in bytes.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
     /// The largest payload of a datagram to the family of `peer`, in bytes.
     pub fn most(&self, peer: IpAddr) -> usize {
         let header = if peer.is_ipv4() { crate::ipv4::HEADER } else { crate::ipv6::HEADER };

@@ -5,13 +5,16 @@
 //! and under a fuzzer. [`Stack`] is all of it:
 //!
 //! ```text
-//!  frame ---> Stack::receive ---> Arrival: a datagram, an answer to send, an error for a flow, or nothing
+//!  frame ---> Stack::receive ---> Arrival: a datagram, a segment, an answer to send, an error for a flow, or nothing
 //!  flow  ---> Stack::route   ---> Route: headers for this flow (a Path), or that a neighbour must answer first
+//!  peer  ---> Stack::link    ---> likewise: the Ethernet header alone (a Link), for who makes packets by himself
 //!             Stack::poll_transmit ---> ARP and neighbour requests, ICMP errors
 //! ```
 //!
 //! Payloads are never copied: [`Stack::receive`] says where in the frame a datagram's payload lies, and a [`Path`] writes
 //! headers into the room in front of one.
+//!
+//! TCP is not in here: segments are checked and handed out as packets, and [`Stack::link`] is how packets leave.
 //!
 //! Limits: IP fragments are dropped and counted, and none are made; options of IPv4 are skipped; there is no multicast but
 //! what neighbour discovery needs.
@@ -29,11 +32,14 @@ mod icmpv6;
 mod interface;
 mod ipv4;
 mod ipv6;
+mod link;
 mod mac;
 mod neighbours;
 mod outbox;
 mod path;
+mod ports;
 mod stack;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod udp;
@@ -41,6 +47,8 @@ mod udp;
 pub use counters::Counters;
 pub use flow::Flow;
 pub use interface::{Interface, InvalidInterface, Subnet};
+pub use link::Link;
 pub use mac::MacAddr;
 pub use path::{HEADERS, Path};
+pub use ports::Ports;
 pub use stack::{Arrival, Checksums, Route, Stack};

@@ -8,7 +8,6 @@
 //! or until the keeper sees to another: handing the lead on at once would wake a task, perhaps in another thread, for each
 //! message.
 
-mod ports;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -16,8 +15,7 @@ mod waiters;
 
 use ahash::RandomState;
 use bertha_core::Buf;
-use bertha_netstack::{Flow, Path};
-use ports::Ports;
+use bertha_netstack::{Flow, Path, Ports};
 use slab::Slab;
 use slot::Slot;
 use std::collections::hash_map::Entry;

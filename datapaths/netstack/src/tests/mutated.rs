@@ -95,6 +95,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
                 let _ = ours.route(flow, now);
                 seen[0] += 1;
             }
+            Arrival::Segment { packet, .. } => assert!(packet.end <= frame.len(), "{frame:?}"),
             Arrival::Answer(len) => {
                 assert!(len <= frame.len(), "{frame:?}");
                 seen[1] += 1;
