@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{Addr, ErrorKind};
-use bertha_datapath_dpdk::{Config, Dpdk, Polling};
-use bertha_tests::conformance::{self, Site};
+use bertha_datapath_dpdk::{Config, Dpdk, Polling, Tcp};
+use bertha_tests::conformance::{self, Bufs, Site};
 use bertha_tests::skip;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -45,10 +45,24 @@ async fn datagrams(server: &Dpdk, client: &Dpdk, on: &str) {
     conformance::nobody_there_is_unreachable(&site).await;
 }
 
+/// All checks of a datapath over streams.
+async fn streams(server: &Dpdk, client: &Dpdk, on: &str) {
+    let on: Addr = on.parse().unwrap();
+    let [server, client] = [server, client].map(Tcp::over);
+    let site = Site { server: &server, client: &client, on: &|| on.clone() };
+    conformance::datapath(&site).await;
+    conformance::nobody_there_is_unreachable(&site).await;
+    let (client, server) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&client, &server, &Bufs).await;
+    let (client, server) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
+}
+
 async fn neighbours(polling: Polling, on: &[&str]) {
     let Some([server, client]) = memif(polling) else { return };
     for on in on {
         datagrams(&server, &client, on).await;
+        streams(&server, &client, on).await;
     }
     for side in [&server, &client] {
         nothing_is_kept(side).await;
@@ -85,5 +99,6 @@ async fn neighbours_with_a_polling_thread() {
 async fn an_interface_reaches_itself() {
     let Some(dpdk) = open(&Config::new("net_null0", "10.0.0.1/24")) else { return };
     datagrams(&dpdk, &dpdk, "10.0.0.1:0").await;
+    streams(&dpdk, &dpdk, "10.0.0.1:0").await;
     nothing_is_kept(&dpdk).await;
 }

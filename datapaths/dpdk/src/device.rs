@@ -4,6 +4,8 @@ use crate::config::Polling;
 use crate::demux::{Demux, Limits, Undelivered};
 use crate::failure::failure;
 use crate::keeper::Keeper;
+#[cfg(feature = "tcp")]
+use crate::tcp::Driver;
 use crate::{Burst, Config, Counters, Packet, Pool, Port};
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_dpdk_sys as sys;
@@ -33,21 +35,23 @@ pub(crate) struct Device {
 
 /// What is behind the lock.
 pub(crate) struct State {
-    port: Port,
-    stack: Stack,
+    pub(crate) port: Port,
+    pub(crate) stack: Stack,
     pub(crate) demux: Demux,
+    #[cfg(feature = "tcp")]
+    pub(crate) tcp: Driver,
     /// What has arrived and was not sorted in. Empty whenever the lock is free; kept, so that nothing has to be made.
     arrived: Burst,
     /// Frames of the stack's own. Likewise.
     answers: Burst,
     /// The time as of the last look.
-    now: Instant,
+    pub(crate) now: Instant,
     polls: u32,
     /// Polls in a row that found nothing.
     pub(crate) idle: u32,
     /// Polls since the keeper has looked.
     pub(crate) since_kept: u32,
-    counters: Counters,
+    pub(crate) counters: Counters,
     /// The link was up when it was last looked at.
     was_up: bool,
 }
@@ -74,6 +78,8 @@ impl Device {
             stack: Stack::new(interface.clone(), now),
             port,
             demux: Demux::new(LIMITS),
+            #[cfg(feature = "tcp")]
+            tcp: Driver::new(&interface, now),
             arrived: Burst::new(),
             answers: Burst::new(),
             now,
@@ -243,17 +249,19 @@ impl State {
             self.idle = self.idle.saturating_add(1);
             // There is time for it.
             if self.polls >= POLLS_PER_LOOK {
-                self.look_at_clock();
+                self.look_around(pool);
             }
             return 0;
         }
         self.idle = 0;
         if self.polls >= POLLS_PER_LOOK {
-            self.look_at_clock();
+            self.look_around(pool);
         }
         while let Some(packet) = self.arrived.pop() {
-            self.sort_in(packet);
+            self.sort_in(packet, pool);
         }
+        #[cfg(feature = "tcp")]
+        self.flush(pool);
         if self.stack.has_frames() {
             self.send_answers(pool);
         }
@@ -265,8 +273,18 @@ impl State {
         self.polls = 0;
     }
 
+    /// Does what is due by the clock.
+    pub(crate) fn look_around(&mut self, pool: &Pool) {
+        self.look_at_clock();
+        #[cfg(feature = "tcp")]
+        self.drive(pool);
+        #[cfg(not(feature = "tcp"))]
+        let _ = pool;
+    }
+
     #[inline]
-    fn sort_in(&mut self, packet: Packet) {
+    #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "datagrams need no buffers"))]
+    fn sort_in(&mut self, packet: Packet, pool: &Pool) {
         let checksums = match packet.checksums() {
             sys::CHECKSUMS_GOOD => Checksums::Good,
             sys::CHECKSUMS_BAD => Checksums::Bad,
@@ -298,6 +316,9 @@ impl State {
                     self.answer(packet);
                 }
             }
+            #[cfg(feature = "tcp")]
+            Arrival::Segment { flow, packet, opens } => self.take_segment(pool, &frame, flow, packet, opens),
+            #[cfg(not(feature = "tcp"))]
             Arrival::Segment { .. } => self.counters.unknown += 1,
             Arrival::Unreachable(flow) => self.demux.fail(flow),
             Arrival::Nothing => {}

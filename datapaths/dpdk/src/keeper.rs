@@ -69,7 +69,7 @@ fn keep(device: &Weak<Device>, stop: &AtomicBool) {
         let Some(mut state) = device.try_lock() else { continue };
         let neglected = state.since_kept == 0;
         if neglected {
-            state.look_at_clock();
+            state.look_around(&device.pool());
             state.is_up();
             // What has come in a tick, or more: others are to get the lock in between.
             for _ in 0..8 {

@@ -35,6 +35,8 @@ mod mbuf;
 mod pool;
 mod port;
 mod runtime;
+#[cfg(feature = "tcp")]
+mod tcp;
 mod visit;
 
 pub use base::DpdkBase;
@@ -51,3 +53,5 @@ pub use mbuf::Packet;
 pub use pool::Pool;
 pub use port::{Port, PortStatistics};
 pub use runtime::{Task, TokioRuntime};
+#[cfg(feature = "tcp")]
+pub use tcp::{Tcp, TcpBase, TcpConnection, TcpListener};

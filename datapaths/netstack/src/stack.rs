@@ -371,6 +371,12 @@ impl Stack {
         }
     }
 
+    /// The header of frames from this interface to itself, if `peer` is its own address: nobody has to carry them.
+    pub fn link_to_itself(&self, peer: IpAddr, now: Instant) -> Option<Link> {
+        let own = self.interface.mac;
+        self.interface.is_own(peer).then(|| Link::new(&self.interface, peer, own, 0, now))
+    }
+
     /// Whether headers that [`route`](Self::route) gave may be used once more.
     #[inline]
     pub fn is_current(&self, path: &Path, now: Instant) -> bool {

@@ -77,6 +77,8 @@ pub(crate) struct Demux {
     acceptors: Slab<Acceptor>,
     listening: HashMap<u16, usize, RandomState>,
     ports: Ports,
+    /// Who waits for what is not in this table, at places that others announce at.
+    places: Slab<VecDeque<usize>>,
     waiters: Waiters,
     leader: Option<usize>,
     limits: Limits,
@@ -93,6 +95,7 @@ impl Demux {
             acceptors: Slab::new(),
             listening: HashMap::with_hasher(RandomState::new()),
             ports: Ports::new(),
+            places: Slab::new(),
             waiters: Waiters::default(),
             leader: None,
             limits,
@@ -245,6 +248,7 @@ impl Demux {
         match owner {
             Owner::Connection(connection) => &mut self.slots[connection].waiting,
             Owner::Acceptor(acceptor) => &mut self.acceptors[acceptor].waiting,
+            Owner::Place(place) => &mut self.places[place],
         }
     }
 
@@ -263,6 +267,8 @@ impl Demux {
             && match ticket.owner {
                 Owner::Connection(connection) => !self.slots[connection].queue.is_empty(),
                 Owner::Acceptor(acceptor) => !self.acceptors[acceptor].backlog.is_empty(),
+                // What is left there, others know; the next one looks.
+                Owner::Place(_) => true,
             };
         if left {
             self.notify(ticket.owner);
@@ -284,6 +290,7 @@ impl Demux {
         let waiting = match owner {
             Owner::Connection(connection) => &self.slots[connection].waiting,
             Owner::Acceptor(acceptor) => &self.acceptors[acceptor].waiting,
+            Owner::Place(place) => &self.places[place],
         };
         if let Some(&token) = waiting.iter().find(|&&token| self.waiters.notify(token)) {
             // The leader looks for itself, in this poll or in its next.
@@ -291,6 +298,24 @@ impl Demux {
                 self.woken.push(self.waiters.waker(token).clone());
             }
         }
+    }
+
+    /// A new place to wait at.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn open_place(&mut self) -> usize {
+        self.places.insert(VecDeque::new())
+    }
+
+    /// Nobody waits there any more.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn close_place(&mut self, place: usize) {
+        self.places.try_remove(place);
+    }
+
+    /// Wakes one future at the place. When it leaves, with or without what it came for, it wakes the next.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn announce(&mut self, place: usize) {
+        self.notify(Owner::Place(place));
     }
 
     /// Whether anyone is to be woken once the lock is free.

@@ -1,0 +1,1 @@
+//! Two interfaces on one wire.
