@@ -20,7 +20,8 @@ const TOGETHER: usize = 32;
 
 /// A base connection over TCP and DPDK.
 ///
-/// `send` is ready once the message was taken, whole; it waits while the message before it has not found room in the send buffer.
+/// `send` is ready once the message is in the send buffer. It is taken whole or not at all: a future that is dropped later than
+/// that leaves the rest to the connection.
 /// Closing or dropping the connection ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after the last message, or
 /// [`Reset`](ErrorKind::Reset) if it had sent something that nobody received before the connection was dropped.
 pub struct TcpConnection {
@@ -103,15 +104,17 @@ impl TcpConnection {
         error
     }
 
-    /// Hands a message over, once the one before it has left. It is sent with the next, unless it is the `last` for now.
+    /// Hands a message over, once the one before it has left, and waits until it is in the send buffer. It is sent with the next,
+    /// unless it is the `last` for now.
     async fn hand_over(&self, message: Buf, last: bool) -> Result<(), Error> {
         if message.len() > self.mtu() {
             return Err(self.base.too_large(message.len()));
         }
         let mut message = Some(message);
         let mut visit = Visit::new(&self.device, Owner::Place(self.places[1]));
-        let offer = |state: &mut State| {
-            if self.closed.load(Ordering::Relaxed) {
+        let mut offer = |state: &mut State| {
+            // What was taken goes out, whoever closes the connection.
+            if message.is_some() && self.closed.load(Ordering::Relaxed) {
                 return Some(Err(self.base.closed()));
             }
             let taken = state.tcp.streams.get_mut(self.key)?.offer(&mut message);
@@ -120,7 +123,6 @@ impl TcpConnection {
             }
             taken
         };
-        let mut offer = offer;
         poll_fn(|cx| visit.poll(cx, &mut offer)).await
     }
 

@@ -354,18 +354,18 @@ impl Stream {
         self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
     }
 
-    /// Takes `message`, or leaves it there while the one before it has not left.
+    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer.
     pub(super) fn offer(&mut self, message: &mut Option<Buf>) -> Option<Result<(), Error>> {
         if self.end.is_some() {
             return Some(Err(self.ending(false)));
         }
         self.pump();
-        if self.outgoing.message.is_some() {
-            return None;
+        if self.outgoing.message.is_none() && message.is_some() {
+            self.outgoing = Outgoing { message: message.take(), sent: 0 };
+            self.pump();
         }
-        self.outgoing = Outgoing { message: message.take(), sent: 0 };
-        self.pump();
-        Some(Ok(()))
+        // Else it is another one's that waits, behind which a further one may have been taken: no harm.
+        (message.is_none() && self.outgoing.message.is_none()).then_some(Ok(()))
     }
 
     /// Why the connection carries nothing any more.

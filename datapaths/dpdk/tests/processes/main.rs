@@ -9,6 +9,8 @@ mod golden;
 mod kernel;
 mod memif;
 mod namespaces;
+#[cfg(feature = "tcp")]
+mod tcp;
 
 use std::process::Command;
 
