@@ -171,3 +171,218 @@ fn messages_of_all_lengths_arrive_both_ways_whatever_is_lost() {
         }
     }
 }
+
+#[test]
+fn several_connections_are_told_apart() {
+    let mut world = World::new(1, 0, 8);
+    let pairs: Vec<[usize; 2]> = (0..20).map(|_| world.connected("10.0.0.1:9")).collect();
+    for (number, [server, client]) in pairs.iter().enumerate() {
+        world.send(1, *client, &[number as u8]);
+        world.send(0, *server, &[number as u8 + 100]);
+    }
+    for (number, [server, client]) in pairs.iter().enumerate() {
+        assert_eq!(world.recv(0, *server), Ok(vec![number as u8]));
+        assert_eq!(world.recv(1, *client), Ok(vec![number as u8 + 100]));
+    }
+}
+
+#[test]
+fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    for loss in [0, 5] {
+        let mut world = World::new(seed, loss, 8);
+        let [server, client] = world.connected("10.0.0.1:9");
+        world.send(1, client, &[7; 300_000]);
+        world.ends[1].let_go(client, world.now);
+        world.step(1, client);
+        assert!(world.recv(0, server).unwrap() == [7; 300_000]);
+        assert_eq!(world.recv(0, server), Err(ErrorKind::Closed));
+        world.ends[0].let_go(server, world.now);
+        world.step(0, server);
+        // Late segments are waited for, and then nothing is left.
+        world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
+    }
+}
+
+#[test]
+fn a_silent_peer_is_given_up_only_if_it_owes_an_answer() {
+    let mut world = World::new(1, 0, 8);
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"hello");
+    assert_eq!(world.recv(0, server), Ok(b"hello".to_vec()));
+    for _ in 0..100 {
+        world.pass();
+    }
+    // From here on the wire is cut. An hour later nobody minds, since nobody is owed anything.
+    world.loss = 100;
+    world.now += Duration::from_secs(3600);
+    for _ in 0..100 {
+        world.pass();
+    }
+    assert!(world.ends[1].get_mut(client).unwrap().next().is_none());
+    world.send(1, client, b"hello?");
+    let before = world.now;
+    assert_eq!(world.recv(1, client), Err(ErrorKind::TimedOut));
+    let waited = world.now - before;
+    assert!(waited >= Duration::from_secs(100) && waited < Duration::from_secs(102), "{waited:?}");
+}
+
+#[test]
+fn a_peer_that_has_forgotten_the_connection_resets_it() {
+    let mut world = World::new(1, 0, 8);
+    let [_, client] = world.connected("10.0.0.1:9");
+    let mut again = World::new(2, 0, 8);
+    std::mem::swap(&mut world.ends[0], &mut again.ends[0]);
+    world.send(1, client, b"hello");
+    assert_eq!(world.recv(1, client), Err(ErrorKind::Reset));
+}
+
+#[test]
+fn nobody_there_is_unreachable() {
+    let mut world = World::new(1, 0, 8);
+    let client = world.connect("10.0.0.1:10");
+    let end = world.until("the answer", |world| {
+        let stream = world.ends[1].get_mut(client).unwrap();
+        stream.end().map(|_| stream.ending(false).kind())
+    });
+    assert_eq!(end, ErrorKind::Unreachable);
+}
+
+#[test]
+fn a_message_that_nobody_took_makes_the_end_a_reset() {
+    let mut world = World::new(1, 0, 8);
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"unread");
+    for _ in 0..10 {
+        world.pass();
+    }
+    world.ends[0].let_go(server, world.now);
+    world.step(0, server);
+    assert_eq!(world.recv(1, client), Err(ErrorKind::Reset));
+}
+
+#[test]
+fn who_announces_too_much_is_malformed_and_the_peer_cannot_exhaust_memory() {
+    let mut world = World::new(1, 0, 8);
+    let client = world.ends[1].connect(
+        "10.0.0.1:9".parse().unwrap(),
+        &Settings { largest: 2 << 20, ..settings() },
+        [1, 2],
+        world.now,
+    );
+    let client = client.unwrap().0;
+    world.step(1, client);
+    let (server, _) = world.until("accept", |world| world.ends[0].accept(world.acceptor));
+    world.send(1, client, b"fits");
+    let mut large = Some(Buf::new((1 << 20) + 1, 0).unwrap());
+    let _waits = world.ends[1].get_mut(client).unwrap().offer(&mut large);
+    world.step(1, client);
+    assert_eq!(world.recv(0, server), Ok(b"fits".to_vec()));
+    for _ in 0..2 {
+        assert_eq!(world.recv(0, server), Err(ErrorKind::Malformed));
+    }
+}
+
+/// The first segment of a connection from a stranger.
+fn syn(world: &mut World, number: u32) -> Vec<u8> {
+    let peer = SocketAddr::new([10, 0, 0, 1].into(), 9);
+    let key = world.ends[1].connect(peer, &settings(), [number.into(), 1], world.now).unwrap().0;
+    world.step(1, key);
+    let syn = world.cables[1].0.pop().unwrap();
+    world.ends[1].let_go(key, world.now);
+    world.step(1, key);
+    world.cables[1].0.clear();
+    syn
+}
+
+#[test]
+fn a_flood_of_strangers_costs_little_and_shuts_nobody_out() {
+    let mut world = World::new(1, 0, 8);
+    for number in 0..1000 {
+        let syn = syn(&mut world, number);
+        world.arrive(0, &syn);
+        // Nobody answers to what the server says.
+        world.cables[0].0.clear();
+        assert!(world.ends[0].len() <= 128);
+    }
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"through");
+    assert_eq!(world.recv(0, server), Ok(b"through".to_vec()));
+    // In the end the strangers are forgotten.
+    world.until("the time out", |world| (world.ends[0].len() == 1).then_some(()));
+}
+
+#[test]
+fn the_backlog_is_bounded_and_a_listener_that_ends_resets_it() {
+    let mut world = World::new(1, 0, 4);
+    let clients: Vec<usize> = (0..8).map(|_| world.connect("10.0.0.1:9")).collect();
+    for _ in 0..200 {
+        world.pass();
+    }
+    let open = |world: &mut World| {
+        let open = |&&key: &&usize| world.ends[1].get_mut(key).is_some_and(|stream| stream.is_open());
+        clients.iter().filter(open).count()
+    };
+    assert_eq!((open(&mut world), world.ends[0].len()), (4, 4));
+    let acceptor = world.acceptor;
+    for key in world.ends[0].stop_listening(acceptor, world.now) {
+        world.step(0, key);
+    }
+    world.until("the resets", |world| {
+        let over = |&key: &usize| world.ends[1].get_mut(key).is_none_or(|stream| stream.end().is_some());
+        clients.iter().all(over).then_some(())
+    });
+    assert_eq!(world.ends[0].len(), 0);
+    // The port is free again.
+    assert!(world.ends[0].listen("[::]:9".parse().unwrap(), settings(), 4, 0, 1).is_some());
+}
+
+#[test]
+fn what_lingers_is_bounded() {
+    let mut world = World::new(1, 0, 8);
+    for _ in 0..400 {
+        let [server, client] = world.connected("10.0.0.1:9");
+        for (end, key) in [(1, client), (0, server)] {
+            world.ends[end].let_go(key, world.now);
+            world.step(end, key);
+            for _ in 0..5 {
+                world.pass();
+            }
+        }
+    }
+    assert!(world.ends.iter().all(|end| end.len() <= 256), "{} {}", world.ends[0].len(), world.ends[1].len());
+}
+
+#[test]
+fn damaged_segments_neither_crash_nor_stay() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut world = World::new(seed, 0, 64);
+    let mut open = Vec::new();
+    for number in 0..100_000 {
+        if number % 500 == 0 {
+            open.push(world.connect("10.0.0.1:9"));
+        }
+        if let Some((server, _)) = world.ends[0].accept(world.acceptor) {
+            let _ = world.ends[0].get_mut(server).unwrap().offer(&mut Buf::copy_of(&[7; 3000], 0).ok());
+            world.step(0, server);
+            world.ends[0].let_go(server, world.now);
+        }
+        world.pass();
+        for end in 0..2 {
+            let Some(mut packet) = world.cables[1 - end].0.last().cloned() else { continue };
+            // Behind the addresses and ports, so that it finds its connection: numbers, flags, window and options.
+            let at = world.rng.random_range(24..packet.len());
+            packet[at] = [0, 1, 0x7f, 0x80, 0xff, world.rng.random()][world.rng.random_range(0..6)];
+            if packet[32] >> 4 >= 5 && packet.len() >= 20 + usize::from(packet[32] >> 4) * 4 {
+                world.arrive(end, &packet);
+            }
+        }
+    }
+    for key in open {
+        world.ends[1].let_go(key, world.now);
+        world.step(1, key);
+    }
+    world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
+}
