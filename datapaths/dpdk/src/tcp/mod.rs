@@ -55,7 +55,7 @@ impl Tcp {
             largest: 16 << 20,
             receive: 128 << 10,
             send: 128 << 10,
-            patience: Duration::from_secs(100),
+            patience: Duration::from_secs(240),
         };
         Self { dpdk: dpdk.clone(), settings, backlog: 1024 }
     }
@@ -105,7 +105,8 @@ impl Tcp {
     }
 
     /// For how long a peer that owes an answer may be silent until the connection is
-    /// [`TimedOut`](ErrorKind::TimedOut): 100 seconds by default (RFC 9293, section 3.8.3).
+    /// [`TimedOut`](ErrorKind::TimedOut): four minutes by default (RFC 9293, section 3.8.3). Repetitions and probes are a minute
+    /// apart at most, so that much takes three of them that are lost in a row.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.settings.patience = patience;
