@@ -96,8 +96,8 @@ impl Tcp {
         self
     }
 
-    /// How many connections of a listener wait to be accepted, 1024 by default. Who comes when they are too many is not
-    /// answered, and tries again by himself.
+    /// How many connections of a listener wait to be accepted, 1024 by default. Who comes when so many wait is not answered, and
+    /// tries again by himself; handshakes that are under way then, 128 at most, come to their end.
     #[must_use]
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections.max(1);

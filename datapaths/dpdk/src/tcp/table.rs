@@ -55,7 +55,7 @@ struct Acceptor {
     port: u16,
     on: IpAddr,
     settings: Settings,
-    /// How many connections wait at most, half-open ones included.
+    /// When so many connections wait, no more handshakes begin; those under way may still come to an end.
     limit: usize,
     half_open: VecDeque<usize>,
     waiting: VecDeque<usize>,
@@ -226,10 +226,7 @@ impl Streams {
         }
         let Some(&number) = self.listening.get(&flow.local_port) else { return false };
         let acceptor = &self.acceptors[number];
-        let waiting = acceptor.waiting.len() + acceptor.half_open.len();
-        // Half-open ones make room for each other.
-        let full = waiting >= acceptor.limit && acceptor.half_open.len() < HALF_OPEN;
-        full || !self.has_room()
+        acceptor.waiting.len() >= acceptor.limit || !self.has_room()
     }
 
     /// Whether there may be one more, after the oldest that only lingers is forgotten if need be.
