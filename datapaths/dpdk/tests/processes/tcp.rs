@@ -23,9 +23,7 @@ pub(crate) async fn play(role: &str, about: &str, count: usize) {
         "tcp-serve" => serve(&dpdk::Tcp::new(), about).await,
         "tcp-ask" => ask(&dpdk::Tcp::new(), about, count).await,
         "kernel-tcp-serve" => serve(&kernel::Tcp::new(), about).await,
-        "kernel-tcp-ask" => {
-            ask(&kernel::Tcp::new(), about, count).await;
-        }
+        "kernel-tcp-ask" => ask(&kernel::Tcp::new(), about, count).await,
         "plain-tcp-ask" => plain_ask(about, count),
         "kernel-tcp-outlive" => outlive(about).await,
         "kernel-tcp-pour" => pour(&kernel::Tcp::new(), about).await,
@@ -114,16 +112,12 @@ async fn outlive(to: &str) {
     assert!(*connection.recv().await.unwrap() == *bytes(1));
     say("connected");
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    let error = loop {
-        if let Err(error) = connection.send(message(&connection, 2)).await {
-            break error;
-        }
-        match tokio::time::timeout(Duration::from_secs(60), connection.recv()).await {
-            Ok(Err(error)) => break error,
-            Ok(Ok(_)) => panic!("an echo of a server that has forgotten us"),
-            Err(_) => panic!("the new server says nothing"),
-        }
+    let echo = async {
+        connection.send(message(&connection, 2)).await?;
+        connection.recv().await
     };
+    let echo = tokio::time::timeout(Duration::from_secs(60), echo).await;
+    let error = echo.expect("the new server says nothing").expect_err("it has forgotten us");
     assert_eq!(error.kind(), ErrorKind::Reset, "{error}");
     say("done");
 }
