@@ -22,6 +22,7 @@ const TOGETHER: usize = 32;
 ///
 /// `send` is ready once the message is in the send buffer. It is taken whole or not at all: a future that is dropped later than
 /// that leaves the rest to the connection.
+///
 /// Closing or dropping the connection ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after the last message, or
 /// [`Reset`](ErrorKind::Reset) if it had sent something that nobody received before the connection was dropped.
 pub struct TcpConnection {
@@ -83,16 +84,26 @@ impl TcpConnection {
             return Some(Err(self.base.closed()));
         }
         let taken = state.tcp.streams.get_mut(self.key)?.next();
-        self.opens_window(state);
+        self.tell_room(state);
         taken
     }
 
-    fn opens_window(&self, state: &mut State) {
+    /// Tells the peer, if what was taken has left much room.
+    fn tell_room(&self, state: &mut State) {
         let now = state.now;
-        if state.tcp.streams.get_mut(self.key).is_some_and(|stream| stream.wants_to_transmit(now)) {
+        if state.tcp.streams.get_mut(self.key).is_some_and(|stream| stream.has_room_to_tell(now)) {
             state.step(&self.device.pool(), self.key);
             state.flush(&self.device.pool());
         }
+    }
+
+    /// The next message, if one is there.
+    fn next_whole(&self) -> Option<Buf> {
+        let mut state = self.device.lock();
+        let next = state.tcp.streams.get_mut(self.key).and_then(|stream| stream.next_whole());
+        self.tell_room(&mut state);
+        self.device.release(state);
+        next
     }
 
     /// Notes an error of receiving, which may be the end of the stream.
@@ -110,18 +121,20 @@ impl TcpConnection {
         if message.len() > self.mtu() {
             return Err(self.base.too_large(message.len()));
         }
-        let mut message = Some(message);
+        let (mut message, mut number) = (Some(message), 0);
         let mut visit = Visit::new(&self.device, Owner::Place(self.places[1]));
         let mut offer = |state: &mut State| {
+            let untaken = message.is_some();
             // What was taken goes out, whoever closes the connection.
-            if message.is_some() && self.closed.load(Ordering::Relaxed) {
+            if untaken && self.closed.load(Ordering::Relaxed) {
                 return Some(Err(self.base.closed()));
             }
-            let taken = state.tcp.streams.get_mut(self.key)?.offer(&mut message);
-            if last || taken.is_none() {
+            let sent = state.tcp.streams.get_mut(self.key)?.offer(&mut message, &mut number);
+            // Later there is nothing to do: acknowledgements make room, and what they make room for is sent then.
+            if untaken && message.is_none() && (last || sent.is_none()) {
                 self.transmit(state);
             }
-            taken
+            sent
         };
         poll_fn(|cx| visit.poll(cx, &mut offer)).await
     }
@@ -192,16 +205,11 @@ impl Connection for TcpConnection {
         if limit == 0 {
             return Ok(0);
         }
-        let mut received = 0;
         into.extend(Some(self.recv().await?));
-        received += 1;
+        let mut received = 1;
         while received < limit {
-            let mut state = self.device.lock();
-            let next = state.tcp.streams.get_mut(self.key).and_then(|stream| stream.next_whole());
-            self.opens_window(&mut state);
-            self.device.release(state);
             // The lock is not held while `into` runs.
-            let Some(message) = next else { break };
+            let Some(message) = self.next_whole() else { break };
             into.extend(Some(message));
             received += 1;
         }

@@ -105,6 +105,11 @@ pub(super) struct Stream {
     /// Messages that are whole. No more is taken from smoltcp's buffer while one waits, so that the window closes.
     queue: VecDeque<Buf>,
     outgoing: Outgoing,
+    /// How many messages were taken to be sent, and how many of them are in smoltcp's buffer or beyond.
+    taken: u64,
+    moved: u64,
+    /// Something was taken from smoltcp's buffer, so that the peer may have to be told of room.
+    has_read: bool,
     /// This end sends nothing more.
     closing: bool,
     /// The state when it was last looked at.
@@ -134,6 +139,9 @@ impl Stream {
             frames: Frames::new(settings.largest),
             queue: VecDeque::new(),
             outgoing: Outgoing::default(),
+            taken: 0,
+            moved: 0,
+            has_read: false,
             closing: false,
             state: State::Closed,
             owing: None,
@@ -245,6 +253,7 @@ impl Stream {
             }
             if self.outgoing.sent == whole {
                 self.outgoing = Outgoing::default();
+                self.moved += 1;
             }
         }
         if self.closing && self.outgoing.message.is_none() {
@@ -330,6 +339,7 @@ impl Stream {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         while socket.can_recv() || frames.is_malformed() {
             let read = |room: &mut [u8]| socket.recv_slice(room).map_err(io::Error::other);
+            self.has_read = true;
             if let Err(error) = frames.read(read, |message| queue.push_back(message)) {
                 let error = error.downcast::<Error>().unwrap_or_else(Error::from);
                 return Some(Err(error.at(NAME)));
@@ -348,24 +358,27 @@ impl Stream {
         if there { self.next()?.ok() } else { None }
     }
 
-    /// Whether something is to be sent, such as that there is room again.
-    pub(super) fn wants_to_transmit(&mut self, now: Instant) -> bool {
+    /// Whether the peer is to be told that there is room again.
+    pub(super) fn has_room_to_tell(&mut self, now: Instant) -> bool {
         let tick = self.ground.tick(now);
-        self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
+        std::mem::take(&mut self.has_read)
+            && self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
     }
 
-    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer.
-    pub(super) fn offer(&mut self, message: &mut Option<Buf>) -> Option<Result<(), Error>> {
+    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer; `number`, which becomes the
+    /// message's, says which one that is when it is asked for again.
+    pub(super) fn offer(&mut self, message: &mut Option<Buf>, number: &mut u64) -> Option<Result<(), Error>> {
         if self.end.is_some() {
             return Some(Err(self.ending(false)));
         }
         self.pump();
         if self.outgoing.message.is_none() && message.is_some() {
             self.outgoing = Outgoing { message: message.take(), sent: 0 };
+            self.taken += 1;
+            *number = self.taken;
             self.pump();
         }
-        // Else it is another one's that waits, behind which a further one may have been taken: no harm.
-        (message.is_none() && self.outgoing.message.is_none()).then_some(Ok(()))
+        (message.is_none() && self.moved >= *number).then_some(Ok(()))
     }
 
     /// Why the connection carries nothing any more.

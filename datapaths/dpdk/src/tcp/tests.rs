@@ -134,9 +134,9 @@ impl World {
 
     /// Sends a message that may be longer than what waits anywhere, to an end that receives.
     fn transfer(&mut self, from: (usize, usize), to: (usize, usize), bytes: &[u8]) -> Vec<u8> {
-        let mut message = Some(Buf::copy_of(bytes, 0).unwrap());
+        let (mut message, mut number) = (Some(Buf::copy_of(bytes, 0).unwrap()), 0);
         let received = self.until("transfer", |world| {
-            let _sent = world.ends[from.0].get_mut(from.1).unwrap().offer(&mut message);
+            let _sent = world.ends[from.0].get_mut(from.1).unwrap().offer(&mut message, &mut number);
             world.step(from.0, from.1);
             let next = world.ends[to.0].get_mut(to.1).unwrap().next();
             world.step(to.0, to.1);
@@ -146,9 +146,9 @@ impl World {
     }
 
     fn send(&mut self, end: usize, key: usize, bytes: &[u8]) {
-        let mut message = Some(Buf::copy_of(bytes, 0).unwrap());
+        let (mut message, mut number) = (Some(Buf::copy_of(bytes, 0).unwrap()), 0);
         self.until("send", |world| {
-            let taken = world.ends[end].get_mut(key).unwrap().offer(&mut message);
+            let taken = world.ends[end].get_mut(key).unwrap().offer(&mut message, &mut number);
             world.step(end, key);
             taken
         })
@@ -207,7 +207,9 @@ fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
         let [server, client] = world.connected("10.0.0.1:9");
         // More than there is room for: the connection has the rest.
         let mut message = Some(Buf::copy_of(&[7; 400_000], 0).unwrap());
-        assert!(world.ends[1].get_mut(client).unwrap().offer(&mut message).is_none() && message.is_none());
+        assert!(
+            world.ends[1].get_mut(client).unwrap().offer(&mut message, &mut 0).is_none() && message.is_none()
+        );
         world.ends[1].let_go(client, world.now);
         world.step(1, client);
         assert!(world.recv(0, server).unwrap() == [7; 400_000]);
@@ -290,7 +292,7 @@ fn who_announces_too_much_is_malformed_and_the_peer_cannot_exhaust_memory() {
     let (server, _) = world.until("accept", |world| world.ends[0].accept(world.acceptor));
     world.send(1, client, b"fits");
     let mut large = Some(Buf::new((1 << 20) + 1, 0).unwrap());
-    let _waits = world.ends[1].get_mut(client).unwrap().offer(&mut large);
+    let _waits = world.ends[1].get_mut(client).unwrap().offer(&mut large, &mut 0);
     world.step(1, client);
     assert_eq!(world.recv(0, server), Ok(b"fits".to_vec()));
     for _ in 0..2 {
@@ -382,7 +384,8 @@ fn damaged_segments_neither_crash_nor_stay() {
             open.push(world.connect("10.0.0.1:9"));
         }
         if let Some((server, _)) = world.ends[0].accept(world.acceptor) {
-            let _ = world.ends[0].get_mut(server).unwrap().offer(&mut Buf::copy_of(&[7; 3000], 0).ok());
+            let _ =
+                world.ends[0].get_mut(server).unwrap().offer(&mut Buf::copy_of(&[7; 3000], 0).ok(), &mut 0);
             world.step(0, server);
             world.ends[0].let_go(server, world.now);
         }
