@@ -10,7 +10,7 @@ pub(crate) const HEADER: usize = 8;
 
 const ECHO_REPLY: u8 = 0;
 const UNREACHABLE: u8 = 3;
-const ECHO_REQUEST: u8 = 8;
+pub(crate) const ECHO_REQUEST: u8 = 8;
 
 /// Within `UNREACHABLE`.
 const PORT: u8 = 3;

@@ -7,7 +7,7 @@ use crate::{Flow, MacAddr};
 use std::net::Ipv6Addr;
 
 const UNREACHABLE: u8 = 1;
-const ECHO_REQUEST: u8 = 128;
+pub(crate) const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;

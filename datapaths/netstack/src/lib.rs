@@ -33,9 +33,11 @@ mod mac;
 mod neighbours;
 mod outbox;
 mod path;
+mod spread;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod toeplitz;
 mod udp;
 
 pub use counters::Counters;
@@ -43,4 +45,5 @@ pub use flow::Flow;
 pub use interface::{Interface, InvalidInterface, Subnet};
 pub use mac::MacAddr;
 pub use path::{HEADERS, Path};
+pub use spread::{Destination, Spread};
 pub use stack::{Arrival, Checksums, Route, Stack};

@@ -182,3 +182,19 @@ fn requests_beyond_measure_are_dropped_and_counted() {
     }
     assert_eq!(one.counters().outbox_full, 100 - transmits(&mut one).len() as u64);
 }
+
+#[test]
+fn a_stack_that_overhears_learns_and_says_nothing() {
+    let now = Instant::now();
+    for v6 in [false, true] {
+        let mut stacks = [stack(0, None, now), stack(1, None, now)];
+        let mut sibling = stack(1, None, now);
+        let _ = stacks[0].route(Flow::new(address(1, v6, 9), 4000), now);
+        for mut frame in transmits(&mut stacks[0]) {
+            assert_eq!(sibling.overhear(&mut frame, Checksums::Unknown, now), Arrival::Nothing);
+        }
+        assert!(transmits(&mut sibling).is_empty());
+        assert_eq!(sibling.counters(), crate::Counters::default());
+        assert!(matches!(sibling.route(Flow::new(address(0, v6, 4000), 9), now), Route::Ready(_)));
+    }
+}
