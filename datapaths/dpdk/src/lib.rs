@@ -35,6 +35,8 @@ mod mbuf;
 mod pool;
 mod port;
 mod runtime;
+mod sending;
+mod steering;
 mod visit;
 
 pub use base::DpdkBase;
@@ -44,7 +46,7 @@ pub use bertha_netstack::{MacAddr, Subnet};
 pub use burst::Burst;
 pub use config::{Config, Polling};
 pub use connection::DpdkConnection;
-pub use counters::Counters;
+pub use counters::{Counters, QueueCounters};
 pub use datapath::Dpdk;
 pub use listener::DpdkListener;
 pub use mbuf::Packet;

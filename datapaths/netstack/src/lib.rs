@@ -44,6 +44,6 @@ pub use counters::Counters;
 pub use flow::Flow;
 pub use interface::{Interface, InvalidInterface, Subnet};
 pub use mac::MacAddr;
-pub use path::{HEADERS, Path};
+pub use path::{HEADERS, Offload, Offloaded, Path};
 pub use spread::{Destination, Spread};
 pub use stack::{Arrival, Checksums, Route, Stack};

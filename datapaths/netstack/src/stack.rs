@@ -10,7 +10,7 @@ use crate::ipv6::{self, Ipv6};
 use crate::neighbours::{Answer, Neighbours};
 use crate::outbox::Outbox;
 use crate::udp::{self, Udp};
-use crate::{Counters, Flow, Interface, MacAddr, Path};
+use crate::{Counters, Flow, Interface, MacAddr, Offload, Path};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -21,15 +21,29 @@ const ERRORS: u32 = 100;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What the port has said of a frame's checksums.
+/// What the port has said of a frame's checksums. The stack looks at those of which it has said nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksums {
-    /// Nothing: the stack looks at them.
+    /// Nothing.
     Unknown,
-    /// They are right.
+    /// That of the IPv4 header is right.
+    Header,
+    /// That of UDP is right, or was left undone since there is no wire: its field may hold anything.
+    Payload,
+    /// Both are right.
     Good,
     /// One of them is wrong.
     Bad,
+}
+
+impl Checksums {
+    fn header(self) -> bool {
+        matches!(self, Self::Header | Self::Good)
+    }
+
+    fn payload(self) -> bool {
+        matches!(self, Self::Payload | Self::Good)
+    }
 }
 
 /// What a frame turned out to be.
@@ -70,6 +84,7 @@ pub enum Route {
 #[derive(Debug)]
 pub struct Stack {
     interface: Interface,
+    offload: Offload,
     neighbours: Neighbours,
     outbox: Outbox,
     counters: Counters,
@@ -84,12 +99,19 @@ impl Stack {
     pub fn new(interface: Interface, now: Instant) -> Self {
         Self {
             interface,
+            offload: Offload::default(),
             neighbours: Neighbours::new(),
             outbox: Outbox::new(),
             counters: Counters::default(),
             errors: (now, 0),
             overhears: false,
         }
+    }
+
+    /// Leaves checksums to the port, as far as this says.
+    #[must_use]
+    pub fn with_offload(self, offload: Offload) -> Self {
+        Self { offload, ..self }
     }
 
     /// The interface.
@@ -158,14 +180,13 @@ impl Stack {
         if checksums == Checksums::Bad {
             return Err(Unread::Checksum);
         }
-        let verified = checksums == Checksums::Good;
         let ours = link.destination == self.interface.mac;
         if link.vlan != self.interface.vlan || !(ours || link.destination.is_multicast()) {
             return Ok(self.foreign());
         }
         match link.carries {
-            EtherType::IPV4 if ours => self.ipv4(frame, &link, verified),
-            EtherType::IPV6 => self.ipv6(frame, &link, verified, now),
+            EtherType::IPV4 if ours => self.ipv4(frame, &link, checksums),
+            EtherType::IPV6 => self.ipv6(frame, &link, checksums, now),
             EtherType::ARP => self.arp(&frame[link.len..], now),
             _ => Ok(self.foreign()),
         }
@@ -177,9 +198,14 @@ impl Stack {
     }
 
     #[inline]
-    fn ipv4(&mut self, frame: &mut [u8], link: &Ethernet, verified: bool) -> Result<Arrival, Unread> {
+    fn ipv4(
+        &mut self,
+        frame: &mut [u8],
+        link: &Ethernet,
+        checksums: Checksums,
+    ) -> Result<Arrival, Unread> {
         let packet = &mut frame[link.len..];
-        let header = Ipv4::read(packet, verified)?;
+        let header = Ipv4::read(packet, checksums.header())?;
         if self.interface.v4() != Some(header.destination) || !is_unicast(header.source.into()) {
             return Ok(self.foreign());
         }
@@ -187,7 +213,7 @@ impl Stack {
         match header.protocol {
             protocol::UDP => {
                 let pseudo = || ipv4::pseudo_header(header.source, header.destination, protocol::UDP);
-                let datagram = Udp::read(&packet[payload], (!verified).then(pseudo), true)?;
+                let datagram = Udp::read(&packet[payload], (!checksums.payload()).then(pseudo), true)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
             protocol::ICMP => match Icmp::read(&packet[payload], header.destination) {
@@ -207,7 +233,7 @@ impl Stack {
         &mut self,
         frame: &mut [u8],
         link: &Ethernet,
-        verified: bool,
+        checksums: Checksums,
         now: Instant,
     ) -> Result<Arrival, Unread> {
         let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
@@ -223,7 +249,7 @@ impl Stack {
             protocol::UDP if direct && is_unicast(header.source.into()) => {
                 let pseudo = || ipv6::pseudo_header(header.source, header.destination, protocol::UDP);
                 let bytes = &packet[header.len..header.total];
-                let datagram = Udp::read(bytes, (!verified).then(pseudo), false)?;
+                let datagram = Udp::read(bytes, (!checksums.payload()).then(pseudo), false)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
             protocol::ICMPV6 => match Icmpv6::read(packet, &header) {
@@ -345,7 +371,8 @@ impl Stack {
             Answer::Known(mac, until) => {
                 let generation = self.neighbours.generation();
                 let ends = [self.interface.mac, mac];
-                Route::Ready(Path::new(flow, own, self.interface.vlan, ends, generation, until))
+                let (vlan, offload) = (self.interface.vlan, self.offload);
+                Route::Ready(Path::new(flow, own, vlan, offload, ends, generation, until))
             }
             Answer::Waiting => Route::Waiting,
             Answer::Nobody => Route::Nobody,

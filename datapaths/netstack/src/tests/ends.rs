@@ -1,7 +1,7 @@
 //! Two stacks on one wire.
 
 use super::{MACS, address, stack, transmits};
-use crate::{Arrival, Checksums, Flow, MacAddr, Path, Route, Stack};
+use crate::{Arrival, Checksums, Flow, MacAddr, Offload, Path, Route, Stack};
 use std::time::{Duration, Instant};
 
 /// Brings the frames that wait at either to the other, until none does.
@@ -196,5 +196,64 @@ fn a_stack_that_overhears_learns_and_says_nothing() {
         assert!(transmits(&mut sibling).is_empty());
         assert_eq!(sibling.counters(), crate::Counters::default());
         assert!(matches!(sibling.route(Flow::new(address(0, v6, 4000), 9), now), Route::Ready(_)));
+    }
+}
+
+/// A port's work: fills in what was left to it.
+fn offload(frame: &mut [u8], path: &Path) {
+    use crate::checksum::Sum;
+    let Some(offloaded) = path.offloaded() else { return };
+    let (link, udp) = (offloaded.link, offloaded.link + offloaded.ip);
+    if offloaded.offload.header {
+        assert!(offloaded.is_v4);
+        assert_eq!(frame[link + 10..link + 12], [0, 0]);
+        let checksum = Sum::of(&frame[link..udp]).checksum();
+        frame[link + 10..link + 12].copy_from_slice(&checksum);
+    }
+    if offloaded.offload.udp {
+        // The field holds the sum of the pseudo-header, which so becomes a part of the sum.
+        let checksum = Sum::of(&frame[udp..]).checksum();
+        frame[udp + 6..udp + 8].copy_from_slice(&checksum);
+    }
+}
+
+#[test]
+fn a_port_completes_the_checksums_that_are_left_to_it() {
+    let now = Instant::now();
+    for (v6, vlan, header, udp) in [
+        (false, None, true, true),
+        (false, Some(7), true, true),
+        (true, None, true, true),
+        (true, Some(7), false, true),
+        (false, None, true, false),
+        (false, None, false, true),
+        (true, None, true, false),
+        (false, None, false, false),
+    ] {
+        let plain = [stack(0, vlan, now), stack(1, vlan, now)];
+        let [ours, theirs] = plain;
+        let mut stacks = [ours.with_offload(Offload { header, udp }), theirs];
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let path = path(&mut stacks, flow, now);
+        assert_eq!(path.offloaded().is_some(), udp || header && !v6);
+        for len in [0, 1, 2, 63, 1000] {
+            let sent = datagram(&path, &vec![0xa5; len]);
+            if path.offloaded().is_some() {
+                // Not yet whole, unless the port is told so.
+                let left = stacks[1].receive(&mut sent.clone(), Checksums::Unknown, now);
+                assert_eq!(left, Arrival::Nothing);
+                let said = match (header && !v6, udp) {
+                    (true, true) => Checksums::Good,
+                    (true, false) => Checksums::Header,
+                    _ => Checksums::Payload,
+                };
+                let trusted = stacks[1].receive(&mut sent.clone(), said, now);
+                assert!(matches!(trusted, Arrival::Datagram { .. }), "{trusted:?} as {said:?}");
+            }
+            let mut completed = sent;
+            offload(&mut completed, &path);
+            let arrival = stacks[1].receive(&mut completed, Checksums::Unknown, now);
+            assert!(matches!(arrival, Arrival::Datagram { .. }), "{arrival:?}");
+        }
     }
 }
