@@ -308,3 +308,26 @@ impl fmt::Debug for Port {
         self.port.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port that throws frames away, but has a table of queues and a key.
+    #[test]
+    fn a_port_that_spreads_flows_is_told_how() {
+        if !sys::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = |number: u32, queues| Config {
+            queues,
+            buffers: 8191,
+            ..Config::new(format!("net_null{number}"), "10.0.0.1/24")
+        };
+        let (port, queues) = open(&config(10, 4)).unwrap();
+        assert_eq!((port.spreads(), queues.len(), port.spread().queues()), (true, 4, 4));
+        let (alone, queues) = open(&config(11, 1)).unwrap();
+        assert_eq!((alone.spreads(), queues.len()), (false, 1));
+    }
+}

@@ -151,3 +151,56 @@ impl Steering {
         dropped
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, port};
+
+    /// A datagram to some port, as far as steering looks at it.
+    fn datagram(pool: Pool, local_port: u16) -> Packet {
+        let mut frame = pool.buffer(42, 0).unwrap();
+        frame.fill(0);
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[14] = 0x45;
+        frame[17] = 28;
+        frame[23] = 17;
+        frame[36..38].copy_from_slice(&local_port.to_be_bytes());
+        Packet::from_buf(frame).unwrap()
+    }
+
+    #[test]
+    fn what_a_full_ring_does_not_take_is_dropped_and_counted() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = Config { queues: 2, buffers: 8191, ..Config::new("net_null20", "10.0.0.1/24") };
+        let (port, _queues) = port::open(&config).unwrap();
+        let (pool, spread) = (port.pool(), port.spread());
+        let mut lanes = Steering::new(spread, pool);
+        let (mut kept, mut dropped, mut port) = (0, 0, 0);
+        let before = pool.in_use();
+        while dropped < 10 {
+            for _ in 0..32 {
+                let packet = datagram(pool, port);
+                match lanes[0].steer(packet, false) {
+                    Steered::Keep(_) => kept += 1,
+                    Steered::HandedOn => {}
+                    Steered::Overhear(_) => panic!("nobody else has dealt with it"),
+                }
+                port += 1;
+            }
+            dropped += lanes[0].flush();
+        }
+        let (mut taken, mut burst) = (0, Burst::new());
+        while lanes[1].take(&mut burst) > 0 {
+            while let Some(packet) = burst.pop() {
+                assert!(matches!(lanes[1].steer(packet, true), Steered::Keep(_)));
+                taken += 1;
+            }
+        }
+        assert_eq!((taken, kept + taken + dropped), (RING as u64, u64::from(port)));
+        assert_eq!(pool.in_use(), before, "buffers were kept");
+    }
+}

@@ -1,6 +1,6 @@
 //! The kernel's stack at the other end of a wire.
 
-use super::child::{Child, Role};
+use super::child::Child;
 use super::namespaces::Namespaces;
 
 const SETTINGS: [(&str, &str); 2] =
@@ -8,10 +8,7 @@ const SETTINGS: [(&str, &str); 2] =
 
 impl Namespaces {
     fn start(&self, side: &str, role: &str, about: &str, count: usize) -> Child {
-        let within = self.within(side);
-        let within: Vec<&str> = within.iter().map(String::as_str).collect();
-        let settings: &[_] = if side == "a" { &SETTINGS } else { &[] };
-        Child::start(&Role { role, about, count, settings, within: &within, unprivileged: false })
+        self.child(side, role, about, count, if side == "a" { &SETTINGS } else { &[] })
     }
 }
 

@@ -9,6 +9,7 @@ mod golden;
 mod kernel;
 mod memif;
 mod namespaces;
+mod queues;
 
 use std::process::Command;
 
