@@ -160,6 +160,16 @@ fn by_threads<F: Future<Output = ()>>(work: impl Fn() -> F + Sync) {
     });
 }
 
+/// No buffer is in use, but for those in the port's rings: virtio lends all that it may receive into, and gets back what was
+/// sent when it sends more.
+fn assert_nothing_is_kept(dpdk: &Dpdk) {
+    let lends = std::env::var("BERTHA_DPDK_DEVICE").unwrap().contains("virtio");
+    // Rings of 256 descriptors.
+    let most = if lends { 2 * 256 } else { 0 };
+    let in_use = dpdk.buffers_in_use().unwrap();
+    assert!(in_use <= most, "{in_use} buffers were kept: {:?}", dpdk.counters());
+}
+
 /// What each queue received.
 fn say_queues(dpdk: &Dpdk) {
     let queues = dpdk.queues().unwrap();
@@ -203,7 +213,7 @@ fn ask_by_threads(to: &Addr, count: usize) {
             one.await.unwrap();
         }
     });
-    assert_eq!(dpdk.buffers_in_use().unwrap(), 0, "buffers were kept: {:?}", dpdk.counters());
+    assert_nothing_is_kept(&dpdk);
     assert_eq!(dpdk.counters().unwrap().ring_full, 0);
     say_queues(&dpdk);
 }
@@ -212,7 +222,7 @@ fn ask_by_threads(to: &Addr, count: usize) {
 async fn ask(to: Addr, count: usize) {
     let dpdk = dpdk();
     ask_over(&dpdk, to, count, 16).await;
-    assert_eq!(dpdk.buffers_in_use().unwrap(), 0, "buffers were kept: {:?}", dpdk.counters());
+    assert_nothing_is_kept(&dpdk);
     say("done");
 }
 
