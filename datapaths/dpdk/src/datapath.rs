@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::failure::{NAME, failure};
-use crate::{Config, Counters, DpdkConnection, DpdkListener, PortStatistics, QueueCounters};
+use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use parking_lot::Mutex;
 use std::fmt;
@@ -80,6 +80,14 @@ impl Dpdk {
     /// As for [`open`](Self::open), and if the driver does not count.
     pub fn statistics(&self) -> Result<PortStatistics, Error> {
         self.device()?.statistics()
+    }
+
+    /// Which checksums of datagrams the port computes as they are sent; the rest is computed before.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn offload(&self) -> Result<Offload, Error> {
+        Ok(self.device()?.offload())
     }
 
     /// How many buffers of the port's pool are in use: by the application, waiting in queues, or in the port's rings.

@@ -9,7 +9,7 @@ use crate::sending::Sending;
 use crate::steering::{Steered, Steering};
 use crate::{Burst, Config, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error, ErrorKind};
-use bertha_netstack::{Arrival, Flow, HEADERS, Interface, Path, Route, Stack};
+use bertha_netstack::{Arrival, Flow, HEADERS, Interface, Offload, Path, Route, Stack};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -353,6 +353,10 @@ impl Device {
 
     pub(crate) fn statistics(&self) -> Result<crate::PortStatistics, Error> {
         self.port.statistics()
+    }
+
+    pub(crate) fn offload(&self) -> Offload {
+        self.port.offload()
     }
 
     pub(crate) fn is_up(&self) -> bool {

@@ -42,7 +42,7 @@ mod visit;
 pub use base::DpdkBase;
 /// Whether the build found a DPDK to link.
 pub use bertha_dpdk_sys::AVAILABLE;
-pub use bertha_netstack::{MacAddr, Subnet};
+pub use bertha_netstack::{MacAddr, Offload, Subnet};
 pub use burst::Burst;
 pub use config::{Config, Polling};
 pub use connection::DpdkConnection;

@@ -2,7 +2,7 @@
 
 use super::queues::CONNECTIONS;
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, Listener};
-use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection};
+use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection, Offload};
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::os::unix::process::CommandExt;
@@ -102,8 +102,18 @@ fn child() {
     }
     runtime().block_on(async {
         match role {
-            "serve" => serve(about.parse().unwrap()).await,
-            "ask" => ask(about.parse().unwrap(), count).await,
+            "serve" => serve(dpdk(), about.parse().unwrap()).await,
+            "ask" => ask(dpdk(), about.parse().unwrap(), count).await,
+            "offload-serve" => {
+                let dpdk = dpdk();
+                say_offload(&dpdk);
+                serve(dpdk, about.parse().unwrap()).await;
+            }
+            "offload-ask" => {
+                let dpdk = dpdk();
+                say_offload(&dpdk);
+                ask(dpdk, about.parse().unwrap(), count).await;
+            }
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
@@ -116,9 +126,14 @@ fn dpdk() -> Dpdk {
     Dpdk::open(&Config::from_env().unwrap()).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
+/// Says which checksums are the port's to compute.
+fn say_offload(dpdk: &Dpdk) {
+    let Offload { header, udp } = dpdk.offload().unwrap();
+    say(&format!("offload {header} {udp}"));
+}
+
 /// Echoes to every client.
-async fn serve(at: Addr) {
-    let dpdk = dpdk();
+async fn serve(dpdk: Dpdk, at: Addr) {
     let listener = dpdk.listen(at).await.unwrap();
     say("ready");
     loop {
@@ -219,8 +234,7 @@ fn ask_by_threads(to: &Addr, count: usize) {
 }
 
 /// Has messages echoed, and says that none was lost and no buffer kept.
-async fn ask(to: Addr, count: usize) {
-    let dpdk = dpdk();
+async fn ask(dpdk: Dpdk, to: Addr, count: usize) {
     ask_over(&dpdk, to, count, 16).await;
     assert_nothing_is_kept(&dpdk);
     say("done");

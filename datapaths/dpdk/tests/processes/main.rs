@@ -10,6 +10,7 @@ mod kernel;
 mod memif;
 mod namespaces;
 mod queues;
+mod tap;
 mod vhost;
 
 use std::process::Command;
