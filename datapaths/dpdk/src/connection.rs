@@ -37,7 +37,7 @@ pub struct DpdkConnection {
 impl DpdkConnection {
     pub(crate) fn new(device: Arc<Device>, lane: usize, slot: usize, port: u16, peer: SocketAddr) -> Self {
         let own = device.interface().address_for(peer.ip()).unwrap_or(peer.ip());
-        let most = device.interface().most(peer.ip());
+        let most = device.lock(lane).watch_path(slot, peer.ip());
         let base = DpdkBase::new(device.pool(), most, (own, port).into(), peer);
         Self { device, lane, slot, base, closed: AtomicBool::new(false) }
     }

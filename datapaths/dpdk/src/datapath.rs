@@ -19,8 +19,8 @@ static OF_ENVIRONMENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
 /// `new` share one port, as do the clones of one value; it is closed when the last of them, their listeners and
 /// connections is dropped.
 ///
-/// Addresses are those of the interface that the settings describe. Messages are as large as the MTU allows, since IP fragments
-/// are neither made nor taken.
+/// Addresses are those of the interface that the settings describe. Messages are as large as the MTU of the interface and of
+/// the path allows, since IP fragments are neither made nor taken: those that arrive are dropped and counted.
 #[derive(Clone)]
 pub struct Dpdk {
     /// Nothing stands for the environment's.

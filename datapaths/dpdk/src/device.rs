@@ -12,7 +12,7 @@ use bertha_core::{Buf, Error, ErrorKind};
 use bertha_netstack::{Arrival, Flow, HEADERS, Interface, Offload, Path, Route, Stack};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Waker;
@@ -311,6 +311,12 @@ impl Device {
         };
         match route {
             Route::Ready(found) => {
+                let most = state.stack.most(peer.ip());
+                if message.len() > most {
+                    let what =
+                        format!("message of {} bytes to {peer}, whose path carries {most}", message.len());
+                    return Err(failure(ErrorKind::TooLarge, what));
+                }
                 let (packet, copied) = self.frame(message, &found)?;
                 *state.demux.path_mut(connection).1 = Some(found);
                 state.counters.copied += u64::from(copied);
@@ -431,14 +437,19 @@ impl State {
     /// Learns from what another lane has dealt with.
     fn overhear(&mut self, packet: Packet) {
         let checksums = packet.checksums();
-        if let Arrival::Unreachable(flow) = self.stack.overhear(&mut packet.into_buf(), checksums, self.now) {
-            self.demux.fail(flow);
+        match self.stack.overhear(&mut packet.into_buf(), checksums, self.now) {
+            Arrival::Unreachable(flow) => self.demux.fail(flow),
+            Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
+            Arrival::Datagram { .. } | Arrival::Answer(_) | Arrival::Nothing => {}
         }
     }
 
     pub(crate) fn look_at_clock(&mut self) {
         self.now = Instant::now();
         self.polls = 0;
+        if self.stack.widens_at().is_some_and(|at| at <= self.now) {
+            self.widen();
+        }
     }
 
     #[inline]
@@ -471,8 +482,33 @@ impl State {
                 }
             }
             Arrival::Unreachable(flow) => self.demux.fail(flow),
+            Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
             Arrival::Nothing => {}
         }
+    }
+
+    /// A router says that a path carries less. Only who knows a flow that uses it is believed.
+    #[cold]
+    fn narrow(&mut self, flow: Flow, mtu: usize) {
+        let peer = flow.peer().ip();
+        if self.demux.knows(flow) && self.stack.narrow(peer, mtu, self.now) {
+            self.demux.set_most(peer, self.stack.most(peer));
+        }
+    }
+
+    /// Paths that were narrow some time ago may carry more by now.
+    #[cold]
+    fn widen(&mut self) {
+        while let Some(peer) = self.stack.poll_widened(self.now) {
+            self.demux.set_most(peer, self.stack.most(peer));
+        }
+    }
+
+    /// Where the largest message stands that the path of a new connection to `peer` carries. Kept up to date.
+    pub(crate) fn watch_path(&mut self, connection: usize, peer: IpAddr) -> Arc<AtomicUsize> {
+        let most = self.demux.most(connection);
+        most.store(self.stack.most(peer), Ordering::Relaxed);
+        most
     }
 
     #[cold]

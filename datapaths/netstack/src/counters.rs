@@ -20,7 +20,7 @@ pub struct Counters {
     pub conflicts: u64,
     /// Echo requests, which were answered.
     pub pings: u64,
-    /// ICMP errors about datagrams of this interface.
+    /// ICMP errors about datagrams of this interface: undeliverable, or too large for the path.
     pub errors: u64,
     /// Frames of the stack's own that were not sent, since too many waited.
     pub outbox_full: u64,
@@ -36,8 +36,17 @@ impl Counters {
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
         // All of them by name, so that none is forgotten.
-        let Self { foreign, malformed, checksum, fragments, neighbour, conflicts, pings, errors, outbox_full } =
-            other;
+        let Self {
+            foreign,
+            malformed,
+            checksum,
+            fragments,
+            neighbour,
+            conflicts,
+            pings,
+            errors,
+            outbox_full,
+        } = other;
         self.foreign += foreign;
         self.malformed += malformed;
         self.checksum += checksum;

@@ -4,11 +4,12 @@ use crate::arp::{Arp, Operation};
 use crate::ethernet::{EtherType, Ethernet};
 use crate::icmp::{self, Icmp};
 use crate::icmpv6::{self, Icmpv6};
-use crate::interface::is_unicast;
+use crate::interface::{is_unicast, payload};
 use crate::ipv4::{self, Ipv4, Unread, protocol};
 use crate::ipv6::{self, Ipv6};
 use crate::neighbours::{Answer, Neighbours};
 use crate::outbox::Outbox;
+use crate::path_mtu::PathMtus;
 use crate::udp::{self, Udp};
 use crate::{Counters, Flow, Interface, MacAddr, Offload, Path};
 use std::net::{IpAddr, Ipv6Addr};
@@ -60,6 +61,14 @@ pub enum Arrival {
     Answer(usize),
     /// A datagram of this flow was not delivered: the peer has nobody at that port, or can't be reached.
     Unreachable(Flow),
+    /// A datagram of this flow was too large for a link on the way, which carries IP packets of `mtu` bytes. If there is such a
+    /// flow, see [`Stack::narrow`]; else somebody has made it up.
+    TooBig {
+        /// Whose datagram it was.
+        flow: Flow,
+        /// What a router says, or is likely to mean.
+        mtu: usize,
+    },
     /// Nothing that anybody else has to see. It was dealt with, or dropped and counted.
     Nothing,
 }
@@ -86,6 +95,7 @@ pub struct Stack {
     interface: Interface,
     offload: Offload,
     neighbours: Neighbours,
+    path_mtus: PathMtus,
     outbox: Outbox,
     counters: Counters,
     /// Errors sent since the window began.
@@ -101,6 +111,7 @@ impl Stack {
             interface,
             offload: Offload::default(),
             neighbours: Neighbours::new(),
+            path_mtus: PathMtus::new(),
             outbox: Outbox::new(),
             counters: Counters::default(),
             errors: (now, 0),
@@ -198,12 +209,7 @@ impl Stack {
     }
 
     #[inline]
-    fn ipv4(
-        &mut self,
-        frame: &mut [u8],
-        link: &Ethernet,
-        checksums: Checksums,
-    ) -> Result<Arrival, Unread> {
+    fn ipv4(&mut self, frame: &mut [u8], link: &Ethernet, checksums: Checksums) -> Result<Arrival, Unread> {
         let packet = &mut frame[link.len..];
         let header = Ipv4::read(packet, checksums.header())?;
         if self.interface.v4() != Some(header.destination) || !is_unicast(header.source.into()) {
@@ -223,6 +229,7 @@ impl Stack {
                     Ok(self.answer(frame, link, header.total))
                 }
                 Some(Icmp::Unreachable(flow)) => Ok(self.unreachable(flow)),
+                Some(Icmp::TooBig(flow, mtu)) => Ok(self.too_big(flow, mtu)),
                 Some(Icmp::Other) => Ok(self.foreign()),
             },
             _ => Ok(self.foreign()),
@@ -259,6 +266,7 @@ impl Stack {
                     Ok(self.answer(frame, link, header.total))
                 }
                 Some(Icmpv6::Unreachable(flow)) if direct => Ok(self.unreachable(flow)),
+                Some(Icmpv6::TooBig(flow, mtu)) if direct => Ok(self.too_big(flow, mtu)),
                 Some(Icmpv6::Solicitation(target, mac)) => {
                     self.solicited(own, target, (mac.unwrap_or(link.source), header.source), now);
                     Ok(Arrival::Nothing)
@@ -284,6 +292,11 @@ impl Stack {
     fn unreachable(&mut self, flow: Flow) -> Arrival {
         self.counters.errors += 1;
         Arrival::Unreachable(flow)
+    }
+
+    fn too_big(&mut self, flow: Flow, mtu: usize) -> Arrival {
+        self.counters.errors += 1;
+        Arrival::TooBig { flow, mtu }
     }
 
     fn arp(&mut self, packet: &[u8], now: Instant) -> Result<Arrival, Unread> {
@@ -355,6 +368,36 @@ impl Stack {
         }
     }
 
+    /// The largest payload of a datagram to `peer`, in bytes, as far as is known of the path.
+    pub fn most(&self, peer: IpAddr) -> usize {
+        payload(self.path_mtu(peer), peer)
+    }
+
+    fn path_mtu(&self, peer: IpAddr) -> usize {
+        let mtu = self.interface.mtu();
+        self.path_mtus.of(peer).map_or(mtu, |narrow| narrow.min(mtu))
+    }
+
+    /// Believes for ten minutes that the path to `peer` carries packets of `mtu` bytes (RFC 1191, RFC 8201), if that is less than
+    /// it was thought to; whether it was. Never below what all paths carry: 576 bytes over IPv4, 1280 over IPv6.
+    ///
+    /// Only to be called for an [error](Arrival::TooBig) about a flow that exists: anybody can send one.
+    pub fn narrow(&mut self, peer: IpAddr, mtu: usize, now: Instant) -> bool {
+        let before = self.path_mtu(peer);
+        self.path_mtus.narrow(peer, mtu, before, now)
+    }
+
+    /// When [`poll_widened`](Self::poll_widened) has something to tell; nothing if all paths carry what the interface does.
+    #[inline]
+    pub fn widens_at(&self) -> Option<Instant> {
+        self.path_mtus.next()
+    }
+
+    /// Forgets what was said of a path ten minutes ago, and tells which one that was: it may carry more by now.
+    pub fn poll_widened(&mut self, now: Instant) -> Option<IpAddr> {
+        self.path_mtus.forget(now)
+    }
+
     /// How datagrams of `flow` leave.
     pub fn route(&mut self, flow: Flow, now: Instant) -> Route {
         let peer = flow.peer().ip();
@@ -369,7 +412,7 @@ impl Stack {
         }
         match finding.answer {
             Answer::Known(mac, until) => {
-                let generation = self.neighbours.generation();
+                let generation = self.generation();
                 let ends = [self.interface.mac, mac];
                 let (vlan, offload) = (self.interface.vlan, self.offload);
                 Route::Ready(Path::new(flow, own, vlan, offload, ends, generation, until))
@@ -382,7 +425,13 @@ impl Stack {
     /// Whether headers that [`route`](Self::route) gave may be used once more.
     #[inline]
     pub fn is_current(&self, path: &Path, now: Instant) -> bool {
-        path.generation == self.neighbours.generation() && now < path.until
+        path.generation == self.generation() && now < path.until
+    }
+
+    /// Changes whenever headers that were given out may no longer be used: a sum of two numbers that only grow.
+    #[inline]
+    fn generation(&self) -> u32 {
+        self.neighbours.generation().wrapping_add(self.path_mtus.generation())
     }
 
     fn ask(&mut self, neighbour: IpAddr) {

@@ -40,6 +40,12 @@ fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
             }
         }
         Arrival::Answer(len) => assert!(len <= frame.len()),
+        Arrival::TooBig { flow, mtu } => {
+            let peer = flow.peer().ip();
+            stack.narrow(peer, mtu, now);
+            let most = stack.most(peer);
+            assert!(if peer.is_ipv4() { most >= 548 } else { most >= 1232 });
+        }
         Arrival::Unreachable(_) | Arrival::Nothing => assert_eq!(frame.len(), taken.len()),
     }
     while stack.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}

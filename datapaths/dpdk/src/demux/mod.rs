@@ -22,7 +22,9 @@ use slab::Slab;
 use slot::Slot;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 use waiters::Waiters;
 pub(crate) use waiters::{Owner, Ticket};
@@ -219,6 +221,24 @@ impl Demux {
         {
             self.slots[connection].unreachable = true;
             self.notify(Owner::Connection(connection));
+        }
+    }
+
+    /// Whether there is a connection with this flow.
+    pub(crate) fn knows(&self, flow: Flow) -> bool {
+        self.flows.contains_key(&flow)
+    }
+
+    /// Where the largest message of a connection stands; see [`set_most`](Self::set_most).
+    pub(crate) fn most(&self, connection: usize) -> Arc<AtomicUsize> {
+        self.slots[connection].most.clone()
+    }
+
+    /// Notes for all connections to `peer` the largest message that the path carries, in bytes.
+    pub(crate) fn set_most(&self, peer: IpAddr, most: usize) {
+        for (_, slot) in self.slots.iter().filter(|(_, slot)| slot.flow.peer().ip() == peer) {
+            // Relaxed: a number by itself.
+            slot.most.store(most, Ordering::Relaxed);
         }
     }
 

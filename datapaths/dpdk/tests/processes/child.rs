@@ -1,7 +1,7 @@
 //! This program once more, in a role.
 
 use super::queues::CONNECTIONS;
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, Listener};
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener};
 use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection, Offload};
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 /// Nobody, as everywhere.
@@ -114,6 +114,7 @@ fn child() {
                 say_offload(&dpdk);
                 ask(dpdk, about.parse().unwrap(), count).await;
             }
+            "too-large" => too_large(about.parse().unwrap(), count).await,
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
@@ -266,6 +267,29 @@ async fn tell(to: Addr, count: usize) {
     }
     drop(connection);
     drop(dpdk);
+    say("done");
+}
+
+/// Sends what the interface carries, until a router says that the path carries no more than `carries` bytes in a packet.
+async fn too_large(to: Addr, carries: usize) {
+    let dpdk = dpdk();
+    let connection = dpdk.connect(to.clone()).await.unwrap();
+    let most = connection.base().mtu();
+    let large = || connection.base().buffer(most);
+    let started = Instant::now();
+    // Nobody answers; so this also polls.
+    while let Ok(message) = large() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{most} bytes still fit: {:?}", dpdk.counters());
+        connection.send(message).await.unwrap();
+        let _ = tokio::time::timeout(Duration::from_millis(20), connection.recv()).await;
+    }
+    let fits = connection.base().mtu();
+    assert_eq!(fits, carries - (1500 - most), "less by as much as the packet is");
+    let sent = connection.send(Buf::new(fits + 1, 0).unwrap()).await;
+    assert_eq!(sent.unwrap_err().kind(), ErrorKind::TooLarge);
+    connection.send(connection.base().buffer(fits).unwrap()).await.unwrap();
+    // The path is the same for whoever comes next.
+    assert_eq!(dpdk.connect(to).await.unwrap().base().mtu(), fits);
     say("done");
 }
 

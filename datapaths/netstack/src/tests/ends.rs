@@ -1,6 +1,6 @@
 //! Two stacks on one wire.
 
-use super::{MACS, address, stack, transmits};
+use super::{MACS, address, stack, too_big, transmits};
 use crate::{Arrival, Checksums, Flow, MacAddr, Offload, Path, Route, Stack};
 use std::time::{Duration, Instant};
 
@@ -256,4 +256,53 @@ fn a_port_completes_the_checksums_that_are_left_to_it() {
             assert!(matches!(arrival, Arrival::Datagram { .. }), "{arrival:?}");
         }
     }
+}
+
+#[test]
+fn a_path_that_carries_less_is_told_and_remembered_for_a_while() {
+    let now = Instant::now();
+    for (v6, header) in [(false, 28), (true, 48)] {
+        let mut stacks = [stack(0, None, now), stack(1, None, now)];
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let ip = flow.peer().ip();
+        let path = path(&mut stacks, flow, now);
+        let large = datagram(&path, &vec![7; 1400]);
+        stacks[1].refuse(&large, now);
+        let [error] = &transmits(&mut stacks[1])[..] else { panic!("one error") };
+        let arrival = stacks[0].receive(&mut too_big(error, 1300), Checksums::Unknown, now);
+        assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1300 });
+        assert_eq!(stacks[0].most(ip), 1500 - header);
+        assert!(stacks[0].narrow(ip, 1300, now) && !stacks[0].narrow(ip, 1300, now));
+        assert_eq!(stacks[0].most(ip), 1300 - header);
+        assert!(!stacks[0].is_current(&path, now), "who has sent too much is to look again");
+        let later = stacks[0].widens_at().unwrap();
+        assert_eq!(later, now + Duration::from_secs(600));
+        assert_eq!(stacks[0].poll_widened(later), Some(ip));
+        assert_eq!((stacks[0].poll_widened(later), stacks[0].widens_at()), (None, None));
+        assert_eq!(stacks[0].most(ip), 1500 - header);
+        // A router that does not say, about a packet of 1428 bytes.
+        if !v6 {
+            let arrival = stacks[0].receive(&mut too_big(error, 0), Checksums::Unknown, now);
+            assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1006 });
+        }
+    }
+}
+
+#[test]
+fn fragments_are_dropped_and_counted() {
+    let now = Instant::now();
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    let path = path(&mut stacks, Flow::new(address(1, false, 9), 4000), now);
+    let whole = datagram(&path, b"some bytes");
+    // More fragments, and an offset.
+    for (at, value) in [(20, 0x20), (21, 1), (20, 1)] {
+        let mut fragment = whole.clone();
+        fragment[20] = 0;
+        fragment[at] |= value;
+        fragment[24..26].fill(0);
+        let checksum = crate::checksum::Sum::of(&fragment[14..34]).checksum();
+        fragment[24..26].copy_from_slice(&checksum);
+        assert_eq!(stacks[1].receive(&mut fragment, Checksums::Unknown, now), Arrival::Nothing);
+    }
+    assert_eq!(stacks[1].counters().fragments, 3);
 }
