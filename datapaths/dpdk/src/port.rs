@@ -51,6 +51,9 @@ pub(crate) struct Transmitter {
     queue: u16,
 }
 
+/// A port's queues, in the order of their numbers.
+pub(crate) type Queues = Vec<(Receiver, Transmitter)>;
+
 impl Port {
     /// Initialises DPDK, if it is not, and opens the port that `config` describes, with one pair of queues and without
     /// offloads, whatever the settings say. Blocks for some 150 ms the first time.
@@ -112,7 +115,7 @@ impl Port {
 }
 
 /// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port has.
-pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Vec<(Receiver, Transmitter)>), Error> {
+pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Queues), Error> {
     eal::init(&config.eal_arguments()?)?;
     let number = find(config)?;
     let pool = Pool::new(config.buffers, config.room())?;

@@ -1,7 +1,7 @@
 //! Frames that were damaged on purpose.
 
 use super::{address, stack, too_big, transmits};
-use crate::{Arrival, Checksums, Flow, Route, Stack};
+use crate::{Arrival, Checksums, Destination, Flow, Route, Spread, Stack};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::{Duration, Instant};
@@ -83,7 +83,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
     let start = Instant::now();
     let frames = good_frames(start);
     assert!(frames.len() > 12);
-    let mut ours = stack(0, None, start);
+    let (mut ours, spread) = (stack(0, None, start), Spread::new(3, 0));
     let mut seen = [0_u64; 5];
     for number in 0..FRAMES {
         let now = start + Duration::from_micros(number * 50);
@@ -91,6 +91,10 @@ fn a_million_mutated_frames_are_each_dealt_with() {
         damage(&mut frame, &mut rng);
         // As if a port had found all checksums right, so that the parts behind them are reached.
         let checksums = [Checksums::Unknown, Checksums::Good][rng.random_range(0..2)];
+        // What arrives in any of several queues comes this way first.
+        if let Destination::Queue(queue) = spread.destination(&frame) {
+            assert!(queue < 3);
+        }
         match ours.receive(&mut frame, checksums, now) {
             Arrival::Datagram { flow, payload } => {
                 assert!(payload.end <= frame.len(), "{frame:?}");
