@@ -13,7 +13,7 @@ use std::task::Poll;
 
 /// Accepts the connections of whoever sends to a UDP port.
 ///
-/// At most 1,024 wait to be accepted; what strangers send beyond that is dropped and counted. Dropping it ends accepting; its
+/// At most 1,024 wait to be accepted in each of the port's queues; what strangers send beyond that is dropped and counted. Dropping it ends accepting; its
 /// connections live on, and the port is in use as long as they do.
 pub struct DpdkListener {
     device: Arc<Device>,

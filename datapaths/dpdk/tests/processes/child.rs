@@ -179,9 +179,10 @@ fn by_threads<F: Future<Output = ()>>(work: impl Fn() -> F + Sync) {
 /// No buffer is in use, but for those in the port's rings: virtio lends all that it may receive into, and gets back what was
 /// sent when it sends more.
 fn assert_nothing_is_kept(dpdk: &Dpdk) {
-    let lends = std::env::var("BERTHA_DPDK_DEVICE").unwrap().contains("virtio");
-    // Rings of 256 descriptors.
-    let most = if lends { 2 * 256 } else { 0 };
+    let config = Config::from_env().unwrap();
+    // Two rings of 256 descriptors for each queue.
+    let lent = 2 * 256 * u32::from(config.queues);
+    let most = if config.device.unwrap().contains("virtio") { lent } else { 0 };
     let in_use = dpdk.buffers_in_use().unwrap();
     assert!(in_use <= most, "{in_use} buffers were kept: {:?}", dpdk.counters());
 }

@@ -3,25 +3,28 @@
 
 use super::child::{Child, Role};
 use super::{has_dpdk, skip};
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// Whether the drivers are among those that DPDK loads; says loudly if not.
 fn has_drivers() -> bool {
-    let folder =
-        std::process::Command::new("pkg-config").args(["--variable", "driverdir", "libdpdk"]).output();
-    let folder = folder.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    let Ok(folder) = folder else { return true };
-    let missing = ["net_vhost", "net_virtio"].into_iter().find(|driver| {
-        Path::new(&folder).exists() && !Path::new(&folder).join(format!("librte_{driver}.so")).exists()
-    });
-    if let Some(driver) = missing {
-        skip(&format!("net_vhost and net_virtio_user: {folder} has no {driver}"));
+    let output = Command::new("pkg-config").args(["--variable", "libdir", "libdpdk"]).output().unwrap();
+    let folder = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("dpdk");
+    // One for the release; none if the drivers are linked.
+    let folders = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let Some(drivers) = folders.into_iter().find(|folder| folder.is_dir()) else { return true };
+    for driver in ["net_vhost", "net_virtio"] {
+        if !drivers.join(format!("librte_{driver}.so")).exists() {
+            skip(&format!("net_vhost and net_virtio_user: {} has no {driver}", drivers.display()));
+            return false;
+        }
     }
-    missing.is_none()
+    true
 }
 
 /// The host's end answers to as many clients, one after the other.
-fn echoes(name: &str, queues: &str, unprivileged: bool) {
+fn echoes(name: &str, queues: &str) {
     if !has_dpdk() || !has_drivers() {
         return;
     }
@@ -32,9 +35,9 @@ fn echoes(name: &str, queues: &str, unprivileged: bool) {
             role,
             about: "10.0.0.1:9",
             count: 32_000,
-            settings: &[("DEVICE", device), ("ADDRESS", address)],
+            settings: &[("DEVICE", device), ("ADDRESS", address), ("QUEUES", queues)],
             within: &[],
-            unprivileged,
+            unprivileged: true,
         })
     };
     let host = format!("net_vhost0,iface={},queues={queues}", socket.display());
@@ -50,5 +53,10 @@ fn echoes(name: &str, queues: &str, unprivileged: bool) {
 
 #[test]
 fn a_machine_and_its_host_talk() {
-    echoes("vhost", "1", true);
+    echoes("vhost", "1");
+}
+
+#[test]
+fn a_machine_and_its_host_talk_through_several_queues() {
+    echoes("vhost-queues", "2");
 }
