@@ -16,7 +16,10 @@
 //!
 //! TCP is not in here: segments are checked and handed out as packets, and [`Stack::link`] is how packets leave.
 //!
-//! Limits: IP fragments are dropped and counted, and none are made; options of IPv4 are skipped; there is no multicast but
+//! Datagrams are never fragmented: what routers say of a path's MTU is remembered ([`Stack::narrow`]), and
+//! [`Stack::most`] tells what fits.
+//!
+//! Limits: IP fragments that arrive are dropped and counted; options of IPv4 are skipped; there is no multicast but
 //! what neighbour discovery needs.
 
 #![forbid(unsafe_code)]
@@ -37,11 +40,14 @@ mod mac;
 mod neighbours;
 mod outbox;
 mod path;
+mod path_mtu;
 mod ports;
+mod spread;
 mod stack;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod toeplitz;
 mod udp;
 
 pub use counters::Counters;
@@ -49,6 +55,7 @@ pub use flow::Flow;
 pub use interface::{Interface, InvalidInterface, Subnet};
 pub use link::Link;
 pub use mac::MacAddr;
-pub use path::{HEADERS, Path};
+pub use path::{HEADERS, Offload, Offloaded, Path};
 pub use ports::Ports;
+pub use spread::{Destination, Spread};
 pub use stack::{Arrival, Checksums, Route, Stack};

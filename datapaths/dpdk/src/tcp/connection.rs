@@ -1,6 +1,6 @@
 //! A TCP connection over a port.
 
-use super::{NAME, TcpBase, failure};
+use super::{LANE, NAME, TcpBase, failure};
 use crate::demux::Owner;
 use crate::device::{Device, State};
 use crate::visit::Visit;
@@ -67,7 +67,7 @@ impl TcpConnection {
 
     /// The handshake is over.
     pub(super) async fn established(&self) -> Result<(), Error> {
-        let mut visit = Visit::new(&self.device, Owner::Place(self.places[1]));
+        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[1]));
         let made = |state: &mut State| {
             let stream = state.tcp.streams.get_mut(self.key)?;
             if stream.is_open() {
@@ -99,7 +99,7 @@ impl TcpConnection {
 
     /// The next message, if one is there.
     fn next_whole(&self) -> Option<Buf> {
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(LANE);
         let next = state.tcp.streams.get_mut(self.key).and_then(|stream| stream.next_whole());
         self.tell_room(&mut state);
         self.device.release(state);
@@ -122,7 +122,7 @@ impl TcpConnection {
             return Err(self.base.too_large(message.len()));
         }
         let (mut message, mut number) = (Some(message), 0);
-        let mut visit = Visit::new(&self.device, Owner::Place(self.places[1]));
+        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[1]));
         let mut offer = |state: &mut State| {
             let untaken = message.is_some();
             // What was taken goes out, whoever closes the connection.
@@ -150,7 +150,7 @@ impl TcpConnection {
 
     /// Ends this end of the stream, and wakes who waits.
     fn end(&self) {
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(LANE);
         if let Some(stream) = state.tcp.streams.get_mut(self.key) {
             stream.close();
         }
@@ -163,7 +163,7 @@ impl TcpConnection {
 
     /// Sends what was handed over.
     fn flush(&self) {
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(LANE);
         self.transmit(&mut state);
         self.device.release(state);
     }
@@ -183,7 +183,7 @@ impl Connection for TcpConnection {
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        let mut visit = Visit::new(&self.device, Owner::Place(self.places[0]));
+        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[0]));
         let message = poll_fn(|cx| visit.poll(cx, |state| self.take(state))).await;
         message.map_err(|error| self.not_received(error))
     }
@@ -219,7 +219,7 @@ impl Connection for TcpConnection {
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         self.end();
-        let mut visit = Visit::new(&self.device, Owner::Place(self.places[1]));
+        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[1]));
         let flushed = |state: &mut State| {
             state.tcp.streams.get_mut(self.key).is_none_or(|stream| stream.is_flushed()).then_some(())
         };
@@ -233,7 +233,7 @@ impl Connection for TcpConnection {
 
 impl Drop for TcpConnection {
     fn drop(&mut self) {
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(LANE);
         let now = state.now;
         state.tcp.streams.let_go(self.key, now);
         self.transmit(&mut state);

@@ -3,7 +3,8 @@
 use super::table::Streams;
 use super::wire::Outlet;
 use crate::device::State;
-use crate::{Burst, Counters, Packet, Pool, Port};
+use crate::sending::Sending;
+use crate::{Burst, Counters, Packet, Pool};
 use bertha_core::Buf;
 use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, Link, Route};
 use std::collections::VecDeque;
@@ -48,7 +49,7 @@ struct Exit<'a> {
     pool: Pool,
     link: Link,
     here: bool,
-    port: &'a mut Port,
+    port: &'a mut Sending,
     leaving: &'a mut Burst,
     to_itself: &'a mut VecDeque<Buf>,
     counters: &'a mut Counters,
@@ -156,7 +157,7 @@ impl State {
             }
         }
         if !self.tcp.leaving.is_empty() {
-            self.port.transmit(&mut self.tcp.leaving);
+            self.sending.transmit(&mut self.tcp.leaving);
         }
     }
 
@@ -196,9 +197,9 @@ impl State {
 
     /// The connections, and their way out by `link`.
     fn exit(&mut self, pool: &Pool, link: Link, here: bool) -> (&mut Streams, Exit<'_>) {
-        let Self { tcp, port, counters, .. } = self;
+        let Self { tcp, sending, counters, .. } = self;
         let Driver { streams, leaving, to_itself, mtu } = tcp;
-        (streams, Exit { pool: *pool, link, here, port, leaving, to_itself, counters, mtu: *mtu })
+        (streams, Exit { pool: *pool, link, here, port: sending, leaving, to_itself, counters, mtu: *mtu })
     }
 
     /// How packets to `peer` leave; as before, if what was `known` is still right.

@@ -1,6 +1,6 @@
 //! Accepting TCP connections at a port.
 
-use super::{Tcp, TcpConnection, failure};
+use super::{LANE, Tcp, TcpConnection, failure};
 use crate::Counters;
 use crate::demux::Owner;
 use crate::device::Device;
@@ -26,7 +26,7 @@ pub struct TcpListener {
 
 impl TcpListener {
     pub(super) fn new(device: Arc<Device>, on: SocketAddr, options: &Tcp) -> Result<Self, Error> {
-        let mut state = device.lock();
+        let mut state = device.lock(LANE);
         let place = state.demux.open_place();
         let settings = options.settings.clone();
         let listening = state.tcp.streams.listen(on, settings, options.backlog, place, rand::random());
@@ -50,7 +50,7 @@ impl Listener for TcpListener {
     type Connection = TcpConnection;
 
     async fn accept(&self) -> Result<TcpConnection, Error> {
-        let mut visit = Visit::new(&self.device, Owner::Place(self.place));
+        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.place));
         let take = |state: &mut crate::device::State| {
             let (key, peer) = state.tcp.streams.accept(self.acceptor)?;
             let port = self.local.port();
@@ -70,7 +70,7 @@ impl Listener for TcpListener {
 
 impl Drop for TcpListener {
     fn drop(&mut self) {
-        let (mut state, pool) = (self.device.lock(), self.device.pool());
+        let (mut state, pool) = (self.device.lock(LANE), self.device.pool());
         let now = state.now;
         for key in state.tcp.streams.stop_listening(self.acceptor, now) {
             state.step(&pool, key);

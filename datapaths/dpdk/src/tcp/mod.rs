@@ -23,6 +23,9 @@ use stream::Settings;
 /// The name in errors.
 const NAME: &str = "DpdkTcp";
 
+/// The lane that all segments arrive in: only flows of datagrams are spread.
+const LANE: usize = 0;
+
 /// TCP over a DPDK port as a datapath: [smoltcp](https://docs.rs/smoltcp)'s, above the port's own network stack. Messages are
 /// framed as [`framing`](bertha_core::framing) says, so its ends talk to those of TCP through the kernel.
 ///
@@ -33,6 +36,8 @@ const NAME: &str = "DpdkTcp";
 /// Idle connections live on; a peer that owes an answer and is silent is given up after [`patience`](Self::patience). A process
 /// that ends takes the network stack with it: what its peers have not acknowledged is lost, and they hear nothing. So
 /// [`close`](bertha_core::Connection::close) waits for a second at most until they have.
+///
+/// Of several queues of a port, it uses the first alone.
 ///
 /// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, and 256 connections that were
 /// dropped and wait for their peer, or for late segments.
@@ -129,7 +134,7 @@ impl Datapath for Tcp {
         let device = self.dpdk.device()?;
         reachable(&device, peer)?;
         let connection = {
-            let mut state = device.lock();
+            let mut state = device.lock(LANE);
             state.look_at_clock();
             let now = state.now;
             let random = [rand::random(), rand::random()];

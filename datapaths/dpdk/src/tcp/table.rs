@@ -113,7 +113,7 @@ impl Streams {
         now: Instant,
     ) -> Option<(usize, u16)> {
         let own = self.own(peer.ip())?;
-        let port = self.ports.take_any(random[0])?;
+        let port = self.ports.take_any(random[0], |_| true)?;
         let flow = Flow::new(peer, port);
         // An older connection of a listener that is gone may have the flow: rare, and the next port will do.
         if self.flows.contains_key(&flow) || !self.has_room() {
@@ -134,7 +134,7 @@ impl Streams {
         random: u64,
     ) -> Option<(usize, u16)> {
         let port = match on.port() {
-            0 => self.ports.take_any(random)?,
+            0 => self.ports.take_any(random, |_| true)?,
             port if self.listening.contains_key(&port) => return None,
             port => {
                 self.ports.share(port);

@@ -9,8 +9,11 @@ mod golden;
 mod kernel;
 mod memif;
 mod namespaces;
+mod queues;
+mod tap;
 #[cfg(feature = "tcp")]
 mod tcp;
+mod vhost;
 
 use std::process::Command;
 
