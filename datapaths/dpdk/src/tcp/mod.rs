@@ -37,7 +37,8 @@ const LANE: usize = 0;
 /// that ends takes the network stack with it: what its peers have not acknowledged is lost, and they hear nothing. So
 /// [`close`](bertha_core::Connection::close) waits for a second at most until they have.
 ///
-/// Of several queues of a port, it uses the first alone.
+/// Of several queues of a port, it uses the first alone. What routers say of a path's MTU is not heeded: the path has to carry
+/// what the interface does.
 ///
 /// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, and 256 connections that were
 /// dropped and wait for their peer, or for late segments.
