@@ -95,26 +95,27 @@ impl Runs {
         }
     }
 
+    /// Takes messages as long as each lies directly behind the last one and is of its length, and the run is not full.
+    /// Returns the first that is otherwise.
     // In line by force: the compiler finds it too long, and would pass buffers through memory.
     #[inline(always)]
-    fn push(&mut self, mut message: Buf, lane: &Lane) -> Result<(), Error> {
-        if let Some(run) = &mut self.runs[self.last]
-            && run.segment() == message.len()
-        {
+    fn follow(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Option<Buf> {
+        let mut run = self.runs[self.last].as_mut();
+        loop {
+            let message = messages.next()?;
+            let Some(run) = run.as_mut().filter(|run| run.segment() == message.len()) else {
+                return Some(message);
+            };
             match run.join(message) {
-                Ok(room) if !run.is_full() => {
-                    lane.offer(room);
-                    return Ok(());
-                }
+                Ok(room) if !run.is_full() => lane.offer_rest(room),
                 Ok(_) => {
                     self.leaving = Leaving::One(self.last);
                     self.offered = false;
-                    return Ok(());
+                    return None;
                 }
-                Err(elsewhere) => message = elsewhere,
+                Err(elsewhere) => return Some(elsewhere),
             }
         }
-        self.place(message, lane)
     }
 
     /// Takes a message that does not lie behind the last one, or is not of its length.
@@ -190,8 +191,8 @@ impl Burst for Runs {
             self.offer(lane);
         }
         while self.leaving == Leaving::Nothing && filled.is_ok() {
-            let Some(message) = messages.next() else { break };
-            filled = self.push(message, lane);
+            let Some(message) = self.follow(messages, lane) else { break };
+            filled = self.place(message, lane);
         }
         self.withdraw(lane);
         filled
