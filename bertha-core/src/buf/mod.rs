@@ -154,8 +154,8 @@ impl Buf {
     /// No effect if it is shorter already.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len() {
-            self.view.window = self.view.window.with_len(len);
+        if let Some(cut) = self.len().checked_sub(len) {
+            self.view.window = self.view.window.without_last(cut);
         }
     }
 

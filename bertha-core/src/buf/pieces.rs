@@ -11,11 +11,12 @@ use std::mem::ManuallyDrop;
 pub struct Pieces {
     /// The next piece, unless it is the last.
     next: View,
-    last: Window,
+    /// There until it was taken.
+    last: Option<Window>,
     /// The length of each but the last.
     len: usize,
-    /// How many there are. Each is a counted window.
-    left: usize,
+    /// How many there are in front of the last. Each of them and the last is a counted window.
+    full: usize,
 }
 
 impl Pieces {
@@ -23,33 +24,29 @@ impl Pieces {
         let whole = ManuallyDrop::new(whole);
         let window = whole.view.window;
         if len == 0 || window.len() <= len {
-            return Self { next: whole.view.counted(window), last: window, len, left: 1 };
+            return Self { next: whole.view.counted(window), last: Some(window), len, full: 0 };
         }
-        let left = window.len().div_ceil(len);
+        let full = (window.len() - 1) / len;
         // A storage has less than 128 MiB, and so has no more pieces than that.
-        whole.view.count_more(left as u32 - 1);
-        let last = window.behind((left - 1) * len);
-        Self { next: whole.view.counted(window.first(len)), last, len, left }
+        whole.view.count_more(full as u32);
+        let last = Some(window.behind(full * len));
+        Self { next: whole.view.counted(window.first(len)), last, len, full }
     }
 
     /// Takes the first `count` away, of more.
     #[must_use]
     pub fn split_first(&mut self, count: usize) -> Self {
-        let count = count.min(self.left);
-        let last = if count > 0 { self.window_after(count - 1) } else { self.last };
-        let first = Self { next: self.next.counted(self.next.window), last, len: self.len, left: count };
+        let count = count.min(self.full);
+        let last = count.checked_sub(1).map(|before| self.window_after(before));
+        let next = self.next.counted(self.next.window);
         self.next.window = self.window_after(count);
-        self.left -= count;
-        first
+        self.full -= count;
+        Self { next, last, len: self.len, full: count.saturating_sub(1) }
     }
 
     /// The window of the piece that comes after `n` others.
     fn window_after(&self, n: usize) -> Window {
-        match n {
-            _ if n + 1 >= self.left => self.last,
-            0 => self.next.window,
-            _ => self.next.window.shifted(n * self.len),
-        }
+        if n == 0 { self.next.window } else { self.next.window.shifted(n * self.len) }
     }
 }
 
@@ -58,22 +55,21 @@ impl Iterator for Pieces {
 
     #[inline]
     fn next(&mut self) -> Option<Buf> {
-        let window = match self.left {
-            0 => return None,
-            1 => self.last,
-            _ => {
-                let window = self.next.window;
-                self.next.window = window.shifted(self.len);
-                window
-            }
+        let window = if self.full == 0 {
+            self.last.take()?
+        } else {
+            self.full -= 1;
+            let window = self.next.window;
+            self.next.window = window.shifted(self.len);
+            window
         };
-        self.left -= 1;
         Some(Buf { view: self.next.counted(window) })
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        let left = self.full + usize::from(self.last.is_some());
+        (left, Some(left))
     }
 }
 
@@ -82,14 +78,18 @@ impl ExactSizeIterator for Pieces {}
 impl Drop for Pieces {
     #[inline]
     fn drop(&mut self) {
-        if self.left > 0 {
-            self.next.release(self.left as u32);
+        let left = ExactSizeIterator::len(self);
+        if left > 0 {
+            self.next.release(left as u32);
         }
     }
 }
 
 impl fmt::Debug for Pieces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pieces").field("len", &self.len).field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("Pieces")
+            .field("len", &self.len)
+            .field("left", &ExactSizeIterator::len(self))
+            .finish_non_exhaustive()
     }
 }

@@ -75,13 +75,10 @@ impl Window {
     #[inline]
     pub(super) fn forward(self, n: usize) -> Self {
         debug_assert!(n <= self.len());
-        let moved = self.0.wrapping_sub((n as u64) << BITS).wrapping_add(n as u64);
-        // A branch, since for a known `n` the usual way is an addition then.
-        if n <= MOST_ROOM && self.headroom() <= MOST_ROOM - n {
-            Self(moved.wrapping_add((n as u64) << ROOM))
-        } else {
-            Self(moved | (MOST_ROOM as u64) << ROOM)
-        }
+        // A sum, so that the compiler leaves the headroom's part out where nobody asks for it.
+        let room = n.min(MOST_ROOM - self.headroom()) as u64;
+        let n = n as u64;
+        Self(self.0.wrapping_add((room << ROOM).wrapping_sub(n << BITS).wrapping_add(n)))
     }
 
     /// Its first `n` bytes, of at least so many, of a storage in which another window lies behind them.
@@ -125,6 +122,13 @@ impl Window {
     pub(super) fn borders_on(self, behind: Self) -> bool {
         // The sum of start and length stands where the start does; what stands in front of it is not looked at.
         (self.0.wrapping_add(self.0 >> BITS) ^ behind.0) & MASK == 0
+    }
+
+    /// Without its last `n` bytes, of at least so many.
+    #[inline]
+    pub(super) fn without_last(self, n: usize) -> Self {
+        debug_assert!(n <= self.len());
+        Self(self.0 - ((n as u64) << BITS))
     }
 
     /// With another length; the storage is long enough.
