@@ -239,16 +239,17 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         {
             self.shared.base.send(seal(left, self.lane.header)?).await?;
         }
-        let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match seal(message, self.lane.header) {
+        let mut outcome = Ok(());
+        let (header, failed) = (self.lane.header, &mut outcome);
+        let sealed = messages.map_while(move |message| match seal(message, header) {
             Ok(message) => Some(message),
             Err(error) => {
-                failed = Err(error);
+                *failed = Err(error);
                 None
             }
         });
         self.shared.base.send_batch(sealed).await?;
-        failed
+        outcome
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
