@@ -64,7 +64,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         let Either::Left((message, _)) = select(pin!(base.recv()), deadline).await else { continue };
         let mut message = message?;
         match handshake.handle(&message)? {
-            Progress::Agreed(answer, session) => break (answer, Arc::from(session), message),
+            Progress::Agreed(answer, session) => break (answer, session, message),
             Progress::Again => {}
             Progress::Early if early.len() < settings.early_messages => {
                 message.advance(HEADER)?;
@@ -76,7 +76,6 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         }
     };
     settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
-    let session: Arc<Session> = session;
     session.add_forged(handshake.forged());
     let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
     let link = Link::new(Start {

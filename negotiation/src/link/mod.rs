@@ -18,7 +18,7 @@ mod watchdog;
 use crate::proto::{Credit, FAREWELL};
 use crate::wire::{HEADER, TEXT_LIMIT, Tag};
 use crate::{Session, Settings};
-use bertha_core::{Base, Buf, Connection, Error, Role};
+use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use filter::Filter;
 use opening::Opening;
 use rounds::{Rounds, Sorted};
@@ -44,11 +44,9 @@ pub(crate) use rounds::Fork;
 pub struct Link<C: Connection<Data = Buf>> {
     shared: Arc<Shared<C>>,
     lane: Arc<Lane>,
-    /// Ends the watchdog with the last link.
-    watchdog: Watchdog<C>,
 }
 
-type Watchdog<C> = Arc<<<<C as Connection>::Base as Base>::Runtime as bertha_core::Runtime>::Task>;
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// Shared with the link that replaces this one when the peer restarts.
@@ -62,6 +60,8 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     agreed: OnceLock<Agreed>,
     /// What there is until the server has answered, if the link was there before.
     opening: Option<Opening>,
+    /// Ends with the last link. Not there where another task [watches](watchdog::watch).
+    watchdog: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
@@ -123,7 +123,10 @@ impl<C: Connection<Data = Buf>> Link<C> {
         shared.agreed = agreed.into();
         shared.replacement = listener.map(replacement::Replacement::new);
         shared._unproven = unproven;
-        Self::of(shared, early)
+        let link = Self::of(shared, early);
+        let task = link.shared.base.base().runtime().spawn(watchdog::watch(&link.shared));
+        let _ = link.shared.watchdog.set(task);
+        link
     }
 
     fn of(shared: Shared<C>, early: VecDeque<Buf>) -> Self {
@@ -133,9 +136,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
             base.reserve(HEADER);
         }
         let lane = Arc::new(Lane::first(Tag::of(shared.id), early));
-        let shared = Arc::new(shared);
-        let watchdog = Arc::new(watchdog::start(&shared));
-        Self { shared, lane, watchdog }
+        Self { shared: Arc::new(shared), lane }
     }
 
     /// A running count of messages that were dropped: damaged, late, or of no connection.
@@ -169,6 +170,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             session: OnceLock::new(),
             agreed: OnceLock::new(),
             opening: None,
+            watchdog: OnceLock::new(),
             replacement: None,
             _unproven: None,
             longest_reason: TEXT_LIMIT,

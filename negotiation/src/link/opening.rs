@@ -1,6 +1,6 @@
 //! A link on which a stack stands before the server has answered.
 
-use super::{Agreed, End, Lane, Link, Shared, Start, seal};
+use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
 use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::wire::{Answer, HEADER};
 use crate::{Session, Settings};
@@ -30,8 +30,12 @@ pub(crate) struct Opened<C: Connection<Data = Buf>> {
     /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
     /// starts with. The old one has ended.
     pub(crate) replaced: Option<Start<C>>,
-    link: Arc<Shared<C>>,
+    /// The link, if it stays.
+    pub(crate) link: Kept<C>,
 }
+
+/// A link whose stack the server agreed to.
+pub(crate) struct Kept<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 
 impl<C: Connection<Data = Buf>> Link<C> {
     /// A link for the stack that the server is expected to agree to, within `settings`. It comes to life while the opener
@@ -117,17 +121,22 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Opened<C> {
+impl<C: Connection<Data = Buf>> Kept<C> {
     /// From now on the link can be used, unless it was replaced.
     pub(crate) fn open(&self) {
-        self.link.liveness.open();
-        if let Some(opening) = &self.link.opening {
+        self.0.liveness.open();
+        if let Some(opening) = &self.0.opening {
             opening.over.notify_waiters();
         }
     }
 }
 
 impl<C: Connection<Data = Buf>> Opener<C> {
+    /// What has to run beside the link once it can be used: it has no watchdog of its own.
+    pub(crate) fn watch(&self) -> impl Future<Output = ()> + Send + use<C> {
+        watchdog::watch(&self.0)
+    }
+
     /// Sends and repeats the offer until there is an answer. The link can be [opened](Opened::open) then, or has ended. Not to be cancelled, unless nobody
     /// uses the link any more.
     ///
@@ -183,7 +192,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     /// The stack stays: sends what the server has not taken.
     async fn confirmed(
         &self,
-        (answer, session, encoded): (Answer, Box<Session>, &[u8]),
+        (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
         rest: Vec<Vec<u8>>,
     ) -> Result<Opened<C>, Error> {
@@ -202,13 +211,13 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
             shared.base.send(message).await?;
         }
-        Ok(Opened { answer, session, replaced: None, link: self.0.clone() })
+        Ok(Opened { answer, session, replaced: None, link: Kept(self.0.clone()) })
     }
 
     /// The stack goes, and a new one takes over the base.
     fn replaced(
         &self,
-        (answer, session, encoded): (Answer, Box<Session>, &[u8]),
+        (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
     ) -> Opened<C> {
         let shared = &*self.0;
@@ -227,11 +236,10 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             unproven: None,
             settings,
         };
-        Opened { answer, session, replaced: Some(replaced), link: self.0.clone() }
+        Opened { answer, session, replaced: Some(replaced), link: Kept(self.0.clone()) }
     }
 
-    fn agreed(&self, answer: &Answer, session: Box<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {
-        let session: Arc<Session> = Arc::from(session);
+    fn agreed(&self, answer: &Answer, session: Arc<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {
         if let Some(opening) = &self.0.opening {
             session.add_forged(opening.flight().forged());
         }
