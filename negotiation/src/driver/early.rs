@@ -60,7 +60,7 @@ where
     check_possible(&nodes, frame)?;
     let proposal = Proposal::new(&nodes, frame)?;
     let (key, choices) = (Key::new(to, &proposal.offer), proposal.choices.clone());
-    let reach = Reach { datapath, settings };
+    let reach = Reach { datapath, settings: Arc::new(settings) };
     // Boxed, since it is handed on a few times.
     let client = Box::new(Client { stack, reach, nodes, choices, frame, cache: cache.clone(), key });
     match client.hope() {
@@ -155,10 +155,9 @@ where
         let (mtu, now) = (base.base().mtu(), runtime.now());
         let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, &self.reach.settings)?;
         let (most, delay) = (self.reach.settings.first_flight, self.reach.settings.first_flight_delay);
-        let mut settings = self.reach.settings.clone();
-        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
+        let idle_timeout = agreed_idle_timeout(self.reach.settings.idle_timeout, expected.idle_ms);
         let flight = FirstFlight::new(handshake, expected, mtu, most, delay, now);
-        let (link, opener) = Link::opening(base, flight, settings);
+        let (link, opener) = Link::opening(base, flight, self.reach.settings.clone(), idle_timeout);
         let watching = opener.watch();
         let mut opening = Box::pin(opener.run());
         let opened = {
@@ -180,11 +179,7 @@ where
         let (built, answer, session, replaced) = match opened {
             Either::Left(Ok((first, dropped))) => {
                 let shared = Arc::new(Shared::new(first, most));
-                let settling = self.settle(shared.clone(), (layers, dropped), opening);
-                let task = shared.spawn(async move {
-                    settling.await;
-                    watching.await;
-                });
+                let task = shared.spawn(self.settle(shared.clone(), (layers, dropped), opening, watching));
                 return Ok(Early::new(shared, Some(task)));
             }
             Either::Left(Err(error)) => {
@@ -224,31 +219,45 @@ where
         self.build(link, &answer.client_picks).await
     }
 
-    /// Waits for the answer while the connection is in use, and does what it asks for.
+    /// Waits for the answer while the connection is in use, and does what it asks for; then watches over the link.
     async fn settle(
         self: Box<Self>,
         shared: Arc<Shared<D::Out>>,
         (layers, dropped): (Vec<Node>, Arc<AtomicU64>),
         opening: impl Future<Output = Result<Opened<D::Connection>, Error>> + Send,
+        watching: impl Future<Output = ()> + Send,
     ) {
-        let opened = match opening.await {
+        let Opened { answer, session, replaced, link } = match opening.await {
             Ok(opened) => opened,
             Err(error) => return shared.failed(&error),
         };
-        let Opened { answer, session, replaced, link } = opened;
         self.remember(&answer);
-        let Some(start) = replaced else {
-            // Whoever receives a message finds out how it came to be.
-            let zero_rtt = Some(of_kept(&answer));
-            let agreement = Agreement::over(layers, Role::Client, answer, session).with(zero_rtt);
-            tracing::debug!(%agreement, "connected");
-            shared.explained(agreement, dropped);
-            link.open();
-            return shared.agreed();
-        };
+        if let Some(start) = replaced {
+            return Box::pin(self.resettle(shared, start, answer, session)).await;
+        }
+        // Whoever receives a message finds out how it came to be.
+        let zero_rtt = Some(of_kept(&answer));
+        let agreement = Agreement::over(layers, Role::Client, answer, session).with(zero_rtt);
+        tracing::debug!(%agreement, "connected");
+        shared.explained(agreement, dropped);
+        link.open();
+        shared.agreed();
+        // Nothing of it is kept as long as the connection.
+        drop((self, shared, link));
+        watching.await;
+    }
+
+    /// Goes over to the stack that the server has picked.
+    async fn resettle(
+        self: Box<Self>,
+        shared: Arc<Shared<D::Out>>,
+        start: Start<D::Connection>,
+        answer: Answer,
+        session: Arc<Session>,
+    ) {
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
-        let rebuilt = Box::pin(self.rebuild(start, &answer));
+        let rebuilt = self.rebuild(start, &answer);
         match within(&runtime, self.reach.settings.handshake_timeout, what, rebuilt).await {
             Ok((second, dropped)) => {
                 let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));

@@ -43,6 +43,7 @@ where
     D: Runs<S>,
 {
     settings.credentials.check(Role::Server)?;
+    let settings = Arc::new(settings);
     let nodes = stack.nodes();
     let listener = datapath.listen(on).await?;
     // What is not known before a client is there, is asked then; no datapath promises more than a stream.
@@ -80,7 +81,7 @@ pub(super) struct Server<S, D: Runs<S>> {
     reach: Arc<Reach<D>>,
     listener: D::Listener,
     pub(super) admissions: Admissions,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
     dropped: AtomicU64,
 }
@@ -353,8 +354,6 @@ where
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
         let listener = Some(self.to_listener.clone());
-        let mut settings = self.settings.clone();
-        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
         let link = Link::new(Start {
             base,
             id,
@@ -364,7 +363,8 @@ where
             agreed: Agreed::Server { offer, answer: reply },
             listener,
             unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
-            settings,
+            settings: self.settings.clone(),
+            idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
         });
         let (dropped, setup) = (link.dropped(), link.setup());
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));

@@ -4,6 +4,7 @@ use super::connect::agree;
 use crate::{Link, Settings};
 use bertha_core::guarantee::Set;
 use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
+use std::sync::Arc;
 
 /// Opens links over `datapath`.
 ///
@@ -11,7 +12,7 @@ use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
 /// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
 pub(super) struct Reach<D> {
     pub(super) datapath: D,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
 }
 
 impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
@@ -22,9 +23,8 @@ impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
         Box::pin(async move {
             let base = self.datapath.connect(to).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
-            let mut settings = self.settings.clone();
-            settings.floor = Set::NONE;
-            let (link, ..) = agree(base, &above, &settings).await?;
+            let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
+            let (link, ..) = agree(base, &above, &Arc::new(settings)).await?;
             Ok(link)
         })
     }

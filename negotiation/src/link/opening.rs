@@ -9,6 +9,7 @@ use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// What the link has until there is an answer.
@@ -38,12 +39,18 @@ pub(crate) struct Opened<C: Connection<Data = Buf>> {
 pub(crate) struct Kept<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// A link for the stack that the server is expected to agree to, within `settings`. It comes to life while the opener
+    /// A link for the stack that the server is expected to agree to, within `settings`, with that idle time-out. It comes to life while the opener
     /// runs.
-    pub(crate) fn opening(base: C, flight: FirstFlight, settings: Settings) -> (Self, Opener<C>) {
+    pub(crate) fn opening(
+        base: C,
+        flight: FirstFlight,
+        settings: Arc<Settings>,
+        idle_timeout: Duration,
+    ) -> (Self, Opener<C>) {
+        let settings = (settings, idle_timeout);
         let mut shared = Shared::new(Arc::new(base), flight.id(), Role::Client, settings);
         shared.liveness = super::Liveness::opening();
-        shared.opening = Some(Opening { flight: Mutex::new(flight), over: Notify::new() });
+        shared.opening = Some(Box::new(Opening { flight: Mutex::new(flight), over: Notify::new() }));
         let link = Self::of(shared, VecDeque::new());
         let opener = Opener(link.shared.clone(), link.lane.clone());
         (link, opener)
@@ -59,7 +66,7 @@ impl Opening {
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// What a link has that can't be used yet; nothing if it can. An error if it never will.
     fn opening(&self) -> Result<Option<&Opening>, Error> {
-        match self.opening.as_ref().filter(|_| self.liveness.is_opening()) {
+        match self.opening.as_deref().filter(|_| self.liveness.is_opening()) {
             None => self.liveness.check().map(|()| None),
             opening => Ok(opening),
         }
@@ -222,8 +229,6 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     ) -> Opened<C> {
         let shared = &*self.0;
         let (session, agreed) = self.agreed(&answer, session, encoded);
-        let mut settings = shared.settings.clone();
-        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
         shared.liveness.end(End::Replaced);
         let replaced = Start {
             base: shared.base.clone(),
@@ -234,7 +239,8 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             agreed,
             listener: None,
             unproven: None,
-            settings,
+            settings: shared.settings.clone(),
+            idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
         };
         Opened { answer, session, replaced: Some(replaced), link: Kept(self.0.clone()) }
     }

@@ -10,7 +10,7 @@ pub(super) fn watch<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
-    let pause = shared.settings.idle_timeout / TICKS;
+    let pause = shared.idle_timeout / TICKS;
     let link = Arc::downgrade(shared);
     async move {
         let mut idle = Idle::default();
