@@ -27,10 +27,10 @@ where
     let (link, answer, session) = agree(datapath.connect(to).await?, &nodes, &settings).await?;
     let (dropped, setup) = (link.dropped(), link.setup());
     let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
-    let picks = agreement.picks().to_vec();
+    let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
     let (standing, reach) = (Standing::new(agreement), Arc::new(Reach { datapath, settings }));
     link.stand(standing.clone(), reach.clone());
-    let more = More::new(&*reach, Role::Client);
+    let more = More::new(&*reach, Role::Client).with_transcript(transcript);
     let connection = match D::instantiate(stack, link, Picks::new(&picks), more).await {
         Ok(connection) => connection,
         Err(error) => {

@@ -3,6 +3,7 @@
 use super::connect::agree;
 use super::deadline::within;
 use super::open::Reach;
+use crate::agreement::binding;
 use crate::early::{Early, Shared};
 use crate::early_cache::Key;
 use crate::link::{Opened, Start};
@@ -109,14 +110,18 @@ where
         agreement
     }
 
+    /// Before the server has answered there is no session.
     async fn build(
         &self,
         link: Link<<D as Datapath>::Connection>,
         picks: &[u8],
+        session: Option<&Session>,
     ) -> Result<Built<D::Out>, Error> {
         let (dropped, setup) = (link.dropped(), link.setup());
-        match D::instantiate(&self.stack, link, Picks::new(picks), More::new(&self.reach, Role::Client)).await
-        {
+        let picks = Picks::new(picks);
+        let transcript = session.and_then(|session| binding(&resolve(&self.nodes, picks), session));
+        let more = More::new(&self.reach, Role::Client).with_transcript(transcript);
+        match D::instantiate(&self.stack, link, picks, more).await {
             Ok(connection) => {
                 setup.done();
                 Ok((connection, dropped))
@@ -136,7 +141,7 @@ where
     ) -> Result<Early<D::Out>, Error> {
         let (link, answer, session) = agree(base, &self.nodes, &self.reach.settings).await?;
         self.remember(&answer);
-        let (connection, dropped) = self.build(link, &answer.client_picks).await?;
+        let (connection, dropped) = self.build(link, &answer.client_picks, Some(&session)).await?;
         let shared = Shared::new(connection, 0);
         shared.explained(self.agreement(answer, session, ZeroRtt::NotTried(why)), dropped);
         shared.agreed();
@@ -161,7 +166,7 @@ where
         let watching = opener.watch();
         let mut opening = Box::pin(opener.run());
         let opened = {
-            let building = pin!(self.build(link, &picks));
+            let building = pin!(self.build(link, &picks, None));
             match select(building, &mut opening).await {
                 Either::Left((built, _)) => Either::Left(built),
                 Either::Right((opened, building)) => match opened? {
@@ -210,13 +215,14 @@ where
 
     /// The stack that the server has picked, in the place of another.
     async fn rebuild(&self, start: Start<D::Connection>, answer: &Answer) -> Result<Built<D::Out>, Error> {
+        let session = start.session.clone();
         let link = Link::new(start);
         if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.frame) {
             link.setup().failed(&error).await;
             return Err(error);
         }
         link.confirm().await;
-        self.build(link, &answer.client_picks).await
+        self.build(link, &answer.client_picks, Some(&session)).await
     }
 
     /// Waits for the answer while the connection is in use, and does what it asks for; then watches over the link.

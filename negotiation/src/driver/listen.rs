@@ -369,10 +369,10 @@ where
         let (dropped, setup) = (link.dropped(), link.setup());
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
-        let picks = agreement.picks().to_vec();
+        let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
         let standing = Standing::new(agreement);
         link.stand(standing.clone(), self.reach.clone());
-        let more = More::new(&*self.reach, Role::Server);
+        let more = More::new(&*self.reach, Role::Server).with_transcript(transcript);
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), more);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built).await {

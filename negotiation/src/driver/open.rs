@@ -1,9 +1,10 @@
 //! Further connections for Chunnels that reach several addresses.
 
 use super::connect::agree;
+use crate::agreement::binding;
 use crate::{Link, Settings};
 use bertha_core::guarantee::Set;
-use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
+use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open, Opened};
 use std::sync::Arc;
 
 /// Opens links over `datapath`.
@@ -16,7 +17,11 @@ pub(super) struct Reach<D> {
 }
 
 impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
-    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Link<D::Connection>, Error>>
+    fn open<'a>(
+        &'a self,
+        to: Addr,
+        above: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Opened<Link<D::Connection>>, Error>>
     where
         Link<D::Connection>: 'a,
     {
@@ -24,8 +29,8 @@ impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
             let base = self.datapath.connect(to).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
             let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
-            let (link, ..) = agree(base, &above, &Arc::new(settings)).await?;
-            Ok(link)
+            let (connection, _, session) = agree(base, &above, &Arc::new(settings)).await?;
+            Ok(Opened { connection, transcript: binding(&above, &session) })
         })
     }
 }

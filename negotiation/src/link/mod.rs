@@ -188,7 +188,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Keys and peer; nothing is proved before the server has answered.
-    fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         static UNKNOWN: Session = Session::unknown();
         self.session.get().map_or(&UNKNOWN, |session| session)
     }
