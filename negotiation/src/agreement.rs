@@ -37,19 +37,18 @@ pub enum ZeroRtt {
 
 impl Agreement {
     pub(crate) fn new(role: Role, nodes: &[Node], answer: Answer, session: Arc<Session>) -> Self {
+        let picks = if role == Role::Server { &answer.server_picks } else { &answer.client_picks };
+        let layers = resolve(nodes, Picks::new(picks));
+        Self::over(layers, role, answer, session)
+    }
+
+    /// As [`new`](Self::new), of these layers.
+    pub(crate) fn over(layers: Vec<Node>, role: Role, answer: Answer, session: Arc<Session>) -> Self {
         let picks = match role {
             Role::Server => answer.server_picks,
             _ => answer.client_picks,
         };
-        Self {
-            role,
-            layers: resolve(nodes, Picks::new(&picks)),
-            picks,
-            reasons: answer.reasons,
-            round: 0,
-            session,
-            zero_rtt: None,
-        }
+        Self { role, layers, picks, reasons: answer.reasons, round: 0, session, zero_rtt: None }
     }
 
     pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {

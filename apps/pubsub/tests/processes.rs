@@ -1,5 +1,4 @@
-//! Real processes over a real store: they change their ordering, and lose, repeat and swap nothing.
-#![cfg(feature = "redis")]
+//! Real processes over real stores: they change their ordering, and lose, repeat and swap nothing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic to fail, and say what they skip")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -9,14 +8,24 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pubsub");
 
-/// Where Redis is; `scripts/services` says so.
-fn redis() -> Option<String> {
-    let url = std::env::var("BERTHA_REDIS").ok();
+/// Where a store is, if the program was built with it and `scripts/services` has said where.
+fn store(is_built: bool, name: &str, variable: &str) -> Option<String> {
+    let url = std::env::var(variable).ok().filter(|url| is_built && !url.is_empty());
     if url.is_none() {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "BERTHA_REDIS is not set, and must be in CI");
-        eprintln!("SKIPPED: pubsub over Redis: BERTHA_REDIS is not set; run scripts/services start");
+        let what =
+            format!("pubsub over {name}: build it with --features {name}, and run scripts/services start");
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");
+        eprintln!("SKIPPED: {what}");
     }
     url
+}
+
+fn redis() -> Option<String> {
+    store(cfg!(feature = "redis"), "redis", "BERTHA_REDIS")
+}
+
+fn etcd() -> Option<String> {
+    store(cfg!(feature = "etcd"), "etcd", "BERTHA_ETCD")
 }
 
 /// A group that nobody else uses just now.
@@ -31,22 +40,19 @@ fn file(name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_third_participant_changes_the_ordering_and_nothing_is_lost() {
-    let Some(url) = redis() else { return };
-    let figure = file("run.svg");
+fn over_redis_the_third_participant_changes_the_ordering_and_nothing_is_lost() {
+    redis().into_iter().for_each(|url| third_participant(&url));
+}
+
+#[test]
+fn over_etcd_the_third_participant_changes_the_ordering_and_nothing_is_lost() {
+    etcd().into_iter().for_each(|url| third_participant(&url));
+}
+
+fn third_participant(url: &str) {
+    let figure = file(url.split(':').next().unwrap());
     let run = Command::new(PROGRAM)
-        .args([
-            "run",
-            "--json",
-            "--store",
-            &url,
-            "--group",
-            &group(),
-            "--messages",
-            "100",
-            "--interval",
-            "20",
-        ])
+        .args(["run", "--json", "--store", url, "--group", &group(), "--messages", "100", "--interval", "20"])
         .arg("--figure")
         .arg(&figure)
         .output()
@@ -110,12 +116,20 @@ impl Drop for Process {
 }
 
 #[test]
-fn the_others_go_on_without_the_sequencer_once_it_was_killed() {
-    let Some(url) = redis() else { return };
+fn over_redis_the_others_go_on_without_the_sequencer_once_it_was_killed() {
+    redis().into_iter().for_each(|url| without_sequencer(&url));
+}
+
+#[test]
+fn over_etcd_the_others_go_on_without_the_sequencer_once_it_was_killed() {
+    etcd().into_iter().for_each(|url| without_sequencer(&url));
+}
+
+fn without_sequencer(url: &str) {
     let (topic, group) = (format!("pubsub-killed-{}", std::process::id()), group());
     let mut all: Vec<Process> = Vec::new();
     for id in 0..4 {
-        let mut process = Process::start(id, &url, &topic, &group);
+        let mut process = Process::start(id, url, &topic, &group);
         process.until(&["joined"]);
         all.push(process);
     }

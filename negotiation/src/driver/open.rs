@@ -5,6 +5,7 @@ use crate::agreement::binding;
 use crate::{Link, Settings};
 use bertha_core::guarantee::Set;
 use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open, Opened};
+use std::sync::Arc;
 
 /// Opens links over `datapath`.
 ///
@@ -12,7 +13,7 @@ use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open, Opened};
 /// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
 pub(super) struct Reach<D> {
     pub(super) datapath: D,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
 }
 
 impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
@@ -27,9 +28,8 @@ impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
         Box::pin(async move {
             let base = self.datapath.connect(to).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
-            let mut settings = self.settings.clone();
-            settings.floor = Set::NONE;
-            let (connection, _, session) = agree(base, &above, &settings).await?;
+            let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
+            let (connection, _, session) = agree(base, &above, &Arc::new(settings)).await?;
             Ok(Opened { connection, transcript: binding(&above, &session) })
         })
     }

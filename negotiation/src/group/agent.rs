@@ -1,6 +1,6 @@
 //! The task that follows the store, and changes the rounds.
 
-use super::handover::{Known, Stage, leave, receive_rest, retire};
+use super::handover::{Known, Stage, leave, receive_rest};
 use super::lane::RoundId;
 use super::link::{GroupLink, Shared};
 use super::standings::Standings;
@@ -107,7 +107,6 @@ enum Done {
     Drained,
     ReceivedRest,
     ReceiversLeft,
-    Retired,
 }
 
 /// What the agent waits for.
@@ -475,7 +474,6 @@ where
         let now = self.now();
         let (Some(next), Some(new)) = (self.changes.next.clone(), self.changes.built.clone()) else { return };
         let (rounds, old) = (self.rounds.clone(), self.current.clone());
-        let limit = self.settings.handover_timeout;
         match done {
             Done::Drained => {
                 self.known.lock().moved(now, next.id);
@@ -509,13 +507,8 @@ where
                 self.shared.read_through(&old.lane, &new.lane);
                 rounds.receiving.open(&new.round);
                 self.current = new;
+                old.forget();
                 self.changes.is_changing_receivers = false;
-                self.changes.work = Some(Box::pin(async move {
-                    retire(old, limit).await;
-                    Done::Retired
-                }));
-            }
-            Done::Retired => {
                 self.changes.next = None;
                 self.changes.built = None;
                 self.changes.is_committed = false;

@@ -6,8 +6,6 @@ use super::standings::{Rest, Standings};
 use crate::rendezvous::RendezvousSettings;
 use crate::switch::{Round, Rounds, vacate};
 use bertha_core::{Base, Buf, Connection, Runtime};
-use futures_util::future::{Either, select};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,7 +32,9 @@ impl<C, B: Connection<Data = Buf>> Stage<C, B> {
         Self { round: Round::new(connection), lane, shared, reserved }
     }
 
-    /// Forgets a round that is over, or never came into use.
+    /// Forgets a round that is over, or never came into use. Its stack is dropped and not closed: each end has drained it, and a
+    /// Chunnel that told the others of its end would end what their receivers have yet to leave, with messages that nobody has
+    /// counted.
     pub(super) fn forget(self) {
         self.shared.forget(&self.lane);
         self.shared.base.base().release(self.reserved);
@@ -133,19 +133,6 @@ pub(super) async fn leave<C, B: Connection<Data = Buf>>(rounds: Arc<Rounds<C>>, 
         runtime.sleep_until(runtime.now() + LOOK).await;
     }
     vacate(&rounds.receiving, runtime).await;
-}
-
-/// Closes a round that is over.
-pub(super) async fn retire<C: Connection, B: Connection<Data = Buf>>(old: Stage<C, B>, limit: Duration) {
-    let runtime = old.shared.base.base().runtime();
-    {
-        let late = pin!(runtime.sleep_until(runtime.now() + limit));
-        let closing = pin!(old.round.connection.close());
-        if let Either::Left((Err(error), _)) = select(closing, late).await {
-            tracing::debug!(%error, "closing a stack that was changed");
-        }
-    }
-    old.forget();
 }
 
 /// When to ask the others next.

@@ -1,8 +1,8 @@
 //! One stack of a connection.
 
 use super::seats::{Seats, Tally};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
+use std::sync::PoisonError;
 
 /// A stack, and what went through it.
 pub(crate) struct Round<C> {

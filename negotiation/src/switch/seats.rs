@@ -8,8 +8,7 @@
 //! the seats alone, each of which its user has exclusively; the flag that asks calls to stay away is no more than a
 //! request, and seeing it late costs time only. So nothing here needs an order between two atomics.
 
-use super::sync::{Arc, AtomicBool, AtomicU64, Guard, Mutex, Ordering, TryLock};
-use futures_util::task::AtomicWaker;
+use super::sync::{Arc, AtomicU32, AtomicU64, AtomicUsize, Guard, Mutex, Ordering, TryLock};
 use std::task::{Context, Poll, Waker};
 
 /// How many calls find a place without a lock. Others are guests: counted under a lock that is held for the counting.
@@ -22,10 +21,24 @@ const WAITERS: usize = 64;
 pub(crate) struct Seats<R> {
     seats: [TryLock<Option<Arc<R>>>; SEATS],
     /// For each seat, whoever waits in it for something else, and shall be told if it is to leave.
-    parked: [AtomicWaker; SEATS],
-    /// Asks calls to leave, and not to come.
-    is_closing: AtomicBool,
+    parked: [Parked; SEATS],
+    /// Odd while calls are asked to leave, and not to come. Another one each time that a round is closed or opened.
+    phase: AtomicU32,
     rest: Mutex<Rest<R>>,
+}
+
+/// Who waits in a seat.
+///
+/// A task that waits there again in the same phase finds itself by three loads and has nothing more to say: who closes takes the
+/// waker only after the phase has changed, and whoever is woken looks at the phase again. Only who has the seat writes them, and
+/// what they point to can't have become another task's meanwhile, since the waker here keeps it alive.
+#[derive(Default)]
+struct Parked {
+    waker: Mutex<Option<Waker>>,
+    phase: AtomicU32,
+    /// The waker's two pointers, as numbers.
+    data: AtomicUsize,
+    vtable: AtomicUsize,
 }
 
 struct Rest<R> {
@@ -71,7 +84,7 @@ impl<R> Seats<R> {
         Self {
             seats: std::array::from_fn(|_| TryLock::new(Some(round.clone()))),
             parked: Default::default(),
-            is_closing: AtomicBool::new(false),
+            phase: AtomicU32::new(0),
             rest: Mutex::new(Rest {
                 round: Some(round.clone()),
                 guests: 0,
@@ -102,7 +115,7 @@ impl<R> Seats<R> {
                 return Poll::Ready(self.taken(Place::Seat(number, seat)));
             }
         }
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         let Some(round) = rest.round.clone() else {
             remember(&mut rest.waiting, context.waker());
             let closer = rest.closer.take();
@@ -130,25 +143,40 @@ impl<R> Seats<R> {
     /// Whether calls are asked to leave.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing.load(Ordering::Relaxed)
+        is_closing(self.phase.load(Ordering::Relaxed))
     }
 
     /// Remembers a call that waits while it has this place. Whether it shall leave instead.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn park(&self, place: usize, context: &Context<'_>) -> bool {
         match self.parked.get(place) {
             Some(parked) => {
-                parked.register(context.waker());
-                // After that, so that being asked to leave is not missed.
-                self.is_closing()
+                let phase = self.phase.load(Ordering::Relaxed);
+                if !parked.is(phase, context.waker()) {
+                    return self.tell(parked, context.waker());
+                }
+                is_closing(phase)
             }
             None => self.park_guest(context),
         }
     }
 
     #[cold]
+    #[inline(never)]
+    fn tell(&self, parked: &Parked, waker: &Waker) -> bool {
+        let phase = self.phase.load(Ordering::Relaxed);
+        // With some executors it is only another clone that equals a clone.
+        let waker = waker.clone();
+        if !parked.is(phase, &waker) {
+            parked.set(phase, waker);
+        }
+        // After that, so that being asked to leave is not missed.
+        self.is_closing()
+    }
+
+    #[cold]
     fn park_guest(&self, context: &Context<'_>) -> bool {
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         // Under the lock under which calls are asked to leave, so that it is not missed.
         if rest.round.is_none() {
             return true;
@@ -159,19 +187,24 @@ impl<R> Seats<R> {
 
     /// Lets no further call start, and asks those with a place to leave.
     pub(crate) fn close(&self) {
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         rest.round = None;
-        self.is_closing.store(true, Ordering::Relaxed);
+        self.ask_to_leave();
         let parked = std::mem::take(&mut rest.parked);
         drop(rest);
         parked.into_iter().for_each(Waker::wake);
-        self.parked.iter().for_each(AtomicWaker::wake);
+        self.parked.iter().filter_map(|parked| lock(&parked.waker).take()).for_each(Waker::wake);
+    }
+
+    /// Under the lock, as all changes of the phase.
+    fn ask_to_leave(&self) {
+        self.phase.store(self.phase.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
     }
 
     /// Ready once all places are empty after a [`close`](Self::close). May have to be polled without having been woken:
     /// a call that leaves just then may not see that it is waited for.
     pub(crate) fn poll_empty(&self, context: &Context<'_>) -> Poll<()> {
-        self.lock().closer = Some(context.waker().clone());
+        lock(&self.rest).closer = Some(context.waker().clone());
         let mut is_empty = true;
         for seat in &self.seats {
             match seat.try_lock() {
@@ -179,25 +212,25 @@ impl<R> Seats<R> {
                 None => is_empty = false,
             }
         }
-        if is_empty && self.lock().guests == 0 { Poll::Ready(()) } else { Poll::Pending }
+        if is_empty && lock(&self.rest).guests == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Closes if no call has a place. Whether it did.
     pub(crate) fn close_if_empty(&self) -> bool {
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         let seats = self.seats.each_ref().map(|seat| seat.try_lock());
         if rest.guests > 0 || seats.iter().any(Option::is_none) {
             return false;
         }
         seats.into_iter().flatten().for_each(|mut seat| *seat = None);
         rest.round = None;
-        self.is_closing.store(true, Ordering::Relaxed);
+        self.ask_to_leave();
         true
     }
 
     /// Whether calls wait for a round; if not, the task is woken when the first comes.
     pub(crate) fn poll_wanted(&self, context: &Context<'_>) -> Poll<()> {
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         if !rest.waiting.is_empty() {
             return Poll::Ready(());
         }
@@ -207,10 +240,11 @@ impl<R> Seats<R> {
 
     /// Opens `round`. Only after all places were found empty.
     pub(crate) fn open(&self, round: &Arc<R>) {
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         rest.round = Some(round.clone());
         rest.closer = None;
-        self.is_closing.store(false, Ordering::Relaxed);
+        let next = (self.phase.load(Ordering::Relaxed) | 1).wrapping_add(1);
+        self.phase.store(next, Ordering::Relaxed);
         for seat in &self.seats {
             if let Some(mut seat) = seat.try_lock() {
                 *seat = Some(round.clone());
@@ -223,15 +257,37 @@ impl<R> Seats<R> {
 
     #[cold]
     fn left(&self, is_guest: bool) {
-        let mut rest = self.lock();
+        let mut rest = lock(&self.rest);
         rest.guests -= usize::from(is_guest);
         let closer = rest.closer.take();
         drop(rest);
         closer.into_iter().for_each(Waker::wake);
     }
+}
 
-    fn lock(&self) -> impl std::ops::DerefMut<Target = Rest<R>> {
-        self.rest.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Whether this is a phase in which calls are asked to leave.
+fn is_closing(phase: u32) -> bool {
+    phase & 1 != 0
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Parked {
+    /// Whether this task was told of in this phase.
+    #[inline(always)]
+    fn is(&self, phase: u32, waker: &Waker) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase
+            && self.data.load(Ordering::Relaxed) == waker.data().addr()
+            && self.vtable.load(Ordering::Relaxed) == std::ptr::from_ref(waker.vtable()).addr()
+    }
+
+    fn set(&self, phase: u32, waker: Waker) {
+        self.data.store(waker.data().addr(), Ordering::Relaxed);
+        self.vtable.store(std::ptr::from_ref(waker.vtable()).addr(), Ordering::Relaxed);
+        self.phase.store(phase, Ordering::Relaxed);
+        *lock(&self.waker) = Some(waker);
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the seats are built of; the tests under loom put loom's in their place.
+//! What seats and rounds are built of; the tests under loom put loom's in their place.
 
 pub(crate) use spin::mutex::SpinMutex as TryLock;
 pub(crate) use spin::mutex::SpinMutexGuard as Guard;
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::Mutex;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};

@@ -31,10 +31,11 @@ fn who_waits_at_a_place_is_told_to_leave_and_who_waits_for_one_to_come() {
     let seats = Seats::new(&Arc::new(1));
     let ((parked, first), (waiting, second), (closing, third)) = (task(), task(), task());
     let taken = sit(&seats, &mut Context::from_waker(&first));
-    assert!(!seats.park(0, &Context::from_waker(&first)));
+    let park = |waker: &Waker| seats.park(0, &Context::from_waker(waker));
+    assert!(!park(&first) && !park(&first));
     seats.close();
     assert_eq!(parked.0.load(Ordering::Relaxed), 1);
-    assert!(seats.park(0, &Context::from_waker(&first)));
+    assert!(park(&first));
     assert!(seats.sit().is_none() && seats.poll_sit(&mut Context::from_waker(&second)).is_pending());
     assert!(seats.poll_empty(&Context::from_waker(&third)).is_pending());
     drop(taken);
@@ -44,6 +45,27 @@ fn who_waits_at_a_place_is_told_to_leave_and_who_waits_for_one_to_come() {
     seats.open(&Arc::new(2));
     assert_eq!(waiting.0.load(Ordering::Relaxed), 1);
     assert_eq!(seats.sit().and_then(|taken| taken.round().copied()), Some(2));
+}
+
+#[test]
+fn who_waits_on_in_a_round_that_was_opened_again_is_told_again() {
+    let round = Arc::new(1);
+    let seats = Seats::new(&round);
+    let ((parked, first), (other, second)) = (task(), task());
+    let taken = seats.sit();
+    let park = |waker: &Waker| seats.park(0, &Context::from_waker(waker));
+    assert!(!park(&first));
+    for times in 1..3 {
+        seats.close();
+        seats.open(&round);
+        assert_eq!(parked.0.load(Ordering::Relaxed), times);
+        assert!(!park(&first));
+    }
+    // Whoever waits there now is told.
+    assert!(!park(&second));
+    seats.close();
+    assert_eq!((parked.0.load(Ordering::Relaxed), other.0.load(Ordering::Relaxed)), (2, 1));
+    drop(taken);
 }
 
 #[test]

@@ -15,6 +15,12 @@ pub(crate) struct Summary {
     pub(crate) changes: usize,
     /// Rounds that participants switched to.
     pub(crate) commits: usize,
+    /// Messages published in topics; received, by however many; and passed over between others, since they were lost.
+    pub(crate) published: usize,
+    pub(crate) delivered: usize,
+    pub(crate) passed_over: usize,
+    /// Changes of stacks of participants of topics.
+    pub(crate) topic_changes: usize,
 }
 
 /// A stream, from both ends.

@@ -2,8 +2,15 @@
 //! stopped, hosts and stores are cut off, and stores are restarted. What the processes have written down of every message
 //! and of every round is then held against what they were promised.
 //!
+//! * Streams between two endpoints, over `Reliable` and `Ordered`, lose and repeat nothing.
+//! * Participants agree through either store on one stack per round.
+//! * Participants of topics, which are processes of `apps/pubsub`, receive nothing twice and each publisher's messages in order while
+//!   everything fails, and change between two orderings as others come and go. Once nothing fails any more, some leave and come again, and
+//!   then nothing is lost either.
+//!
 //! `CHAOS_SECONDS` says for how long (65), `CHAOS_SEED` which failures when; it is printed. Needs root, for the namespaces of
-//! the network. The histories of a run that failed stay in the directory that it names.
+//! the network, and the program `pubsub` beside the test's own, built with both stores (`scripts/test` does). The histories of a run
+//! that failed stay in the directory that it names.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod checks;
@@ -11,8 +18,10 @@ mod dice;
 mod history;
 mod network;
 mod process;
+mod publisher;
 mod schedule;
 mod services;
+mod topic;
 mod world;
 
 use std::time::Duration;

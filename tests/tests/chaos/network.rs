@@ -31,9 +31,9 @@ impl Network {
     }
 
     /// A command that runs `program` on a host.
-    pub(crate) fn command(&self, host: usize, program: &str) -> Command {
+    pub(crate) fn command(&self, host: usize, program: &std::ffi::OsStr) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &format!("{}-{host}", self.name), program]);
+        command.args(["netns", "exec", &format!("{}-{host}", self.name)]).arg(program);
         command
     }
 

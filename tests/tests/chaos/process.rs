@@ -1,35 +1,103 @@
 //! One process under test, started again and again.
 
 use super::network::Network;
+use super::publisher::Publisher;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a process may take to end when it was asked to.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Process {
     /// What its histories are called.
     pub(crate) name: String,
     /// Where it runs.
     pub(crate) host: usize,
-    arguments: Vec<String>,
+    program: Program,
     directory: PathBuf,
     child: Option<Child>,
     starts: usize,
 }
 
+/// What it runs.
+enum Program {
+    /// This test's own, with the path of its history last among its arguments.
+    Endpoint(Vec<String>),
+    /// The one in `apps/pubsub`.
+    Publisher(Publisher),
+}
+
 impl Process {
-    /// Not started yet. The path of its history comes last among its arguments.
-    pub(crate) fn new(name: String, host: usize, arguments: &[&str], directory: PathBuf) -> Self {
+    /// Not started yet.
+    pub(crate) fn endpoint(name: String, host: usize, arguments: &[&str], directory: PathBuf) -> Self {
         let arguments = arguments.iter().map(|it| (*it).to_owned()).collect();
-        Self { name, host, arguments, directory, child: None, starts: 0 }
+        Self { name, host, program: Program::Endpoint(arguments), directory, child: None, starts: 0 }
+    }
+
+    /// The same, for a participant of a topic.
+    pub(crate) fn publisher(name: String, host: usize, publisher: Publisher, directory: PathBuf) -> Self {
+        Self { name, host, program: Program::Publisher(publisher), directory, child: None, starts: 0 }
     }
 
     pub(crate) fn start(&mut self, network: &Network) {
         self.starts += 1;
-        let history = self.directory.join(format!("{}.{}", self.name, self.starts));
-        let errors =
-            std::fs::File::create(self.directory.join(format!("{}.{}.errors", self.name, self.starts)));
-        let mut command = network.command(self.host, env!("CARGO_BIN_EXE_endpoint"));
-        command.args(&self.arguments).arg(history).stdin(Stdio::null()).stderr(errors.unwrap());
-        self.child = Some(command.spawn().unwrap());
+        let history = self.history();
+        let errors = std::fs::File::create(history.with_added_extension("errors")).unwrap();
+        self.child = Some(match &mut self.program {
+            Program::Endpoint(arguments) => {
+                let mut command = network.command(self.host, env!("CARGO_BIN_EXE_endpoint").as_ref());
+                command.args(arguments).arg(history).stdin(Stdio::null()).stderr(errors).spawn().unwrap()
+            }
+            Program::Publisher(publisher) => {
+                let mut command = network.command(self.host, Publisher::program().as_ref());
+                publisher.arguments(&mut command, self.starts).stderr(errors);
+                command.stdin(Stdio::piped()).stdout(std::fs::File::create_new(history).unwrap());
+                let mut child = command.spawn().unwrap();
+                publisher.talk(child.stdin.take().unwrap());
+                child
+            }
+        });
+    }
+
+    /// Where the history of its latest start is.
+    fn history(&self) -> PathBuf {
+        self.directory.join(format!("{}.{}", self.name, self.starts))
+    }
+
+    /// Starts a publisher again that was not let in, because the store was away, and has ended for that.
+    pub(crate) fn revive(&mut self, network: &Network) {
+        let has_ended = |child: &mut Child| child.try_wait().unwrap().is_some();
+        if matches!(self.program, Program::Publisher(_)) && self.child.as_mut().is_some_and(has_ended) {
+            let history = std::fs::read_to_string(self.history()).unwrap();
+            assert!(history.is_empty(), "{} has ended by itself", self.history().display());
+            self.start(network);
+        }
+    }
+
+    /// Has a publisher say nothing more.
+    pub(crate) fn hush(&mut self) {
+        if let Program::Publisher(publisher) = &mut self.program {
+            publisher.hush();
+        }
+    }
+
+    /// Has a publisher leave in good order.
+    pub(crate) fn leave(&mut self) {
+        let (Program::Publisher(publisher), Some(child)) = (&mut self.program, &mut self.child) else {
+            return;
+        };
+        publisher.leave();
+        let asked = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(asked.elapsed() < PATIENCE, "{} does not leave", self.name);
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(status.success(), "{} ended with {status}", self.name);
+        self.child = None;
     }
 
     /// Ends it without a chance to say anything.

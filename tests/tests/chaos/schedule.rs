@@ -55,7 +55,7 @@ pub(crate) fn schedule(seed: u64, lasting: Duration, processes: usize, hosts: us
     // All of them get to work first.
     let mut now = Duration::from_secs(2);
     loop {
-        now += millis(500, 2000, &mut dice);
+        now += millis(300, 1500, &mut dice);
         let over = now + millis(300, 5000, &mut dice);
         if over > lasting {
             break;

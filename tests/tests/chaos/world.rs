@@ -4,8 +4,10 @@ use super::checks::{self, Summary};
 use super::history::{self, History, InForce, Line};
 use super::network::Network;
 use super::process::{Process, signal};
+use super::publisher::{Orders, Publisher};
 use super::schedule::{Failure, Step, schedule};
 use super::services::{Service, Services};
+use super::topic;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,13 @@ const HOSTS: usize = 4;
 /// Where streams go to, and from which hosts they come. Participants are on those hosts.
 const RECEIVER: usize = 1;
 const SENDERS: [usize; 3] = [2, 3, 4];
+
+/// On which hosts the participants of topics are; and which of them leave and come again in the end. Up to two order what they
+/// receive by themselves, more by a sequencer.
+const PUBLISHERS: [usize; 4] = [1, 2, 3, 4];
+const LEAVERS: [usize; 2] = [3, 4];
+const SEQUENCED: &str = "Serialize / SequencerOrdered";
+const BY_RECEIVERS: &str = "Serialize / ReceiverOrdered";
 
 /// How long all may take to get over it.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,6 +52,7 @@ impl World {
     /// # Errors
     /// What this machine or this user can't do.
     pub(crate) fn new() -> Result<Self, String> {
+        Publisher::check()?;
         let directory =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{}", std::process::id()));
         std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -51,14 +61,26 @@ impl World {
         let services = Services::new(network.gateway(), directory.join("services"))?;
         let receiver = format!("{}:4242", network.addr(RECEIVER));
         let mut processes =
-            vec![Process::new("receiver".into(), RECEIVER, &["serve", &receiver], directory.clone())];
+            vec![Process::endpoint("receiver".into(), RECEIVER, &["serve", &receiver], directory.clone())];
         for host in SENDERS {
             let name = format!("sender-{host}");
-            processes.push(Process::new(name, host, &["stream", &receiver], directory.clone()));
+            processes.push(Process::endpoint(name, host, &["stream", &receiver], directory.clone()));
             for service in Service::ALL {
                 let arguments = ["participate", &services.url(service), "chaos"];
-                processes.push(Process::new(participant(service, host), host, &arguments, directory.clone()));
+                let name = participant(service, host);
+                processes.push(Process::endpoint(name, host, &arguments, directory.clone()));
             }
+        }
+        for (service, host) in publishers() {
+            let publisher = Publisher {
+                number: host,
+                store: services.url(service),
+                group: format!("239.255.78.1:{}", 7800 + service as u16),
+                interface: network.addr(host),
+                orders: Orders::default(),
+            };
+            let name = publisher_name(service, host);
+            processes.push(Process::publisher(name, host, publisher, directory.clone()));
         }
         Ok(Self { processes, services, network, directory: kept })
     }
@@ -78,16 +100,19 @@ impl World {
                 if step.begins { "+" } else { "-" },
                 step.failure
             );
+            self.processes.iter_mut().for_each(|process| process.revive(&self.network));
             self.take(step);
         }
         until(lasting);
         self.settle();
+        self.come_and_go();
         println!("{:6.2} s all have got over it", begun.elapsed().as_secs_f64());
         self.processes.iter_mut().for_each(Process::kill);
         let summary = self.check().unwrap();
         println!("{summary:?}");
         assert!(summary.complete > 0 && summary.begun > summary.complete, "no stream was interrupted");
         assert!(summary.changes > 0 && summary.commits > 0, "no stack was changed");
+        assert!(summary.topic_changes > 0 && summary.delivered > 0, "no topic was changed");
     }
 
     fn take(&mut self, Step { failure, begins, .. }: Step) {
@@ -107,21 +132,26 @@ impl World {
     }
 
     /// Waits until every sender has got two more streams through, of which one began after the last failure, and all
-    /// participants use the stack that they prefer.
+    /// participants, and those of topics, use the stack that they prefer.
     fn settle(&mut self) {
         let (before, started) = (SENDERS.map(|host| self.complete(host)), Instant::now());
         loop {
             let through = SENDERS.map(|host| self.complete(host));
             let flows = through.iter().zip(&before).all(|(now, before)| *now >= before + 2);
             let agreed = Service::ALL.map(|service| self.agreed(service));
+            self.processes.iter_mut().for_each(|process| process.revive(&self.network));
             if flows
+                && self.ordered(SEQUENCED, &PUBLISHERS)
                 && agreed.iter().flatten().all(|now| now.stack == "Many")
                 && agreed.iter().all(Option::is_some)
             {
                 return;
             }
             if started.elapsed() > PATIENCE {
-                let held = format!("streams {before:?} then {through:?}; in force {agreed:?}");
+                let topics: Vec<_> =
+                    publishers().map(|it| (it, self.in_force(it, PUBLISHERS.len()))).collect();
+                let held =
+                    format!("streams {before:?} then {through:?}; in force {agreed:?}, in topics {topics:?}");
                 // Broken promises say more than that.
                 self.processes.iter_mut().for_each(Process::kill);
                 self.check().unwrap();
@@ -129,6 +159,65 @@ impl World {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// With nothing failing, participants of topics leave and come again, while all publish. Then nothing is lost.
+    fn come_and_go(&mut self) {
+        let since = Service::ALL.map(|service| topic::latest(&self.topic(service).unwrap()));
+        for host in LEAVERS {
+            let leavers = self.processes.iter_mut().filter(|process| is_publisher(process, host));
+            leavers.for_each(Process::leave);
+        }
+        self.wait(BY_RECEIVERS, &[1, 2]);
+        for (at, host) in LEAVERS.into_iter().enumerate() {
+            let leavers = self.processes.iter_mut().filter(|process| is_publisher(process, host));
+            leavers.for_each(|process| process.start(&self.network));
+            self.wait(SEQUENCED, &PUBLISHERS[..3 + at]);
+        }
+        // All publish to all for some time.
+        std::thread::sleep(Duration::from_secs(1));
+        self.processes.iter_mut().for_each(Process::hush);
+        let (check, started) = (|| self.check_calm(since), Instant::now());
+        // What is on its way arrives.
+        while check().is_err() && started.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        check().unwrap();
+    }
+
+    /// Waits until the topics' participants on these hosts, and nobody else, order what they receive like this.
+    fn wait(&self, stack: &str, hosts: &[usize]) {
+        let started = Instant::now();
+        while !self.ordered(stack, hosts) {
+            let in_force: Vec<_> = publishers().map(|it| (it, self.in_force(it, hosts.len()))).collect();
+            assert!(started.elapsed() < PATIENCE, "on hosts {hosts:?} not {stack}, but {in_force:?}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn ordered(&self, stack: &str, hosts: &[usize]) -> bool {
+        Service::ALL.iter().all(|service| {
+            let all: Vec<_> =
+                hosts.iter().map(|host| self.in_force((*service, *host), hosts.len())).collect();
+            all[0].as_ref().is_some_and(|first| first.1 == stack) && all.iter().all(|other| *other == all[0])
+        })
+    }
+
+    fn in_force(&self, (service, host): (Service, usize), count: usize) -> Option<(u64, String)> {
+        topic::in_force_among(count, &self.directory.0, &publisher_name(service, host))
+    }
+
+    fn topic(&self, service: Service) -> Result<Vec<topic::History>, String> {
+        let all = PUBLISHERS.map(|host| topic::read(&self.directory.0, &publisher_name(service, host)));
+        let all: Result<Vec<_>, _> = all.into_iter().collect();
+        all.map(|all| all.into_iter().flatten().collect())
+    }
+
+    fn check_calm(&self, since: [u64; 2]) -> Result<(), String> {
+        Service::ALL.iter().zip(since).try_for_each(|(service, since)| {
+            topic::complete(&self.topic(*service)?, since)
+                .map_err(|what| format!("{}: {what}; see {}", service.name(), self.directory.0.display()))
+        })
     }
 
     fn complete(&self, host: usize) -> usize {
@@ -156,6 +245,7 @@ impl World {
         for service in Service::ALL {
             let names = SENDERS.map(|host| participant(service, host));
             checks::rounds(&of(&names), &mut summary).map_err(wrong)?;
+            topic::in_order(&self.topic(service)?, &mut summary).map_err(wrong)?;
         }
         Ok(summary)
     }
@@ -163,4 +253,17 @@ impl World {
 
 fn participant(service: Service, host: usize) -> String {
     format!("{}-{host}", service.name())
+}
+
+/// The participants of topics.
+fn publishers() -> impl Iterator<Item = (Service, usize)> {
+    Service::ALL.into_iter().flat_map(|service| PUBLISHERS.map(|host| (service, host)))
+}
+
+fn publisher_name(service: Service, host: usize) -> String {
+    format!("{}-topic-{host}", service.name())
+}
+
+fn is_publisher(process: &Process, host: usize) -> bool {
+    Service::ALL.iter().any(|service| process.name == publisher_name(*service, host))
 }

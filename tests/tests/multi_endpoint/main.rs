@@ -6,7 +6,11 @@
     reason = "tests panic to fail, and say with which seed"
 )]
 
+#[path = "../upgrade/parting.rs"]
+mod parting;
+
 mod asking;
 mod crowd;
 mod history;
+mod retiring;
 mod seeds;

@@ -1,7 +1,9 @@
-//! The seats of a switching connection in every interleaving of a few calls and a switch.
+//! The seats and the calls of a switching connection in every interleaving of a few calls and a switch.
 #![allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub, clippy::unwrap_used)]
 
+mod calls;
 mod sound;
+mod stack;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -67,15 +69,16 @@ fn switch(seats: &Seats<Round>, old: &Round, new: &Arc<Round>) -> u64 {
     used
 }
 
-fn explore(model: impl Fn() + Send + Sync + 'static) {
+/// Tries all orders of the steps of a model's threads with so many preemptions at most.
+fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
 #[test]
 fn a_switch_waits_for_calls_and_counts_them_all() {
-    explore(|| {
+    explore(3, || {
         let (old, new) = (Round::new(0), Round::new(1));
         let seats = Arc::new(Seats::new(&old));
         let caller = {
@@ -92,7 +95,7 @@ fn a_switch_waits_for_calls_and_counts_them_all() {
 
 #[test]
 fn calls_of_two_tasks_at_once_are_counted() {
-    explore(|| {
+    explore(3, || {
         let (old, new) = (Round::new(0), Round::new(1));
         let seats = Arc::new(Seats::new(&old));
         let callers = [(); 2].map(|()| {
@@ -108,7 +111,7 @@ fn calls_of_two_tasks_at_once_are_counted() {
 
 #[test]
 fn closing_what_is_empty_leaves_calls_alone() {
-    explore(|| {
+    explore(3, || {
         let round = Round::new(0);
         let seats = Arc::new(Seats::new(&round));
         let caller = {
@@ -129,7 +132,7 @@ fn closing_what_is_empty_leaves_calls_alone() {
 #[test]
 #[should_panic(expected = "a round")]
 fn a_switch_that_does_not_wait_is_found_out() {
-    explore(|| {
+    explore(3, || {
         let (old, new) = (Round::new(0), Round::new(1));
         let seats = Arc::new(Seats::new(&old));
         let caller = {

@@ -1,5 +1,6 @@
 //! Messages across changes, over a network that keeps them.
 
+use crate::parting::Parting;
 use crate::scene::{A, B, bytes, simulate};
 use crate::traffic::{connect, converse};
 use bertha_chunnels::AtMostOnce;
@@ -56,6 +57,20 @@ fn a_pending_recv_carries_on_over_the_new_stack() {
         assert_eq!(*at_client.unwrap(), *b"to the client");
         assert_eq!(*at_server.unwrap(), *b"to the server");
     });
+}
+
+#[test]
+fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
+    for seed in 0..50 {
+        simulate(seed, async |network: Network| {
+            let parting = Parting::default();
+            let stack = || make_stack!(select!(parting.clone(), B)).upgradable();
+            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            converse(&network, (&client, &server), seed * 100, (200, 6)).await;
+            let (said, dropped) = parting.ended();
+            assert!(said == 0 && dropped > 0, "{said} said, {dropped} dropped, seed {seed}");
+        });
+    }
 }
 
 #[test]

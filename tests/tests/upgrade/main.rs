@@ -7,6 +7,7 @@ mod scene;
 
 mod faults;
 mod flow;
+mod parting;
 mod promises;
 mod refusals;
 mod reliable;

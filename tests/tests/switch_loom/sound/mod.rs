@@ -1,6 +1,10 @@
-//! The seats as they are, over loom's primitives behind the names that they use.
+//! Seats, rounds and calls as they are, over loom's primitives behind the names that they use.
 
 mod sync;
 
+#[path = "../../../../negotiation/src/switch/calls.rs"]
+mod calls;
+#[path = "../../../../negotiation/src/switch/round.rs"]
+pub(crate) mod round;
 #[path = "../../../../negotiation/src/switch/seats.rs"]
 pub(crate) mod seats;

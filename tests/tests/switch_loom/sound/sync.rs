@@ -1,18 +1,53 @@
-//! Loom's primitives behind the names that the seats use.
+//! Loom's primitives behind the names that seats and rounds use.
 
 pub(crate) use loom::sync::Arc;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-pub(crate) use loom::sync::{Mutex, MutexGuard as Guard};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::sync::{Mutex, MutexGuard};
+use std::ops::{Deref, DerefMut};
 
-/// A lock that is only tried: acquired and released as the real one.
-pub(crate) struct TryLock<T>(Mutex<T>);
+/// A lock that is only tried: taken by one compare-and-swap, left by one store, as the real one.
+pub(crate) struct TryLock<T> {
+    is_taken: AtomicBool,
+    /// Here while nobody has the lock. Nobody ever waits for this.
+    value: std::sync::Mutex<Option<T>>,
+}
+
+pub(crate) struct Guard<'a, T> {
+    lock: &'a TryLock<T>,
+    /// Nothing once it is dropped.
+    value: Option<T>,
+}
 
 impl<T> TryLock<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(Mutex::new(value))
+        Self { is_taken: AtomicBool::new(false), value: std::sync::Mutex::new(Some(value)) }
     }
 
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        self.0.try_lock().ok()
+        self.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let value = self.value.try_lock().unwrap().take();
+        assert!(value.is_some(), "two have the lock");
+        Some(Guard { lock: self, value })
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.as_ref().unwrap()
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.value.as_mut().unwrap()
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        *self.lock.value.try_lock().unwrap() = self.value.take();
+        self.lock.is_taken.store(false, Ordering::Release);
     }
 }

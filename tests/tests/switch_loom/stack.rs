@@ -1,0 +1,111 @@
+//! A round's stack for the model: what is sent in it is received in it, as over a network that loses nothing; and an executor.
+
+use bertha_core::{Connection, Error, ErrorKind};
+use bertha_datapath_sim::{PairBase, SimRuntime};
+use loom::sync::{Mutex, MutexGuard};
+use loom::thread::{self, Thread};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Context, Poll, Wake, Waker};
+
+#[derive(Default)]
+pub(crate) struct Stack(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    messages: VecDeque<u32>,
+    /// Nothing more will come; and nobody may use it any more.
+    is_over: bool,
+    is_retired: bool,
+    /// It was used all the same.
+    is_misused: bool,
+    waiting: Vec<Waker>,
+}
+
+impl Stack {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = self.0.lock().unwrap();
+        state.is_misused |= state.is_retired;
+        state
+    }
+
+    fn wake(mut state: MutexGuard<'_, State>) {
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Lets it run dry.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        Self::wake(state);
+    }
+
+    /// Whether all is as it has to be. Found out in the end: in a model a panic has to be the last thing that happens.
+    pub(crate) fn check(&self) {
+        let is_misused = self.0.lock().unwrap().is_misused;
+        assert!(!is_misused, "a call used a round that had ended");
+    }
+
+    /// Nobody uses it any more. What it still holds is lost.
+    pub(crate) fn retire(&self) {
+        self.lock().is_retired = true;
+    }
+}
+
+impl Connection for Stack {
+    type Data = u32;
+    type Base = PairBase<SimRuntime>;
+
+    fn base(&self) -> &Self::Base {
+        panic!("calls need no base")
+    }
+
+    async fn send(&self, message: u32) -> Result<(), Error> {
+        let mut state = self.lock();
+        state.is_misused |= state.is_over;
+        state.messages.push_back(message);
+        Self::wake(state);
+        Ok(())
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<u32, Error>> + Send {
+        poll_fn(|context| {
+            let mut state = self.lock();
+            if let Some(message) = state.messages.pop_front() {
+                return Poll::Ready(Ok(message));
+            }
+            if state.is_over {
+                return Poll::Ready(Err(Error::new(ErrorKind::Closed, "the round is over")));
+            }
+            state.waiting.push(context.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls when woken and never else, so that loom finds a deadlock where a call is not woken.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = std::sync::Arc::new(Unpark(thread::current())).into();
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
+        }
+        thread::park();
+    }
+}
