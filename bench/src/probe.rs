@@ -46,6 +46,14 @@ pub const PROBES: &[Probe] = &[
         name: "throughput-sealed",
         run: |messages| throughput::probe(throughput::Probe::Sealed, messages),
     },
+    Probe {
+        name: "throughput-memory",
+        run: |messages| throughput::probe(throughput::Probe::InMemory, messages),
+    },
+    Probe {
+        name: "throughput-memory-nothing",
+        run: |messages| throughput::probe(throughput::Probe::InMemoryWithNothing, messages),
+    },
     Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
 ];
 

@@ -1,7 +1,7 @@
 //! The transfer over stacks of Chunnels.
 
 use super::meeting::{meet, runtime};
-use super::{CHUNK, REQUEST, Setup, file};
+use super::{CHUNK, REQUEST, Setup, file, memory};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Nothing, Ordered, Reliable, Seal};
 use bertha_core::{Addr, Base, Bottom, Buf, Connection, Stack, make_stack};
@@ -25,7 +25,7 @@ const ON_THE_WAY: u64 = 96 * 1024;
 type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
 
 /// Packets fill datagrams of the setup, of which `below` bytes go to layers below.
-fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
+pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
     let packet = setup.datagram - LINK - below;
     let fragment = Fragment::new().piece(packet - PIECE);
     Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(Reliable::new().packet(packet), layers)))
@@ -205,6 +205,10 @@ pub enum Probe {
     WithNothing,
     /// Above `Seal`.
     Sealed,
+    /// The transport alone, between two ends in memory: the same instructions each time.
+    InMemory,
+    /// The same below a Chunnel that does nothing.
+    InMemoryWithNothing,
 }
 
 /// Moves so many messages of 64 KiB on one thread, for the instruction counter.
@@ -221,6 +225,8 @@ pub fn probe(probe: Probe, messages: u64) -> Result<(), Error> {
             let header = bertha_chunnels::seal::wire::HEADER;
             on_one_thread(&setup, make_stack!(transport(header), Seal::new(&[7; 32])))
         }
+        Probe::InMemory => memory::plain(messages as usize),
+        Probe::InMemoryWithNothing => memory::with_nothing(messages as usize),
     }
 }
 
@@ -239,6 +245,6 @@ where
     })
 }
 
-fn failed(error: bertha_core::Error) -> Error {
+pub(super) fn failed(error: bertha_core::Error) -> Error {
     Error::while_doing(ErrorKind::Bertha, "moving files over Bertha")(error)
 }

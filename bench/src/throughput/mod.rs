@@ -9,6 +9,7 @@
 mod bertha;
 mod blast;
 mod meeting;
+mod memory;
 mod quic;
 mod tcp;
 
@@ -87,8 +88,8 @@ impl Contender {
 /// The request.
 const REQUEST: &[u8; 8] = b"the file";
 
-/// How much of a file is handed over at a time.
-const CHUNK: usize = 64 * 1024;
+/// How much of a file is handed over at a time, in bytes.
+pub const CHUNK: usize = 64 * 1024;
 
 /// A file's bytes, from which all connections send.
 fn file(setup: &Setup) -> std::sync::Arc<[u8]> {

@@ -31,6 +31,9 @@ impl Reliable {
     /// Bounds each of the two buffers, that of messages which are sent and not acknowledged and that of messages which have
     /// arrived and were not received: `bytes` in the messages, and how many `messages`. At least 128 KiB and 64 messages.
     ///
+    /// Of messages that were never sent less waits, and of others less is in flight: about as much as the path delivers in four of its
+    /// shortest round trips, and 256 KiB or eight packets at least.
+    ///
     /// While the first is full `send` waits; while the second is full the peer sends nothing new. Besides, the connection
     /// holds up to 16,384 records of packets, of about 100 bytes each. A message that has arrived occupies the block of
     /// memory that the datapath received it in, so short messages take more than their bytes: `messages` bounds that.

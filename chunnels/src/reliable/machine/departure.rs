@@ -75,7 +75,8 @@ impl Machine {
         if in_flight + self.packet as u64 > self.congestion.window() {
             return None;
         }
-        if !self.outgoing.is_ready() {
+        // A window that is not used because the path has no use for it must not grow either.
+        if in_flight >= self.reach.bytes(self.packet) || !self.outgoing.is_ready() {
             self.rate.limited(in_flight);
             return None;
         }

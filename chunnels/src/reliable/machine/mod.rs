@@ -9,6 +9,7 @@ mod departure;
 mod incoming;
 mod outgoing;
 mod rate;
+mod reach;
 mod recovery;
 mod rtt;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use bertha_core::{Buf, Error, ErrorKind};
 use incoming::Incoming;
 use outgoing::{Limits, Outgoing};
 use rate::Rate;
+use reach::Reach;
 use recovery::Recovery;
 use std::time::Duration;
 
@@ -51,6 +53,7 @@ pub(super) struct Machine {
     recovery: Recovery,
     acks: Acks,
     rate: Rate,
+    reach: Reach,
     pacer: TokenBucket,
     /// Behind a pointer, so that no type that a user spells depends on it: one call per acknowledgement.
     congestion: Box<dyn CongestionControl>,
@@ -138,6 +141,7 @@ impl Machine {
             recovery: Recovery::new(),
             acks: Acks::default(),
             rate: Rate::default(),
+            reach: Reach::default(),
             pacer: TokenBucket::new(congestion.window()),
             congestion,
             probes: 0,
@@ -164,7 +168,7 @@ impl Machine {
     pub(super) fn has_room(&self, len: usize) -> Result<bool, Error> {
         match self.ended() {
             Some(error) => Err(error),
-            None => Ok(self.outgoing.has_room(len)),
+            None => Ok(self.outgoing.has_room(len, self.reach.bytes(self.packet))),
         }
     }
 
@@ -286,6 +290,7 @@ impl Machine {
     /// Reports to the congestion control.
     fn report(&mut self, mut ack: Ack, is_persistent: bool, now: Duration) {
         let rates = self.rate.take(self.recovery.rtt.least());
+        self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, now);
         ack.now = now;
         self.counters.packets_lost += ack.lost_pkts_sample;
         let flow = Flow {

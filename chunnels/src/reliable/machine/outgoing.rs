@@ -17,7 +17,8 @@ pub(super) struct Outgoing {
     lost: VecDeque<u64>,
     /// The bytes of all that are held.
     held: usize,
-    /// The bytes of all that were ever sent.
+    /// The bytes of all that were ever taken, and of those that were ever sent.
+    taken_bytes: u64,
     sent_bytes: u64,
     /// How much the peer lets us send.
     grant: Grant,
@@ -55,19 +56,24 @@ impl Outgoing {
             unsent: 0,
             lost: VecDeque::new(),
             held: 0,
+            taken_bytes: 0,
             sent_bytes: 0,
             grant,
             limits,
         }
     }
 
-    /// Whether a message of `len` bytes is taken now. One that is larger than all the room is taken alone.
-    pub(super) fn has_room(&self, len: usize) -> bool {
-        self.messages.len() < self.limits.messages && (self.held == 0 || self.held + len <= self.limits.bytes)
+    /// Whether a message of `len` bytes is taken now, where about `reach` bytes may wait that were never sent. One that is larger
+    /// than all the room is taken alone.
+    pub(super) fn has_room(&self, len: usize, reach: u64) -> bool {
+        self.messages.len() < self.limits.messages
+            && (self.held == 0 || self.held + len <= self.limits.bytes)
+            && self.taken_bytes - self.sent_bytes < reach
     }
 
     pub(super) fn push(&mut self, message: Buf) {
         self.held += message.len();
+        self.taken_bytes += message.len() as u64;
         self.messages.push_back(Outstanding { message: Some(message), is_lost: false });
     }
 
@@ -194,7 +200,7 @@ impl Outgoing {
         self.first = self.unsent;
         self.messages.clear();
         self.lost.clear();
-        self.held = 0;
+        (self.held, self.taken_bytes) = (0, self.sent_bytes);
     }
 
     /// The length of a message that is not acknowledged, and whether it waits to be sent again.
@@ -294,8 +300,8 @@ mod tests {
     #[test]
     fn room_is_bounded_and_one_message_is_always_taken() {
         let outgoing = holding(&[900], PLENTY);
-        assert!(outgoing.has_room(100) && !outgoing.has_room(101));
-        assert!(holding(&[], PLENTY).has_room(5000));
-        assert!(!holding(&[1, 1, 1, 1], PLENTY).has_room(1));
+        assert!(outgoing.has_room(100, u64::MAX) && !outgoing.has_room(101, u64::MAX));
+        assert!(holding(&[], PLENTY).has_room(5000, 1));
+        assert!(!holding(&[1, 1, 1, 1], PLENTY).has_room(1, u64::MAX));
     }
 }
