@@ -7,10 +7,20 @@ use std::time::Duration;
 /// A summary of round trips, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
+    /// The 5th percentile.
+    pub p5_us: f64,
+    /// The first quartile.
+    pub p25_us: f64,
     /// The median.
     pub p50_us: f64,
+    /// The third quartile.
+    pub p75_us: f64,
+    /// The 95th percentile.
+    pub p95_us: f64,
     /// The 99th percentile.
     pub p99_us: f64,
+    /// The longest.
+    pub max_us: f64,
 }
 
 /// Collects round trips from 1 ns to a minute with three significant digits, in constant memory.
@@ -49,10 +59,18 @@ impl Recorder {
         self.0.add(&other.0).map_err(Error::while_doing(ErrorKind::Report, "merging latency histograms"))
     }
 
-    /// Median and 99th percentile; zeros when nothing was recorded.
+    /// How they are spread; zeros when nothing was recorded.
     pub fn summary(&self) -> Latency {
         let microseconds = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
-        Latency { p50_us: microseconds(0.50), p99_us: microseconds(0.99) }
+        Latency {
+            p5_us: microseconds(0.05),
+            p25_us: microseconds(0.25),
+            p50_us: microseconds(0.50),
+            p75_us: microseconds(0.75),
+            p95_us: microseconds(0.95),
+            p99_us: microseconds(0.99),
+            max_us: microseconds(1.0),
+        }
     }
 }
 

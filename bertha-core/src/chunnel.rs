@@ -84,6 +84,7 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
 pub struct More<'a, Inner> {
     open: &'a dyn Open<Inner>,
     role: Role,
+    transcript: Option<[u8; 32]>,
 }
 
 /// Which end of a connection this is.
@@ -104,13 +105,21 @@ pub enum Role {
 
 impl<'a, Inner> More<'a, Inner> {
     /// Opens connections through `open`. For drivers of stacks, and for tests of Chunnels.
+    ///
+    /// There is no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
     pub fn new(open: &'a dyn Open<Inner>, role: Role) -> Self {
-        Self { open, role }
+        Self { open, role, transcript: None }
     }
 
-    /// Opens none: for a stack around a single connection that was given from outside.
+    /// Opens none, and has no transcript: for a stack around a single connection that was given from outside.
     pub fn none() -> Self {
-        Self { open: &Nowhere, role: Role::Client }
+        Self { open: &Nowhere, role: Role::Client, transcript: None }
+    }
+
+    /// The same with what both ends of the connection have in common.
+    #[must_use]
+    pub fn with_transcript(self, transcript: Option<[u8; 32]>) -> Self {
+        Self { transcript, ..self }
     }
 
     /// Which end of the connection this is, for Chunnels whose two ends differ.
@@ -118,9 +127,36 @@ impl<'a, Inner> More<'a, Inner> {
         self.role
     }
 
+    /// A hash of all that the two ends said to agree on this connection and its stack.
+    ///
+    /// It is the same on both ends unless somebody altered on its way what they said. So a Chunnel that authenticates its
+    /// counterpart by means of its own mixes it into its keys, or compares it under their protection, and refuses a
+    /// connection on which it differs: then no attacker who lacks the keys can make two ends use a weaker stack than they
+    /// would have agreed on. It is no secret.
+    ///
+    /// Each connection has its own, those that [`open`](Self::open) makes included, and each
+    /// stack that takes another's place while a connection is in use.
+    ///
+    /// There is none
+    /// * without negotiation, as with [`Wrap::wrap`];
+    /// * for a stack of which every Chunnel takes early data: a client may build it before the server has said anything. So a
+    ///   Chunnel that needs the transcript is marked `#[chunnel(no_early_data)]`; with it in a stack there is one on both
+    ///   ends;
+    /// * among [participants](Role::Participant), who agree through a store.
+    ///
+    /// Both ends are alike in this, so `None` can be treated as one more value that has to be the same.
+    pub fn transcript(&self) -> Option<[u8; 32]> {
+        self.transcript
+    }
+
+    /// For the layer above one that opens connections through `open`.
+    pub(crate) fn through<'b, Outer>(self, open: &'b dyn Open<Outer>) -> More<'b, Outer> {
+        More { open, role: self.role, transcript: self.transcript }
+    }
+
     /// The same for a connection that this end opens, whatever its part in the one that is being wrapped.
-    pub(crate) fn as_client(self) -> Self {
-        Self { role: Role::Client, ..self }
+    pub(crate) fn for_another(self, transcript: Option<[u8; 32]>) -> Self {
+        Self { role: Role::Client, transcript, ..self }
     }
 
     /// Opens one more connection like the one below the Chunnel, to the peer at `to`: over the same datapath, through
@@ -133,7 +169,7 @@ impl<'a, Inner> More<'a, Inner> {
     where
         Inner: 'a,
     {
-        self.open.open(to, Vec::new())
+        self.open_through(to, Vec::new())
     }
 
     /// As [`open`](Self::open), through `layers` as well, top first, which stand above those below this Chunnel: the peer
@@ -141,6 +177,19 @@ impl<'a, Inner> More<'a, Inner> {
     ///
     /// For a Chunnel that does the work of these layers itself. It must then speak as they do over that connection.
     pub fn open_through(&self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    where
+        Inner: 'a,
+    {
+        let opening = self.open.open(to, layers);
+        Box::pin(async { Ok(opening.await?.connection) })
+    }
+
+    /// As above, with the transcript of the new connection.
+    pub(crate) fn open_whole(
+        &self,
+        to: Addr,
+        layers: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Opened<Inner>, Error>>
     where
         Inner: 'a,
     {
@@ -169,15 +218,31 @@ pub trait Open<Inner>: Send + Sync {
     ///
     /// # Errors
     /// Those of connecting.
-    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Opened<Inner>, Error>>
     where
         Inner: 'a;
+}
+
+/// A connection that [`Open`] made.
+#[derive(Debug)]
+pub struct Opened<Inner> {
+    /// The connection.
+    pub connection: Inner,
+    /// What its two ends have in common; see [`More::transcript`].
+    pub transcript: Option<[u8; 32]>,
+}
+
+/// Without a transcript.
+impl<Inner> From<Inner> for Opened<Inner> {
+    fn from(connection: Inner) -> Self {
+        Self { connection, transcript: None }
+    }
 }
 
 struct Nowhere;
 
 impl<Inner> Open<Inner> for Nowhere {
-    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Opened<Inner>, Error>>
     where
         Inner: 'a,
     {

@@ -58,7 +58,7 @@ pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::Buf;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};
-pub use chunnel::{Chunnel, More, Open, Role, Supports, Wrap};
+pub use chunnel::{Chunnel, More, Open, Opened, Role, Supports, Wrap};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, Layer, Node};

@@ -3,7 +3,7 @@
 use crate::chunnel::wrap_preferred;
 use crate::identity::{Reserved, kind};
 use crate::picks::{Picks, resolve};
-use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node, Open};
+use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node, Open, Opened};
 use std::fmt;
 
 /// A stack with `Head` on top of the rest. Made by [`make_stack!`](crate::make_stack); a stack is itself a Chunnel.
@@ -129,7 +129,7 @@ where
         Box::pin(async move {
             let tail = ThroughTail { tail: &self.tail, picks: picks.skip(self.head.selects()), more };
             let below = self.tail.instantiate(inner, tail.picks, more).await?;
-            self.head.instantiate(below, picks, More::new(&tail, more.role())).await
+            self.head.instantiate(below, picks, more.through(&tail)).await
         })
     }
 }
@@ -146,14 +146,20 @@ where
     Inner: Connection,
     Tail: Chunnel<Inner>,
 {
-    fn open<'a>(&'a self, to: Addr, mut above: Vec<Node>) -> BoxFuture<'a, Result<Tail::Connection, Error>>
+    fn open<'a>(
+        &'a self,
+        to: Addr,
+        mut above: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Opened<Tail::Connection>, Error>>
     where
         Tail::Connection: 'a,
     {
         Box::pin(async move {
             above.extend(resolve(&self.tail.nodes(), self.picks));
-            let inner = self.more.open_through(to, above).await?;
-            self.tail.instantiate(inner, self.picks, self.more.as_client()).await
+            let Opened { connection, transcript } = self.more.open_whole(to, above).await?;
+            let more = self.more.for_another(transcript);
+            let connection = self.tail.instantiate(connection, self.picks, more).await?;
+            Ok(Opened { connection, transcript })
         })
     }
 }

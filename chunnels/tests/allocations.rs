@@ -4,7 +4,9 @@
 
 use bertha_chunnels::serialize::{Bincode, Codec, Postcard};
 use bertha_chunnels::{ClientShard, Keyed, Metrics, Nothing, Pace, Serialize, ShardMap};
-use bertha_core::{Addr, BoxFuture, Chunnel, Connection, Error, More, Node, Open, Role, Wrap, make_stack};
+use bertha_core::{
+    Addr, BoxFuture, Chunnel, Connection, Error, More, Node, Open, Opened, Role, Wrap, make_stack,
+};
 use memory::{Memory, pair};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -139,11 +141,11 @@ fn counting_and_pacing_allocate_nothing() {
 struct Opener(Mutex<Vec<Memory<Small>>>);
 
 impl Open<Memory<Small>> for Opener {
-    fn open<'a>(&'a self, _: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Memory<Small>, Error>>
+    fn open<'a>(&'a self, _: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Opened<Memory<Small>>, Error>>
     where
         Memory<Small>: 'a,
     {
-        Box::pin(async { Ok(self.0.lock().unwrap().remove(0)) })
+        Box::pin(async { Ok(self.0.lock().unwrap().remove(0).into()) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What two ends agreed on, and why.
 
+use crate::proto::takes_early_data;
 use crate::wire::Answer;
 use crate::{PublicKey, Session};
 use bertha_core::{Explanation, Node, Picks, Role, resolve};
@@ -36,19 +37,18 @@ pub enum ZeroRtt {
 
 impl Agreement {
     pub(crate) fn new(role: Role, nodes: &[Node], answer: Answer, session: Arc<Session>) -> Self {
+        let picks = if role == Role::Server { &answer.server_picks } else { &answer.client_picks };
+        let layers = resolve(nodes, Picks::new(picks));
+        Self::over(layers, role, answer, session)
+    }
+
+    /// As [`new`](Self::new), of these layers.
+    pub(crate) fn over(layers: Vec<Node>, role: Role, answer: Answer, session: Arc<Session>) -> Self {
         let picks = match role {
             Role::Server => answer.server_picks,
             _ => answer.client_picks,
         };
-        Self {
-            role,
-            layers: resolve(nodes, Picks::new(&picks)),
-            picks,
-            reasons: answer.reasons,
-            round: 0,
-            session,
-            zero_rtt: None,
-        }
+        Self { role, layers, picks, reasons: answer.reasons, round: 0, session, zero_rtt: None }
     }
 
     pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {
@@ -101,11 +101,17 @@ impl Agreement {
 
     /// SHA-256 over the exact bytes of offer and answer, the same on both ends.
     ///
-    /// A Chunnel that authenticates the connection by its own means (TLS) binds itself to it, so that an agreement
-    /// which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
+    /// A Chunnel that authenticates the connection by its own means (TLS) [binds itself to
+    /// it](bertha_core::More::transcript), so that an agreement which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
     /// without the keys can alter one in the first place.
     pub fn transcript(&self) -> [u8; 32] {
         self.session.transcript()
+    }
+
+    /// What Chunnels may bind themselves to: nothing if all take early data, since a client may have built its stack before it
+    /// knew the transcript, and both ends are to see the same.
+    pub(crate) fn binding(&self) -> Option<[u8; 32]> {
+        binding(&self.layers, &self.session)
     }
 
     /// The identity that the peer has proved: one of those that this end
@@ -127,6 +133,11 @@ impl Agreement {
     pub fn reasons(&self) -> &str {
         &self.reasons
     }
+}
+
+/// What Chunnels may bind themselves to in a stack of these layers.
+pub(crate) fn binding(layers: &[Node], session: &Session) -> Option<[u8; 32]> {
+    (!takes_early_data(layers)).then(|| session.transcript())
 }
 
 impl fmt::Display for Agreement {

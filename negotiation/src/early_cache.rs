@@ -3,7 +3,7 @@
 use crate::auth::hash;
 use crate::proto::Expected;
 use crate::wire::Offer;
-use bertha_core::{Addr, Error, ErrorKind, Node};
+use bertha_core::{Addr, Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,7 +27,8 @@ pub struct EarlyCache {
 /// The server's address, and a digest of what the client offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
-    server: String,
+    #[serde(with = "as_text")]
+    server: Addr,
     stack: [u8; 32],
 }
 
@@ -43,10 +44,25 @@ const VERSION: u8 = 1;
 const CHECK: usize = 4;
 
 impl Key {
-    /// The key of a client that offers `nodes` to `server`.
-    pub(crate) fn new(server: &Addr, nodes: &[Node]) -> Option<Self> {
-        let offer = postcard::to_extend(&Offer::new(0, nodes).ok()?, Vec::with_capacity(256)).ok()?;
-        Some(Self { server: server.to_string(), stack: hash("bertha 2 stack", &[&offer]) })
+    /// The key of a client that makes this offer, which has no connection id yet, to `server`.
+    pub(crate) fn new(server: Addr, offer: &Offer) -> Option<Self> {
+        let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
+        Some(Self { server, stack: hash("bertha 2 stack", &[&offer]) })
+    }
+}
+
+/// An address, as its text.
+mod as_text {
+    use bertha_core::Addr;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(addr: &Addr, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(addr)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Addr, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -54,7 +70,11 @@ impl Entry {
     /// About what it takes in memory.
     fn bytes(&self) -> usize {
         let Expected { client_picks, server_picks, .. } = &self.expected;
-        size_of::<Self>() + self.key.server.len() + client_picks.len() + server_picks.len()
+        let path = match &self.key.server {
+            Addr::Unix(path) => path.as_os_str().len(),
+            _ => 0,
+        };
+        size_of::<Self>() + path + client_picks.len() + server_picks.len()
     }
 }
 
@@ -122,7 +142,7 @@ impl EarlyCache {
             return Err(failed(ErrorKind::Malformed, "the file is too large"));
         }
         let entries = decode(&std::fs::read(path).map_err(io)?).map_err(|(kind, why)| failed(kind, why))?;
-        entries.into_iter().for_each(|Entry { key, expected }| cache.remember(key, expected));
+        entries.into_iter().for_each(|Entry { key, expected }| cache.remember(&key, expected));
         Ok(cache)
     }
 
@@ -144,10 +164,13 @@ impl EarlyCache {
     }
 
     /// Keeps an agreement in the place of an earlier one.
-    pub(crate) fn remember(&self, key: Key, expected: Expected) {
+    pub(crate) fn remember(&self, key: &Key, expected: Expected) {
         let mut entries = self.lock();
-        entries.retain(|entry| entry.key != key);
-        entries.push_back(Entry { key, expected });
+        if entries.back().is_some_and(|last| last.key == *key && last.expected == expected) {
+            return;
+        }
+        entries.retain(|entry| entry.key != *key);
+        entries.push_back(Entry { key: key.clone(), expected });
         let mut bytes: usize = entries.iter().map(Entry::bytes).sum();
         while entries.len() > self.most_entries || bytes > self.most_bytes {
             let Some(oldest) = entries.pop_front() else { return };
@@ -189,7 +212,7 @@ mod tests {
     use super::*;
 
     fn key(number: usize) -> Key {
-        Key { server: format!("10.0.0.1:{number}"), stack: [1; 32] }
+        Key { server: ([10, 0, 0, 1], number as u16).into(), stack: [1; 32] }
     }
 
     fn expected(pick: u8) -> Expected {
@@ -199,20 +222,20 @@ mod tests {
     #[test]
     fn the_oldest_goes_first() {
         let cache = EarlyCache::with_limits(3, 10_000);
-        (0..5).for_each(|number| cache.clone().remember(key(number), expected(0)));
+        (0..5).for_each(|number| cache.clone().remember(&key(number), expected(0)));
         assert_eq!((cache.len(), cache.find(&key(1)), cache.find(&key(2))), (3, None, Some(expected(0))));
-        cache.remember(key(2), expected(1));
-        cache.remember(key(9), expected(0));
+        cache.remember(&key(2), expected(1));
+        cache.remember(&key(9), expected(0));
         assert_eq!((cache.find(&key(3)), cache.find(&key(2))), (None, Some(expected(1))));
         let small = EarlyCache::with_limits(3, 10);
-        small.remember(key(1), expected(0));
+        small.remember(&key(1), expected(0));
         assert!(small.is_empty());
     }
 
     #[test]
     fn whatever_is_damaged_is_an_error() {
         let cache = EarlyCache::new();
-        (0..3).for_each(|number| cache.remember(key(number), expected(1)));
+        (0..3).for_each(|number| cache.remember(&key(number), expected(1)));
         let bytes = cache.encode().unwrap();
         assert_eq!(decode(&bytes).unwrap().len(), 3);
         for bit in 0..bytes.len() * 8 {

@@ -121,7 +121,11 @@ fn counting(mut last: u64) -> impl FnMut() -> u64 {
 /// A handshake with proofs, and what is said after it.
 fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_server: &Credentials) {
     let offering = Offering::new(&offer(), at_client, counting(0)).unwrap();
-    let Ok((read, answering)) = Answering::open(at_server, offering.message()) else { panic!("{name}") };
+    let Ok((read, answering)) =
+        Answering::open(at_server, offering.message(), offer_hash(offering.message()))
+    else {
+        panic!("{name}")
+    };
     assert_eq!(read, offer());
     let fresh = Fresh::draw(counting(100));
     let answer = Answer { confirm: Some(fresh.number), ..answer() };

@@ -6,6 +6,8 @@
 mod feed;
 mod frames;
 pub mod layers;
+#[cfg(feature = "quic")]
+pub mod quic;
 pub mod rendezvous;
 
 pub use frames::{frames, good_frames};
@@ -37,7 +39,7 @@ pub const ID: u64 = 0x0123_4567_89ab_cdef;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: &[Target] = &[
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
@@ -48,6 +50,8 @@ pub const TARGETS: [Target; 13] = [
     ("messages", layers::messages),
     ("packet", packet),
     ("proofs", proofs),
+    #[cfg(feature = "quic")]
+    ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
     ("sealed", sealed),
     ("wire", wire_format),

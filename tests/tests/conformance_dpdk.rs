@@ -21,7 +21,7 @@ fn open(config: &Config) -> Option<Dpdk> {
 }
 
 /// Two neighbours, joined by shared memory.
-fn memif(polling: Polling) -> Option<[Dpdk; 2]> {
+fn memif(polling: Polling, queues: u16) -> Option<[Dpdk; 2]> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = 2 * NEXT.fetch_add(1, Ordering::Relaxed);
     let socket = std::env::temp_dir().join(format!("bertha-conformance-{}-{number}", std::process::id()));
@@ -29,7 +29,7 @@ fn memif(polling: Polling) -> Option<[Dpdk; 2]> {
         let device =
             format!("net_memif{number},role={role},id=0,socket={},socket-abstract=no", socket.display());
         let address = address.map(str::to_owned).to_vec();
-        open(&Config { device: Some(device), address, polling, buffers: 2047, ..Config::default() })
+        open(&Config { device: Some(device), address, polling, queues, buffers: 2047, ..Config::default() })
     };
     let server = port(number, "server", ["10.0.0.1/24", "fd00::1/64"])?;
     let client = port(number + 1, "client", ["10.0.0.2/24", "fd00::2/64"])?;
@@ -45,8 +45,8 @@ async fn datagrams(server: &Dpdk, client: &Dpdk, on: &str) {
     conformance::nobody_there_is_unreachable(&site).await;
 }
 
-async fn neighbours(polling: Polling, on: &[&str]) {
-    let Some([server, client]) = memif(polling) else { return };
+async fn neighbours(polling: Polling, queues: u16, on: &[&str]) {
+    let Some([server, client]) = memif(polling, queues) else { return };
     for on in on {
         datagrams(&server, &client, on).await;
     }
@@ -68,17 +68,32 @@ async fn nothing_is_kept(side: &Dpdk) {
 
 #[tokio::test]
 async fn neighbours_on_one_thread() {
-    neighbours(Polling::Inline, &["10.0.0.1:0", "[fd00::1]:0"]).await;
+    neighbours(Polling::Inline, 1, &["10.0.0.1:0", "[fd00::1]:0"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neighbours_on_several_threads() {
-    neighbours(Polling::Inline, &["10.0.0.1:0"]).await;
+    neighbours(Polling::Inline, 1, &["10.0.0.1:0"]).await;
 }
 
 #[tokio::test]
 async fn neighbours_with_a_polling_thread() {
-    neighbours(Polling::Thread, &["10.0.0.1:0"]).await;
+    neighbours(Polling::Thread, 1, &["10.0.0.1:0"]).await;
+}
+
+#[tokio::test]
+async fn neighbours_with_several_queues_on_one_thread() {
+    neighbours(Polling::Inline, 3, &["10.0.0.1:0", "[fd00::1]:0"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neighbours_with_several_queues_on_several_threads() {
+    neighbours(Polling::Inline, 2, &["10.0.0.1:0"]).await;
+}
+
+#[tokio::test]
+async fn neighbours_with_several_queues_and_polling_threads() {
+    neighbours(Polling::Thread, 2, &["10.0.0.1:0"]).await;
 }
 
 #[tokio::test]

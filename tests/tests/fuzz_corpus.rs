@@ -19,7 +19,7 @@ fn corpus(target: &str) -> PathBuf {
 
 #[test]
 fn every_input_holds() {
-    for (name, target) in TARGETS {
+    for &(name, target) in TARGETS {
         let mut inputs: Vec<_> =
             fs::read_dir(corpus(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
         inputs.sort();
@@ -33,7 +33,7 @@ fn every_input_holds() {
 
 #[test]
 fn short_and_repetitive_inputs_hold() {
-    for (_, target) in TARGETS {
+    for &(_, target) in TARGETS {
         for byte in 0..=255 {
             for len in [0, 1, 2, 3, 4, 5, 9, 600, 9000] {
                 target(&vec![byte; len]);
@@ -154,7 +154,7 @@ fn sow() {
         ("Answer-too-few", Kind::Answer, wire::encode(Kind::Answer, Tag::of(ID), &too_few).unwrap()),
         ("Refusal", Kind::Refusal, wire::encode(Kind::Refusal, Tag::of(ID), &refusal).unwrap()),
     ];
-    for (name, _) in TARGETS {
+    for &(name, _) in TARGETS {
         fs::create_dir_all(corpus(name)).unwrap();
         if name == "proofs" {
             for (what, message) in proven() {
@@ -194,6 +194,18 @@ fn sow() {
             }
             continue;
         }
+        if name == "quic" {
+            for (what, input) in streams() {
+                fs::write(corpus(name).join(format!("sown-{what}")), input).unwrap();
+            }
+            continue;
+        }
+        if name == "sealed" {
+            for (what, input) in greetings() {
+                fs::write(corpus(name).join(format!("sown-{what}")), input).unwrap();
+            }
+            continue;
+        }
         if name == "packet" {
             for (number, body) in PACKETS.iter().enumerate() {
                 fs::write(corpus(name).join(format!("sown-{number}")), body).unwrap();
@@ -230,6 +242,34 @@ fn sow() {
             fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();
         }
     }
+}
+
+/// Streams of the QUIC Chunnel, behind the length of their pieces.
+fn streams() -> Vec<(&'static str, Vec<u8>)> {
+    let framed = |message: &[u8]| [&(message.len() as u32).to_be_bytes()[..], message].concat();
+    let two = [framed(b"hello"), framed(b""), framed(&[7; 300])].concat();
+    vec![
+        ("messages", [&[255][..], &two].concat()),
+        ("byte-by-byte", [&[0][..], &two].concat()),
+        ("cut-in-a-message", [&[6][..], &two[..40]].concat()),
+        ("cut-in-a-length", [&[2][..], &two[..11]].concat()),
+        ("largest", [&[255][..], &framed(&[1; 64 * 1024])].concat()),
+        ("too-large", [&[3][..], &framed(b"a"), &[0, 1, 0, 1, 0]].concat()),
+        ("much-too-large", vec![0, 255, 255, 255, 255, 1]),
+    ]
+}
+
+/// What the encrypting Chunnel takes, and what it nearly takes.
+fn greetings() -> Vec<(&'static str, Vec<u8>)> {
+    use bertha_chunnels::seal::wire::{Greeting, PROOF, SALT, associated};
+    let greeting = |asks| Greeting { salt: [3; SALT], asks, proof: [5; PROOF] }.write().to_vec();
+    vec![
+        ("greeting", greeting(true)),
+        ("answer", greeting(false)),
+        ("cut-greeting", greeting(true)[1..].to_vec()),
+        ("longer-greeting", [greeting(true), vec![0]].concat()),
+        ("message", [&associated(7)[..], &[9; 16], b"sealed"].concat()),
+    ]
 }
 
 /// What participants say to each other.

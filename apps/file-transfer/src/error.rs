@@ -43,7 +43,8 @@ impl Error {
         use bertha::ErrorKind;
         match self {
             Self::Connection(error) => {
-                !matches!(error.kind(), ErrorKind::Refused | ErrorKind::Version | ErrorKind::Invalid)
+                use ErrorKind::{Invalid, Refused, Unauthenticated, Version};
+                !matches!(error.kind(), Refused | Version | Invalid | Unauthenticated)
             }
             Self::Refused(refusal) => refusal.passes(),
             _ => false,

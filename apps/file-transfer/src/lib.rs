@@ -6,8 +6,8 @@
 //!
 //! Neither end holds more of a file in memory than the connection's buffers, whatever its size.
 //!
-//! Which stack carries the messages is said in [`stack`]: over datagrams Chunnels order, split and repeat them; over TCP the
-//! datapath does.
+//! Which stack carries the messages is said in [`stack`]: over datagrams Chunnels order, split and repeat them, or, with the feature
+//! `quic`, QUIC does; over TCP the datapath does.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -12,9 +12,9 @@ use std::time::Duration;
 /// Over a datapath that loses nothing and keeps the order.
 pub type OverStreams = Stack<Serialize<Message, Postcard>, Bottom>;
 
-/// Over a datapath that promises nothing; `Below` is what stands under it all, for trying it out.
-pub type OverDatagrams<Below = Bottom> =
-    Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>>;
+/// Over a datapath that promises nothing, with a transport that repeats what is lost.
+pub type OverDatagrams<Transport> =
+    Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Transport>>>;
 
 /// Names the messages for negotiation. To be changed with them.
 const SCHEMA: &str = "file-transfer-1";
@@ -30,13 +30,17 @@ pub fn over_streams() -> OverStreams {
     make_stack!(messages())
 }
 
-/// With packets of up to `packet` bytes, where a peer that is silent for as long as `patience` is given up.
-pub fn over_datagrams<Below>(packet: usize, patience: Duration, below: Below) -> OverDatagrams<Below> {
-    let reliable = Reliable::new().packet(packet).idle_timeout(patience);
+/// With packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC, which splits messages itself.
+pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
     // What Reliable and the pieces' own headers take.
     let fragment =
         Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(AHEAD * (packet + 512));
-    Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(reliable, below))))
+    Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
+}
+
+/// The transport of our own, where a peer that is silent for as long as `patience` is given up.
+pub fn reliable(packet: usize, patience: Duration) -> Reliable {
+    Reliable::new().packet(packet).idle_timeout(patience)
 }
 
 fn messages() -> Serialize<Message, Postcard> {

@@ -1,13 +1,13 @@
 //! `bertha-bench datapaths`: the key-value store over one datapath and the next.
 
-use bertha_bench::Error;
-use bertha_bench::ErrorKind;
 use bertha_bench::alternate::{self, Paired, alternate};
 use bertha_bench::baseline::kv_raw::{Sample, Setup};
-use bertha_bench::datapaths::{in_memory, run as over};
+use bertha_bench::datapaths::{Line, bare, draw, in_memory, run as over};
 use bertha_bench::dpdk_echo::config;
-use bertha_bench::report::{Budget, Report};
+use bertha_bench::report::{Budget, Report, directory};
 use bertha_bench::statistics::{median, ratio_of_medians};
+use bertha_bench::{Error, ErrorKind};
+use bertha_core::Addr;
 use bertha_datapath_dpdk::Dpdk;
 use bertha_datapath_kernel::{Udp, Unix};
 use clap::Args;
@@ -24,9 +24,15 @@ pub(crate) struct Options {
     /// Pairs of samples for each ratio
     #[arg(long, default_value_t = alternate::FEWEST_PAIRS)]
     pairs: usize,
+    /// Requests on the way at each point of the figure; none leaves it out
+    #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [1, 4, 16, 64, 256, 512])]
+    loads: Vec<usize>,
+    /// Samples at each point, the median of which counts
+    #[arg(long, default_value_t = 5)]
+    samples: usize,
 }
 
-type Run<'a> = Box<dyn Fn() -> Result<Sample, Error> + 'a>;
+type Run<'a> = Box<dyn Fn(&Setup) -> Result<Sample, Error> + 'a>;
 
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let setup = &Setup { outstanding: options.outstanding, requests: options.requests, ..Setup::default() };
@@ -35,23 +41,72 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
         dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
     };
     let (server, client) = (&open(0, "server", "10.0.0.1/24")?, &open(1, "client", "10.0.0.2/24")?);
-    let udp = || over(Udp::new(), Udp::new(), ([127, 0, 0, 1], 0).into(), setup);
-    let unix = || {
-        let addr = format!("unix:@bertha-bench-{}", std::process::id()).parse();
-        over(Unix::new(), Unix::new(), addr.map_err(Error::while_doing(ErrorKind::Bertha, "naming"))?, setup)
-    };
-    let memif = || over(server.clone(), client.clone(), ([10, 0, 0, 1], 0).into(), setup);
+    let (local, port): (Addr, Addr) = (([127, 0, 0, 1], 0).into(), ([10, 0, 0, 1], 0).into());
+    let abstract_name = format!("unix:@bertha-bench-{}", std::process::id());
+    let socket: Addr =
+        abstract_name.parse().map_err(Error::while_doing(ErrorKind::Bertha, "naming a socket"))?;
+    let udp = |setup: &Setup| over(Udp::new(), Udp::new(), local.clone(), setup);
+    let unix = |setup: &Setup| over(Unix::new(), Unix::new(), socket.clone(), setup);
+    let memif = |setup: &Setup| over(server.clone(), client.clone(), port.clone(), setup);
+    let mut report = Report::new("datapaths");
     let others: [(&str, Run<'_>, Option<Budget>); 3] = [
         ("kernel UDP", Box::new(udp), Some(Budget::AtLeast(3.0))),
         ("Unix sockets", Box::new(unix), None),
-        ("memory", Box::new(|| in_memory(setup)), Some(Budget::AtLeast(0.8))),
+        ("memory", Box::new(in_memory), Some(Budget::AtLeast(0.8))),
     ];
-    let mut report = Report::new("datapaths");
     for (name, other, budget) in others {
-        let paired = alternate(options.pairs, other, memif)?;
+        let paired = alternate(options.pairs, || other(setup), || memif(setup))?;
         compare(name, &paired, budget, &mut report);
     }
+    let bare_udp = |setup: &Setup| bare(Udp::new(), Udp::new(), local.clone(), setup);
+    let bare_memif = |setup: &Setup| bare(server.clone(), client.clone(), port.clone(), setup);
+    let paired = alternate(options.pairs, || bare_memif(setup), || memif(setup))?;
+    compare("bare memif", &paired, None, &mut report);
+    if !options.loads.is_empty() {
+        let lines: [(&str, Run<'_>); 6] = [
+            ("UDP", Box::new(udp)),
+            ("bare UDP", Box::new(bare_udp)),
+            ("memif", Box::new(memif)),
+            ("bare memif", Box::new(bare_memif)),
+            ("Unix", Box::new(unix)),
+            ("memory", Box::new(in_memory)),
+        ];
+        figure(options, setup, &lines, &mut report)?;
+    }
     Ok(report)
+}
+
+/// Latency at rising load, with the datapaths in turn at each load.
+fn figure(
+    options: &Options,
+    setup: &Setup,
+    runs: &[(&str, Run<'_>)],
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut lines: Vec<Line> =
+        runs.iter().map(|(name, _)| Line { label: (*name).into(), samples: Vec::new() }).collect();
+    for outstanding in &options.loads {
+        for ((name, run), line) in runs.iter().zip(&mut lines) {
+            // A sample takes about as long at each load.
+            let requests = (setup.requests / 16).max(setup.requests / 256 * *outstanding as u64);
+            let setup = Setup { outstanding: *outstanding, requests: requests.min(setup.requests), ..*setup };
+            let mut samples = Vec::new();
+            for _ in 0..options.samples.max(1) {
+                samples.push(run(&setup)?);
+            }
+            samples.sort_by(|a, b| a.requests_per_second.total_cmp(&b.requests_per_second));
+            let sample = samples[samples.len() / 2];
+            let point = format!("{name}, {outstanding} on the way");
+            report.figure(format!("{point}, throughput"), sample.requests_per_second, "ops/s");
+            report.figure(format!("{point}, p50"), sample.latency.p50_us, "us");
+            report.figure(format!("{point}, p99"), sample.latency.p99_us, "us");
+            line.samples.push(sample);
+        }
+    }
+    let directory = directory();
+    std::fs::create_dir_all(&directory)
+        .map_err(Error::while_doing(ErrorKind::Report, "making the directory of reports"))?;
+    draw(&lines, &directory.join("datapaths.svg"))
 }
 
 /// The budgets are alternatives: three times kernel UDP, or near to memory where the store itself is the limit.

@@ -45,6 +45,13 @@ pub(super) fn take(len: usize, headroom: usize) -> View {
     unsafe { View::new(block.cast(), Window::new(headroom, len, headroom, true)) }
 }
 
+/// How many windows there are into a block.
+#[cfg(test)]
+pub(super) fn windows(storage: &Storage) -> u32 {
+    // SAFETY: tests ask for blocks alone, which begin with their storage and live while they have a window.
+    unsafe { NonNull::from(storage).cast::<Block>().as_ref() }.windows.load(Ordering::Relaxed)
+}
+
 fn layout(capacity: u32) -> Layout {
     let size = size_of::<Block>() + capacity as usize;
     match Layout::from_size_align(size, align_of::<Block>()) {
@@ -87,24 +94,40 @@ pub(super) unsafe fn free(block: NonNull<Block>) {
 
 /// # Safety
 /// `storage` is that of a block with at least one window.
-#[inline]
-pub(super) unsafe fn share(storage: NonNull<Storage>) {
-    // SAFETY: the block begins with its storage, and lives while it has a window.
-    let header = unsafe { storage.cast::<Block>().as_ref() };
-    // Relaxed as in `Arc::clone`: the new window is made from an existing one.
-    header.windows.fetch_add(1, Ordering::Relaxed);
+unsafe fn share(storage: NonNull<Storage>) {
+    // SAFETY: the caller's promise.
+    unsafe { count_more(storage, 1) };
 }
 
 /// # Safety
 /// `storage` is that of a block with at least one window, and the caller's window is not used afterwards.
+unsafe fn release(storage: NonNull<Storage>) {
+    // SAFETY: the caller's promise.
+    unsafe { release_many(storage, 1) };
+}
+
+/// # Safety
+/// `storage` is that of a block with at least one window.
 #[inline]
-pub(super) unsafe fn release(storage: NonNull<Storage>) {
+pub(super) unsafe fn count_more(storage: NonNull<Storage>, windows: u32) {
+    // SAFETY: the block begins with its storage, and lives while it has a window.
+    let header = unsafe { storage.cast::<Block>().as_ref() };
+    // Relaxed as in `Arc::clone`: the new windows are made from an existing one.
+    header.windows.fetch_add(windows, Ordering::Relaxed);
+}
+
+/// # Safety
+/// `storage` is that of a block with at least so many windows, which are the caller's and not used afterwards.
+#[inline]
+pub(super) unsafe fn release_many(storage: NonNull<Storage>, windows: u32) {
     let block = storage.cast::<Block>();
     // SAFETY: the block begins with its storage, and lives while it has a window.
     let header = unsafe { block.as_ref() };
-    // The common case, one window, needs no read-modify-write: nobody else can add a window. Acquire pairs with the
+    // The common case, all there are, needs no read-modify-write: nobody else can add a window. Acquire pairs with the
     // Release below of a window that another thread dropped before, so its writes happen before the block's reuse.
-    if header.windows.load(Ordering::Acquire) == 1 || header.windows.fetch_sub(1, Ordering::AcqRel) == 1 {
+    if header.windows.load(Ordering::Acquire) == windows
+        || header.windows.fetch_sub(windows, Ordering::AcqRel) == windows
+    {
         // SAFETY: the last window is gone, so the block is ours.
         unsafe { put(block) };
     }

@@ -35,14 +35,20 @@ impl Lane {
         Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 
-    /// Offers the tailroom of `room`, which is empty, to the next [`buffer`](Self::buffer) of this thread. To be
+    /// Offers `room`, what it holds and its tailroom, to the next [`buffer`](Self::buffer) of this thread. To be
     /// [taken back](Self::take_back) before the call ends; what is forgotten is released by the next offer.
+    pub fn offer(&self, mut room: Buf) {
+        room.view.window = room.view.window.emptied();
+        drop(ROOM.take().map(ManuallyDrop::into_inner));
+        self.offer_rest(room);
+    }
+
+    /// Offers what [`Buf::join`] has left of the room that was offered before, and was taken. Were there another offer in
+    /// this thread that nobody took, it would be leaked.
     #[inline]
-    pub fn offer(&self, room: Buf) {
+    pub fn offer_rest(&self, room: Buf) {
         OFFERED_BY.set(self.id);
-        if let Some(forgotten) = ROOM.replace(Some(ManuallyDrop::new(room))) {
-            release(forgotten);
-        }
+        ROOM.set(Some(ManuallyDrop::new(room)));
     }
 
     /// What was offered, if nobody has used it.
@@ -65,15 +71,10 @@ impl Lane {
             if room.place(headroom, len) {
                 return Ok(room);
             }
-            self.offer(room);
+            self.offer_rest(room);
         }
         fresh(len, headroom)
     }
-}
-
-#[cold]
-fn release(forgotten: ManuallyDrop<Buf>) {
-    drop(ManuallyDrop::into_inner(forgotten));
 }
 
 /// Out of line, so that the short way stays short.

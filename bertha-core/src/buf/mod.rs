@@ -5,13 +5,17 @@
 mod block;
 mod depot;
 mod lane;
+mod pieces;
 mod raw;
+mod spent;
 mod window;
 
 use crate::{Error, ErrorKind};
 pub use lane::Lane;
+pub use pieces::Pieces;
 use raw::View;
 pub use raw::{RawBuf, Storage, Vtable};
+pub use spent::Spent;
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};
@@ -150,8 +154,8 @@ impl Buf {
     /// No effect if it is shorter already.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len() {
-            self.view.window = self.view.window.with_len(len);
+        if let Some(cut) = self.len().checked_sub(len) {
+            self.view.window = self.view.window.without_last(cut);
         }
     }
 
@@ -183,6 +187,12 @@ impl Buf {
         Ok(Self { view: self.view.split_to(n) })
     }
 
+    /// Cuts it into messages of `len` bytes each, of which the last may be shorter, without a copy: as
+    /// [`split_to`](Self::split_to) would, but counted once for all of them. The whole if `len` is zero.
+    pub fn into_pieces(self, len: usize) -> Pieces {
+        Pieces::of(self, len)
+    }
+
     /// Takes the bytes of `next` over, if they lie directly behind its own: the reverse of
     /// [`split_to`](Self::split_to). Returns what is left of `next`, an empty message with its tailroom.
     ///
@@ -191,24 +201,21 @@ impl Buf {
     #[inline]
     pub fn join(&mut self, mut next: Self) -> Result<Self, Self> {
         let (own, behind) = (self.view.window, next.view.window);
-        if !self.view.is_in(&next.view) || own.end() != behind.start() {
+        if !self.view.is_in(&next.view) || !own.borders_on(behind) {
             return Err(next);
         }
         (self.view.window, next.view.window) = own.join(behind);
         Ok(next)
     }
 
-    /// Makes another message of its own bytes and tailroom: `len` arbitrary bytes behind `headroom`. Whether they
-    /// suffice.
+    /// Makes a message of `len` arbitrary bytes behind `headroom` in its tailroom, if it is empty. Whether that suffices.
     #[inline]
     fn place(&mut self, headroom: usize, len: usize) -> bool {
-        let start = self.view.window.start();
-        let there = if self.view.window.is_last() { self.view.storage().len as usize - start } else { 0 };
-        let fits = headroom <= MOST_ROOM && headroom.checked_add(len).is_some_and(|whole| whole <= there);
-        if fits {
-            self.view.window = Window::new(start + headroom, len, headroom, true);
+        let placed = self.view.window.place(headroom, len, self.view.storage().len as usize);
+        if let Some(window) = placed {
+            self.view.window = window;
         }
-        fits
+        placed.is_some()
     }
 }
 
@@ -283,7 +290,7 @@ impl Drop for Buf {
     // other: code for releasing in each place keeps the compiler from seeing that a finished future has nothing to drop.
     #[inline(never)]
     fn drop(&mut self) {
-        self.view.release();
+        self.view.release(1);
     }
 }
 

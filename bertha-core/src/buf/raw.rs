@@ -121,28 +121,47 @@ impl View {
     /// Splits the window behind its first `n` message bytes. The caller has checked that they are there.
     #[inline]
     pub(super) fn split_to(&mut self, n: usize) -> Self {
-        // The usual owner is known, so that its counting is compiled into the caller.
-        if self.is_pooled() {
-            // SAFETY: this window is one into a block, and counted.
-            unsafe { block::share(self.storage) };
-        } else {
-            // SAFETY: `storage` is what `vtable` is to be called with, and this window is still counted.
-            unsafe { (self.storage().vtable.share)(self.storage) };
-        }
+        self.count_more(1);
         let (front, behind) = self.window.split(n);
         self.window = behind;
         Self { storage: self.storage, window: front }
     }
 
-    /// Ends the window. Called once, by the drop of its `Buf`.
+    /// Another window into the same storage, which is counted already: see [`count_more`](Self::count_more). It overlaps
+    /// with none.
     #[inline]
-    pub(super) fn release(&mut self) {
+    pub(super) fn counted(&self, window: Window) -> Self {
+        Self { storage: self.storage, window }
+    }
+
+    /// Counts so many more windows, each of which is to be released.
+    #[inline]
+    pub(super) fn count_more(&self, windows: u32) {
+        // The usual owner is known, so that its counting is compiled into the caller.
         if self.is_pooled() {
-            // SAFETY: this window is one into a block, counted, and not used after its `Buf` was dropped.
-            unsafe { block::release(self.storage) };
+            // SAFETY: this window is one into a block, and counted.
+            unsafe { block::count_more(self.storage, windows) };
         } else {
-            // SAFETY: this window is counted, and not used after its `Buf` was dropped.
-            unsafe { (self.storage().vtable.release)(self.storage) };
+            for _ in 0..windows {
+                // SAFETY: `storage` is what `vtable` is to be called with, and this window is still counted.
+                unsafe { (self.storage().vtable.share)(self.storage) };
+            }
+        }
+    }
+
+    /// Ends so many windows into the same storage, this one among them. Called once for each, when its `Buf` is dropped.
+    #[inline]
+    pub(super) fn release(&mut self, windows: u32) {
+        if self.is_pooled() {
+            // SAFETY: these windows are into a block, counted, and not used after their `Buf`s were dropped.
+            unsafe { block::release_many(self.storage, windows) };
+        } else {
+            // Read before the last window ends, and the storage with it.
+            let release = self.storage().vtable.release;
+            for _ in 0..windows {
+                // SAFETY: the window is counted, and not used after its `Buf` was dropped.
+                unsafe { release(self.storage) };
+            }
         }
     }
 

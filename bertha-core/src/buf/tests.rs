@@ -1,4 +1,4 @@
-use super::{Buf, Lane, RawBuf, Storage, Vtable};
+use super::{Buf, Lane, RawBuf, Spent, Storage, Vtable};
 use crate::ErrorKind;
 use proptest::prelude::*;
 use std::ptr::NonNull;
@@ -69,6 +69,50 @@ fn what_was_split_can_be_joined_again() {
     assert_eq!((&*one, one.headroom(), one.tailroom()), (&b"onetwothree"[..], 4, 0));
     assert_eq!(end.tailroom(), 512 - 15);
     assert!(one.join(Buf::copy_of(b"four", 0).unwrap()).is_err());
+}
+
+fn pieces(bytes: &[u8], len: usize) -> Vec<Vec<u8>> {
+    let pieces = Buf::copy_of(bytes, 0).unwrap().into_pieces(len);
+    let count = pieces.len();
+    let pieces: Vec<_> = pieces.map(|piece| piece.to_vec()).collect();
+    assert_eq!(pieces.len(), count);
+    pieces
+}
+
+#[test]
+fn the_last_piece_may_be_shorter() {
+    assert_eq!(pieces(b"aabbc", 2), [&b"aa"[..], b"bb", b"c"]);
+    assert_eq!(pieces(b"aabb", 2), [b"aa", b"bb"]);
+    assert_eq!(pieces(b"aa", 2), [b"aa"]);
+    assert_eq!(pieces(b"ab", 3), [b"ab"]);
+}
+
+#[test]
+fn what_has_no_length_is_one_piece() {
+    assert_eq!(pieces(b"", 0), [b""]);
+    assert_eq!(pieces(b"", 2), [b""]);
+    assert_eq!(pieces(b"ab", 0), [b"ab"]);
+}
+
+#[test]
+fn pieces_share_no_room() {
+    let rooms = |piece: Buf| (piece.headroom(), piece.tailroom());
+    let pieces = Buf::copy_of(b"aabbc", 4).unwrap().into_pieces(2);
+    assert_eq!(pieces.map(rooms).collect::<Vec<_>>(), [(4, 0), (0, 0), (0, 512 - 9)]);
+    let only = Buf::copy_of(b"aa", 4).unwrap().into_pieces(2);
+    assert_eq!(only.map(rooms).collect::<Vec<_>>(), [(4, 512 - 6)]);
+}
+
+#[test]
+fn what_is_spent_in_several_storages_is_released() {
+    let mut spent = Spent::new();
+    for _ in 0..3 {
+        let pieces = Buf::copy_of(b"aabbc", 0).unwrap().into_pieces(2);
+        pieces.for_each(|piece| spent.add(piece));
+        spent.add(Buf::copy_of(b"x", 0).unwrap());
+    }
+    spent.release();
+    spent.release();
 }
 
 #[test]
@@ -143,7 +187,47 @@ fn a_datapath_recognises_its_own_memory() {
     assert!(Buf::new(4, 0).unwrap().into_raw(&FAKE_MBUF).is_err());
 }
 
+/// How many windows there are into the block that a buffer lies in.
+fn counted(inside: &Buf) -> u32 {
+    super::block::windows(inside.view.storage())
+}
+
 proptest! {
+    #[test]
+    fn pieces_are_those_of_the_bytes_and_each_is_counted(
+        bytes in proptest::collection::vec(any::<u8>(), 1..200),
+        len in 1usize..40,
+        steps in proptest::collection::vec((any::<bool>(), 1usize..9), 0..20),
+    ) {
+        let whole = Buf::copy_of(&bytes, 3).unwrap();
+        let mut whole = whole;
+        let witness = whole.split_to(0).unwrap();
+        let (mut left, mut expected) = (whole.into_pieces(len), bytes.chunks(len));
+        let (mut kept, mut spent, mut held) = (Vec::new(), Spent::new(), expected.len() as u32);
+        for (splits, count) in steps {
+            prop_assert_eq!(left.len(), expected.len());
+            let mut some = if splits && count < left.len() { left.split_first(count) } else {
+                left.next().map_or_else(|| Buf::copy_of(b"", 0).unwrap().into_pieces(0), |piece| piece.into_pieces(0))
+            };
+            if let Some(piece) = some.next().filter(|piece| !piece.is_empty()) {
+                prop_assert_eq!(&*piece, expected.next().unwrap());
+                kept.push(piece);
+            }
+            for piece in some {
+                prop_assert_eq!(&*piece, expected.next().unwrap());
+                spent.add(piece);
+            }
+            prop_assert_eq!(counted(&witness), 1 + held);
+        }
+        held -= left.len() as u32;
+        drop(left);
+        prop_assert_eq!(counted(&witness), 1 + held);
+        spent.release();
+        prop_assert_eq!(counted(&witness), 1 + kept.len() as u32);
+        drop(kept);
+        prop_assert_eq!(counted(&witness), 1);
+    }
+
     #[test]
     fn a_window_and_its_rooms_stay_within_the_storage(
         (len, headroom) in (0usize..300, 0usize..40),

@@ -75,9 +75,60 @@ impl Window {
     #[inline]
     pub(super) fn forward(self, n: usize) -> Self {
         debug_assert!(n <= self.len());
+        // A sum, so that the compiler leaves the headroom's part out where nobody asks for it.
         let room = n.min(MOST_ROOM - self.headroom()) as u64;
         let n = n as u64;
         Self(self.0.wrapping_add((room << ROOM).wrapping_sub(n << BITS).wrapping_add(n)))
+    }
+
+    /// Its first `n` bytes, of at least so many, of a storage in which another window lies behind them.
+    #[inline]
+    pub(super) fn first(self, n: usize) -> Self {
+        Self(self.0 & !LAST).with_len(n)
+    }
+
+    /// What is left behind its first `n` bytes, of at least so many, which are another window's.
+    #[inline]
+    pub(super) fn behind(self, n: usize) -> Self {
+        Self((self.0 & ((1 << ROOM) - 1)).wrapping_sub((n as u64) << BITS).wrapping_add(n as u64))
+    }
+
+    /// A window of the same length, without headroom, that begins `n` bytes later. The storage is long enough.
+    #[inline]
+    pub(super) fn shifted(self, n: usize) -> Self {
+        Self((self.0 & ((1 << ROOM) - 1)) + n as u64)
+    }
+
+    /// Empty and without headroom, at its start.
+    #[inline]
+    pub(super) fn emptied(self) -> Self {
+        Self(self.0 & (LAST | MASK))
+    }
+
+    /// A message of `len` bytes behind `headroom`, in an empty window to which all up to the end of its storage belongs,
+    /// `storage` bytes long. `None` if that is too short, and for any other window.
+    #[inline]
+    pub(super) fn place(self, headroom: usize, len: usize, storage: usize) -> Option<Self> {
+        // Any other bit than those of the place stands in front of it, and makes it larger than any storage.
+        let there = (storage as u64).checked_sub(self.0 ^ LAST)?;
+        if headroom > MOST_ROOM || headroom.checked_add(len)? as u64 > there {
+            return None;
+        }
+        Some(Self(self.0 + ((headroom as u64) << ROOM) + ((len as u64) << BITS) + headroom as u64))
+    }
+
+    /// Whether `behind` begins where it ends.
+    #[inline]
+    pub(super) fn borders_on(self, behind: Self) -> bool {
+        // The sum of start and length stands where the start does; what stands in front of it is not looked at.
+        (self.0.wrapping_add(self.0 >> BITS) ^ behind.0) & MASK == 0
+    }
+
+    /// Without its last `n` bytes, of at least so many.
+    #[inline]
+    pub(super) fn without_last(self, n: usize) -> Self {
+        debug_assert!(n <= self.len());
+        Self(self.0 - ((n as u64) << BITS))
     }
 
     /// With another length; the storage is long enough.
@@ -90,17 +141,14 @@ impl Window {
     #[inline]
     pub(super) fn split(self, n: usize) -> (Self, Self) {
         debug_assert!(n <= self.len());
-        let len = (n as u64) << BITS;
-        let in_front = self.0 & !(LAST | MASK << BITS) | len;
-        let behind = (self.0 & ((1 << ROOM) - 1)).wrapping_sub(len).wrapping_add(n as u64);
-        (Self(in_front), Self(behind))
+        (self.first(n), self.behind(n))
     }
 
     /// The reverse of [`split`](Self::split), for `behind` that begins where this ends: both as one, and the empty
     /// window behind them.
     #[inline]
     pub(super) fn join(self, behind: Self) -> (Self, Self) {
-        debug_assert!(self.end() == behind.start());
+        debug_assert!(self.borders_on(behind));
         (Self(self.0 + (behind.0 & MASK << BITS)), Self((behind.0 & LAST) | behind.end() as u64))
     }
 }

@@ -45,9 +45,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Quic {
     /// # Errors
     /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) over a stream, [`TooLarge`](bertha_core::ErrorKind::TooLarge) over
     /// datagrams of less than 1,200 bytes; [`Invalid`](bertha_core::ErrorKind::Invalid) if a certificate is missing or can't be
-    /// used; [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's;
+    /// used; [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's, or if what
+    /// they agreed on was altered on its way;
     /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end does not answer.
     async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        start::start(self, inner, more.role()).await.map_err(|error| error.at("Quic"))
+        start::start(self, inner, more.role(), more.transcript()).await.map_err(|error| error.at("Quic"))
     }
 }

@@ -3,14 +3,15 @@
 use bertha_core::Buf;
 
 /// The bytes of a length, big-endian.
-pub(super) const LENGTH: usize = 4;
+pub const LENGTH: usize = 4;
 
-/// The largest message.
-pub(super) const LARGEST: usize = 64 * 1024;
+/// The largest message, in bytes.
+pub const LARGEST: usize = 64 * 1024;
 
-/// Takes messages out of a stream that comes in pieces.
+/// Takes messages out of a stream that comes in pieces. Holds one message of the length that the peer announced, at most
+/// [`LARGEST`].
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub struct Frames {
     length: [u8; LENGTH],
     /// How much of the length has come.
     known: usize,
@@ -18,16 +19,16 @@ pub(super) struct Frames {
     message: Option<(Buf, usize)>,
 }
 
-/// What no peer sends.
+/// What no peer sends: a message of so many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLarge(pub(super) usize);
+pub struct TooLarge(pub usize);
 
 impl Frames {
     /// Takes from `bytes` what belongs to the next message, and returns it once it is whole. Otherwise all were taken.
     ///
     /// # Errors
     /// If it is larger than any may be.
-    pub(super) fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Buf>, TooLarge> {
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Buf>, TooLarge> {
         if self.message.is_none() {
             let (new, rest) = bytes.split_at(bytes.len().min(LENGTH - self.known));
             self.length[self.known..self.known + new.len()].copy_from_slice(new);
@@ -51,7 +52,7 @@ impl Frames {
     }
 
     /// Whether the stream may end here.
-    pub(super) fn is_between(&self) -> bool {
+    pub fn is_between(&self) -> bool {
         self.known == 0
     }
 }

@@ -19,6 +19,11 @@
 //! client knows that the server is the one that it [expects](Certificates::expecting); a server knows who its client is only if it
 //! [trusts](Certificates::trusting) somebody, and then lets nobody else in. There is no way to leave the check of the server out.
 //!
+//! What the ends said to agree on this stack is a part of what TLS protects: the
+//! [transcript](bertha_core::More::transcript) stands in the name of the protocol (ALPN, RFC 7301). If somebody altered it, even without
+//! credentials, both ends refuse the connection as [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated); a server that asks
+//! no client for a certificate does so for clients that are not the attacker.
+//!
 //! # How it works
 //!
 //! The client opens one stream in both directions; each message stands behind its length in four bytes, big-endian. TLS 1.3 is that
@@ -26,12 +31,13 @@
 //! in each direction besides those in QUIC's own windows of 4 MiB.
 //!
 //! It needs datagrams of at least 1,200 bytes, and refuses a stream: there everything would be repeated and put in order twice.
-//! A stack that is wrapped without negotiation has no server, so there both ends would wait; negotiate.
+//! A stack that is wrapped without negotiation has no server, so there both ends would wait; negotiate. A driver that gives roles and
+//! no transcript has ends that check certificates alone.
 
 mod certificates;
 mod chunnel;
 mod connection;
-mod frame;
+pub mod frame;
 mod runtime;
 mod socket;
 mod start;

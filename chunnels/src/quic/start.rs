@@ -24,6 +24,7 @@ pub(super) async fn start<Inner>(
     quic: &Quic,
     inner: Inner,
     role: Role,
+    transcript: Option<[u8; 32]>,
 ) -> Result<QuicConnection<Inner>, Error>
 where
     Inner: Connection<Data = Buf>,
@@ -44,12 +45,12 @@ where
     let transport = Arc::new(transport(quic, packet)?);
     let (client, server) = match role {
         Role::Server => {
-            let mut config = ServerConfig::with_crypto(Arc::new(quic.certificates.server()?));
+            let mut config = ServerConfig::with_crypto(Arc::new(quic.certificates.server(transcript)?));
             config.transport_config(transport);
             (None, Some(config))
         }
         _ => {
-            let mut config = ClientConfig::new(Arc::new(quic.certificates.client()?));
+            let mut config = ClientConfig::new(Arc::new(quic.certificates.client(transcript)?));
             config.transport_config(transport);
             (Some(config), None)
         }

@@ -21,6 +21,9 @@ pub(super) const DONE: VarInt = VarInt::from_u32(0);
 /// The code for a peer that breaks this Chunnel's own rules.
 const BROKEN: VarInt = VarInt::from_u32(1);
 
+/// TLS found no common protocol, of whose name the agreement is a part: alert 120 (RFC 7301, section 3.2).
+const OTHER_AGREEMENT: u64 = 0x178;
+
 /// How far the end of a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
@@ -193,6 +196,15 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
         | ConnectionError::ApplicationClosed(_)
         | ConnectionError::Reset => ErrorKind::Reset,
     };
+    let code = match error {
+        ConnectionError::TransportError(error) => Some(error.code),
+        ConnectionError::ConnectionClosed(close) => Some(close.error_code),
+        _ => None,
+    };
+    if code.is_some_and(|code| u64::from(code) == OTHER_AGREEMENT) {
+        let what = "the other end has agreed on something else: the agreement was altered on its way";
+        return (kind, what.into());
+    }
     (kind, error.to_string())
 }
 

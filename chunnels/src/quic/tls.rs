@@ -10,11 +10,19 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
 
-/// The protocol's name in TLS (ALPN): whoever speaks another is refused.
-const PROTOCOL: &[u8] = b"bertha quic 1";
+/// The protocol's name in TLS, up to the transcript.
+const PROTOCOL: &[u8] = b"bertha quic 2 ";
+
+/// The protocol in TLS (ALPN, RFC 7301): whoever speaks another is refused. What both ends have agreed on is a part of its name.
+///
+/// So TLS itself compares the two, under the protection of the certificates (RFC 8446, section 4.4.4), before either end sends
+/// anything else, and it costs no round trip.
+fn protocol(transcript: Option<[u8; 32]>) -> Vec<u8> {
+    [PROTOCOL, transcript.as_ref().map_or(&[][..], |transcript| transcript)].concat()
+}
 
 impl Certificates {
-    pub(super) fn client(&self) -> Result<QuicClientConfig, Error> {
+    pub(super) fn client(&self, transcript: Option<[u8; 32]>) -> Result<QuicClientConfig, Error> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(unusable)?;
@@ -23,11 +31,11 @@ impl Certificates {
             [] => builder.with_no_client_auth(),
             _ => builder.with_client_auth_cert(self.own_chain(), self.own_key()).map_err(unusable)?,
         };
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.alpn_protocols = vec![protocol(transcript)];
         QuicClientConfig::try_from(config).map_err(unusable)
     }
 
-    pub(super) fn server(&self) -> Result<QuicServerConfig, Error> {
+    pub(super) fn server(&self, transcript: Option<[u8; 32]>) -> Result<QuicServerConfig, Error> {
         if self.chain.is_empty() {
             let what = "a server has to show a certificate; add one with Certificates::showing";
             return Err(Error::new(ErrorKind::Invalid, what));
@@ -44,7 +52,7 @@ impl Certificates {
             }
         };
         let mut config = builder.with_single_cert(self.own_chain(), self.own_key()).map_err(unusable)?;
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.alpn_protocols = vec![protocol(transcript)];
         QuicServerConfig::try_from(config).map_err(unusable)
     }
 

@@ -52,11 +52,14 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Seal {
     /// Exchanges greetings with the other end: a round trip.
     ///
     /// # Errors
-    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer for ten seconds.
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer for ten seconds;
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if all that greets for a second has another key or another
+    /// [transcript](More::transcript).
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
         let below = inner.base().reserved();
-        let greeted = greeting::exchange(&inner, below).await?;
-        let keys = self.secret.keys(greeted.ours, greeted.theirs)?;
+        let bond = self.secret.bond(more.transcript());
+        let greeted = greeting::exchange(&inner, below, &bond).await?;
+        let keys = bond.keys(greeted.ours.salt, greeted.theirs)?;
         Ok(SealConnection::new(inner, below, greeted, keys))
     }
 }

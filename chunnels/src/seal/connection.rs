@@ -123,7 +123,7 @@ impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
     }
 
     fn greeting(&self) -> Greeting {
-        Greeting { salt: self.greeted.ours, asks: false }
+        Greeting { asks: false, ..self.greeted.ours }
     }
 
     /// Greets once more as long as the other end may not have heard.

@@ -1,16 +1,24 @@
 //! Which key seals what.
 
-use super::wire::{self, SALT, Sealed, TAG};
+use super::wire::{self, PROOF, SALT, Sealed, TAG};
 use bertha_core::{Error, ErrorKind};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{self, HKDF_SHA256, Prk};
+use ring::hmac;
 use std::fmt;
 
 /// What tells keys of this Chunnel, and of this version of it, apart from all others that the secret may be used for.
-const CONTEXT: &[u8] = b"bertha seal 1";
+const CONTEXT: &[u8] = b"bertha seal 2";
 
 /// The shared key, from which those of connections are derived.
 pub(super) struct Secret(Prk);
+
+/// The shared key, bound to what the ends of one connection have agreed on.
+pub(super) struct Bond {
+    prk: Prk,
+    /// What proves a salt.
+    proving: hmac::Key,
+}
 
 /// The keys of one end of a connection.
 pub(super) struct Keys {
@@ -37,6 +45,35 @@ impl Secret {
         id
     }
 
+    /// The key of ends that have this transcript in common; without one, of those that have none.
+    pub(super) fn bond(&self, transcript: Option<[u8; 32]>) -> Bond {
+        let transcript = transcript.as_ref().map_or(&[][..], |transcript| transcript);
+        let bound = |label: &[u8]| {
+            let mut bytes = [0; 32];
+            // Fails for lengths alone that no hash can be expanded to.
+            let _ = self.0.expand(&[label, transcript], HKDF_SHA256).and_then(|okm| okm.fill(&mut bytes));
+            bytes
+        };
+        Bond {
+            prk: Prk::new_less_safe(HKDF_SHA256, &bound(b"bond")),
+            proving: hmac::Key::new(hmac::HMAC_SHA256, &bound(b"proof")),
+        }
+    }
+}
+
+impl Bond {
+    /// What shows that who says `salt` has the key and the transcript.
+    pub(super) fn proof(&self, salt: [u8; SALT]) -> [u8; PROOF] {
+        let mut proof = [0; PROOF];
+        proof.copy_from_slice(hmac::sign(&self.proving, &salt).as_ref());
+        proof
+    }
+
+    /// Whether it does, in constant time.
+    pub(super) fn is_proof(&self, salt: [u8; SALT], proof: &[u8; PROOF]) -> bool {
+        hmac::verify(&self.proving, &salt, proof).is_ok()
+    }
+
     /// The keys of the end that told the other the salt `ours`, and was told `theirs`. Those of the other end are the same
     /// the other way round.
     ///
@@ -49,7 +86,7 @@ impl Secret {
     /// The key for what the end with the salt `from` sends.
     fn key(&self, from: [u8; SALT], to: [u8; SALT]) -> Result<LessSafeKey, Error> {
         let info = [b"messages", &from[..], &to[..]];
-        let expanded = self.0.expand(&info, &CHACHA20_POLY1305);
+        let expanded = self.prk.expand(&info, &CHACHA20_POLY1305);
         expanded
             .map(|key| LessSafeKey::new(UnboundKey::from(key)))
             .map_err(|_| Error::new(ErrorKind::Invalid, "no key can be derived for this cipher").at("Seal"))
@@ -99,7 +136,8 @@ mod tests {
     #[test]
     fn each_end_opens_what_the_other_seals_and_nothing_else() {
         let secret = Secret::new(&[7; 32]);
-        let (here, there) = (secret.keys([1; 16], [2; 16]).unwrap(), secret.keys([2; 16], [1; 16]).unwrap());
+        let bond = secret.bond(Some([5; 32]));
+        let (here, there) = (bond.keys([1; 16], [2; 16]).unwrap(), bond.keys([2; 16], [1; 16]).unwrap());
         let mut message = *b"message";
         let tag = here.seal(5, &mut message).unwrap();
         assert_ne!(&message, b"message");
@@ -107,14 +145,29 @@ mod tests {
         let opened =
             |keys: &Keys, sealed, mut message: [u8; 7]| keys.open(sealed, &mut message).then_some(message);
         assert_eq!(opened(&there, sealed, message), Some(*b"message"));
-        // Sent back to its sender, with another number, tag, content, salt or secret.
+        // Sent back to its sender, with another number, tag, content, salt, transcript or secret.
         assert_eq!(opened(&here, sealed, message), None);
         assert_eq!(opened(&there, Sealed { number: 6, tag }, message), None);
         assert_eq!(opened(&there, Sealed { number: 5, tag: [0; TAG] }, message), None);
         assert_eq!(opened(&there, sealed, *b"massage"), None);
-        assert_eq!(opened(&secret.keys([2; 16], [3; 16]).unwrap(), sealed, message), None);
+        assert_eq!(opened(&bond.keys([2; 16], [3; 16]).unwrap(), sealed, message), None);
         let other = Secret::new(&[8; 32]);
-        assert_eq!(opened(&other.keys([2; 16], [1; 16]).unwrap(), sealed, message), None);
+        for bond in [secret.bond(Some([6; 32])), secret.bond(None), other.bond(Some([5; 32]))] {
+            assert_eq!(opened(&bond.keys([2; 16], [1; 16]).unwrap(), sealed, message), None);
+        }
         assert_ne!(secret.id(), other.id());
+    }
+
+    #[test]
+    fn a_salt_is_proved_with_the_key_and_the_transcript() {
+        let secret = Secret::new(&[7; 32]);
+        let bond = secret.bond(Some([5; 32]));
+        let proof = bond.proof([1; SALT]);
+        assert!(secret.bond(Some([5; 32])).is_proof([1; SALT], &proof));
+        assert!(!bond.is_proof([2; SALT], &proof));
+        let other = Secret::new(&[8; 32]);
+        for bond in [secret.bond(Some([6; 32])), secret.bond(None), other.bond(Some([5; 32]))] {
+            assert!(!bond.is_proof([1; SALT], &proof));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What [`Seal`](super::Seal) sends, and nothing else: no keys, no state.
 //!
 //! ```text
-//! greeting   0, 1 if the sender does not know the receiver's salt, and the sender's salt (16 bytes)
+//! greeting   0, 1 if the sender does not know the receiver's salt, the sender's salt (16 bytes), and its proof (32 bytes)
 //! sealed     1, the message's number (7 bytes, little-endian), the tag (16 bytes), and the encrypted message
 //! ```
 //!
@@ -17,8 +17,11 @@ pub const TAG: usize = 16;
 /// The bytes of a salt.
 pub const SALT: usize = 16;
 
+/// The bytes of a proof.
+pub const PROOF: usize = 32;
+
 /// The bytes of a greeting.
-pub const GREETING: usize = 2 + SALT;
+pub const GREETING: usize = 2 + SALT + PROOF;
 
 /// One more than the largest number of a message.
 pub const NUMBERS: u64 = 1 << 56;
@@ -42,6 +45,8 @@ pub struct Greeting {
     pub salt: [u8; SALT],
     /// Whether it waits for a greeting in return.
     pub asks: bool,
+    /// What shows that it has the key and the transcript.
+    pub proof: [u8; PROOF],
 }
 
 /// What stands in front of a sealed message.
@@ -58,7 +63,8 @@ impl Greeting {
     pub fn write(self) -> [u8; GREETING] {
         let mut bytes = [0; GREETING];
         (bytes[0], bytes[1]) = (GREETS, u8::from(self.asks));
-        bytes[2..].copy_from_slice(&self.salt);
+        bytes[2..2 + SALT].copy_from_slice(&self.salt);
+        bytes[2 + SALT..].copy_from_slice(&self.proof);
         bytes
     }
 }
@@ -72,8 +78,9 @@ pub fn associated(number: u64) -> [u8; 8] {
 pub fn read(bytes: &[u8]) -> Option<Arrived> {
     match *bytes.first()? {
         GREETS => {
-            let [_, asks, salt @ ..] = bytes.first_chunk::<GREETING>().filter(|_| bytes.len() == GREETING)?;
-            (*asks <= 1).then_some(Arrived::Greeting(Greeting { salt: *salt, asks: *asks == 1 }))
+            let [_, asks, rest @ ..] = bytes.first_chunk::<GREETING>().filter(|_| bytes.len() == GREETING)?;
+            let (salt, proof) = (*rest.first_chunk()?, *rest.last_chunk()?);
+            (*asks <= 1).then_some(Arrived::Greeting(Greeting { salt, asks: *asks == 1, proof }))
         }
         SEALED => {
             let (associated, rest) = bytes.split_first_chunk()?;
@@ -92,9 +99,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
-            salt: [u8; SALT], asks: bool, number in 0..NUMBERS, tag: [u8; TAG], rest: Vec<u8>,
+            salt: [u8; SALT], proof: [u8; PROOF], asks: bool, number in 0..NUMBERS, tag: [u8; TAG], rest: Vec<u8>,
         ) {
-            let greeting = Greeting { salt, asks };
+            let greeting = Greeting { salt, asks, proof };
             prop_assert_eq!(read(&greeting.write()), Some(Arrived::Greeting(greeting)));
             let sealed = [&associated(number)[..], &tag, &rest].concat();
             prop_assert_eq!(read(&sealed), Some(Arrived::Sealed(Sealed { number, tag })));

@@ -1,6 +1,7 @@
 //! Bursts that are encoded and decoded while the connection below takes and gives them.
 
 use super::{Codec, SerializeConnection};
+use bertha_core::buf::Spent;
 use bertha_core::{Buf, Connection, Error};
 
 /// Encodes messages one by one as the connection below asks for them. Ends at the first that has no encoding, and
@@ -30,7 +31,8 @@ where
 {
     type Item = Buf;
 
-    #[inline]
+    // In line by force: a link asks for the first message of a burst in one more place, and else it is a call a message.
+    #[inline(always)]
     fn next(&mut self) -> Option<Buf> {
         // Iterators may be asked again after their end.
         if self.failed.is_some() {
@@ -55,15 +57,17 @@ pub(super) struct Decoded<'a, Inner, T, C, Into> {
     connection: &'a SerializeConnection<Inner, T, C>,
     into: &'a mut Into,
     count: usize,
+    spent: Spent,
 }
 
 impl<'a, Inner, T, C, Into> Decoded<'a, Inner, T, C, Into> {
     pub(super) fn new(connection: &'a SerializeConnection<Inner, T, C>, into: &'a mut Into) -> Self {
-        Self { connection, into, count: 0 }
+        Self { connection, into, count: 0, spent: Spent::new() }
     }
 
-    /// How many messages were pushed on.
-    pub(super) fn count(&self) -> usize {
+    /// Releases what the messages came in, and says how many were pushed on.
+    pub(super) fn settle(&mut self) -> usize {
+        self.spent.release();
         self.count
     }
 }
@@ -83,6 +87,7 @@ where
                 self.count += 1;
                 self.into.extend(Some(message));
             });
+            self.spent.add(bytes);
         }
     }
 }

@@ -150,10 +150,10 @@ where
     async fn recv_batch(&self, into: &mut (impl Extend<T> + Send), limit: usize) -> Result<usize, Error> {
         let mut decoded = Decoded::new(self, into);
         // A burst of nothing but malformed messages is no burst.
-        while decoded.count() == 0 && limit > 0 {
+        while decoded.settle() == 0 && limit > 0 {
             self.inner.recv_batch(&mut decoded, limit).await?;
         }
-        Ok(decoded.count())
+        Ok(decoded.settle())
     }
 
     #[inline]

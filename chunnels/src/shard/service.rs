@@ -2,7 +2,7 @@
 
 use super::{Keyed, ShardMap};
 use crate::memory::{Memory, pair};
-use bertha_core::{Addr, BoxFuture, Connection, Error, ErrorKind, Node, Open};
+use bertha_core::{Addr, BoxFuture, Connection, Error, ErrorKind, Node, Open, Opened};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -48,13 +48,14 @@ pub(super) fn service(shards: usize) -> (Opener, Vec<Memory<Message>>) {
 }
 
 impl Open<Memory<Message>> for Opener {
-    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Memory<Message>, Error>>
+    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Opened<Memory<Message>>, Error>>
     where
         Memory<Message>: 'a,
     {
         assert!(above.is_empty());
         let opened = self.connections.lock().unwrap().remove(&to);
-        Box::pin(async move { opened.ok_or_else(|| Error::new(ErrorKind::Unreachable, "nobody there")) })
+        let nobody = || Error::new(ErrorKind::Unreachable, "nobody there");
+        Box::pin(async move { opened.map(Opened::from).ok_or_else(nobody) })
     }
 }
 

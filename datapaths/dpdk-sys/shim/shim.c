@@ -74,18 +74,65 @@ int bertha_port_first(uint16_t *port) {
     return 0;
 }
 
+/* The hashes over UDP's ports. */
+#define UDP_HASH (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP)
+
+/* The most entries of a table that are set one by one. */
+#define MOST_ENTRIES 512
+
+/* Has the table's entries name the queues in turn; the port may do so by itself. */
+static int fill_table(uint16_t port, uint16_t entries, uint16_t queues) {
+    struct rte_eth_rss_reta_entry64 table[MOST_ENTRIES / RTE_ETH_RETA_GROUP_SIZE] = {0};
+    if (entries > MOST_ENTRIES || entries % RTE_ETH_RETA_GROUP_SIZE != 0)
+        return -ENOTSUP;
+    for (uint16_t i = 0; i < entries; i++) {
+        table[i / RTE_ETH_RETA_GROUP_SIZE].mask = UINT64_MAX;
+        table[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] = i % queues;
+    }
+    return rte_eth_dev_rss_reta_update(port, table, entries);
+}
+
+static int configure(uint16_t port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
+                     const struct bertha_port_setup *setup, struct bertha_port_facts *facts) {
+    uint64_t hash = info->flow_type_rss_offloads & UDP_HASH;
+    uint8_t len = info->hash_key_size ? info->hash_key_size : 40;
+    if (facts->queues > 1 && hash && len <= BERTHA_RSS_KEY) {
+        conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf->rx_adv_conf.rss_conf.rss_key = (uint8_t *)(uintptr_t)setup->rss_key;
+        conf->rx_adv_conf.rss_conf.rss_key_len = len;
+        conf->rx_adv_conf.rss_conf.rss_hf = hash;
+        facts->rss = rte_eth_dev_configure(port, facts->queues, facts->queues, conf) == 0;
+        if (facts->rss)
+            return 0;
+        /* It has refused; then frames are spread by whoever polls. */
+        conf->rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+        memset(&conf->rx_adv_conf.rss_conf, 0, sizeof conf->rx_adv_conf.rss_conf);
+    }
+    return rte_eth_dev_configure(port, facts->queues, facts->queues, conf);
+}
+
 int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct bertha_port_setup *setup,
                      struct bertha_port_facts *facts) {
     struct rte_eth_dev_info info;
     int failed = rte_eth_dev_info_get(port, &info);
     if (failed)
         return failed;
+    *facts = (struct bertha_port_facts){.mtu = setup->mtu, .driver = info.driver_name};
+    facts->queues = RTE_MAX(1, RTE_MIN(setup->queues, RTE_MIN(info.max_rx_queues, info.max_tx_queues)));
     struct rte_eth_conf conf = {0};
-    conf.rxmode.offloads =
-        info.rx_offload_capa & (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
-    failed = rte_eth_dev_configure(port, setup->queues, setup->queues, &conf);
+    if (setup->offload) {
+        conf.rxmode.offloads =
+            info.rx_offload_capa & (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
+        conf.txmode.offloads =
+            info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+    }
+    failed = configure(port, &info, &conf, setup, facts);
     if (failed)
         return failed;
+    if (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM)
+        facts->offload |= BERTHA_OFFLOAD_HEADER;
+    if (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM)
+        facts->offload |= BERTHA_OFFLOAD_UDP;
     /* Virtual ports without an MTU of their own say so; they carry what fits into a buffer. */
     failed = rte_eth_dev_set_mtu(port, setup->mtu);
     if (failed && failed != -ENOTSUP)
@@ -94,7 +141,7 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     failed = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive, &transmit);
     if (failed)
         return failed;
-    for (uint16_t queue = 0; queue < setup->queues; queue++) {
+    for (uint16_t queue = 0; queue < facts->queues; queue++) {
         failed = rte_eth_rx_queue_setup(port, queue, receive, rte_eth_dev_socket_id(port), NULL, pool);
         if (failed)
             return failed;
@@ -105,12 +152,14 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     failed = rte_eth_dev_start(port);
     if (failed)
         return failed;
+    if (facts->rss && info.reta_size > 0) {
+        facts->rss_entries = info.reta_size;
+        facts->rss = fill_table(port, info.reta_size, facts->queues) == 0;
+    }
     if (setup->promiscuous)
         /* Not every port filters addresses, so not every port can be told not to. */
         (void)rte_eth_promiscuous_enable(port);
-    facts->mtu = setup->mtu;
     (void)rte_eth_dev_get_mtu(port, &facts->mtu);
-    facts->driver = info.driver_name;
     struct rte_ether_addr mac;
     failed = rte_eth_macaddr_get(port, &mac);
     if (failed)
@@ -145,13 +194,17 @@ int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statist
     return 0;
 }
 
+/* NONE says that the field is wrong and the contents are not: they came without a wire, with the checksum left undone. */
 static uint32_t checksums(uint64_t flags) {
     uint64_t ip = flags & RTE_MBUF_F_RX_IP_CKSUM_MASK, l4 = flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
     if (ip == RTE_MBUF_F_RX_IP_CKSUM_BAD || l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD)
         return BERTHA_CHECKSUMS_BAD;
-    if (ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD && l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD)
-        return BERTHA_CHECKSUMS_GOOD;
-    return BERTHA_CHECKSUMS_UNKNOWN;
+    uint32_t good = 0;
+    if (ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD || ip == RTE_MBUF_F_RX_IP_CKSUM_NONE)
+        good |= BERTHA_CHECKSUMS_HEADER;
+    if (l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD || l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE)
+        good |= BERTHA_CHECKSUMS_PAYLOAD;
+    return good;
 }
 
 uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
@@ -171,6 +224,16 @@ uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *fram
     return kept;
 }
 
+static void offload(struct rte_mbuf *mbuf, uint32_t what) {
+    mbuf->l2_len = (what >> BERTHA_OFFLOAD_L2_SHIFT) & UINT8_MAX;
+    mbuf->l3_len = (what >> BERTHA_OFFLOAD_L3_SHIFT) & UINT8_MAX;
+    mbuf->ol_flags = what & BERTHA_OFFLOAD_V4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
+    if (what & BERTHA_OFFLOAD_HEADER)
+        mbuf->ol_flags |= RTE_MBUF_F_TX_IP_CKSUM;
+    if (what & BERTHA_OFFLOAD_UDP)
+        mbuf->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
+}
+
 uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count) {
     struct rte_mbuf *mbufs[BURST];
     if (count > BURST)
@@ -182,6 +245,8 @@ uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_fram
         mbuf->pkt_len = frames[i].len;
         /* It may be one that was received, and say something of that. */
         mbuf->ol_flags = 0;
+        if (frames[i].checksums & (BERTHA_OFFLOAD_HEADER | BERTHA_OFFLOAD_UDP))
+            offload(mbuf, frames[i].checksums);
         mbufs[i] = mbuf;
     }
     return rte_eth_tx_burst(port, queue, mbufs, count);

@@ -10,12 +10,22 @@
 struct rte_mbuf;
 struct rte_mempool;
 
-/* What the port said of a received frame's checksums. */
-#define BERTHA_CHECKSUMS_UNKNOWN 0
-#define BERTHA_CHECKSUMS_GOOD 1
-#define BERTHA_CHECKSUMS_BAD 2
+/* What the port said of a received frame's checksums: that of the IPv4 header and that of what it carries are right; or
+ * one of them is wrong. */
+#define BERTHA_CHECKSUMS_HEADER 1
+#define BERTHA_CHECKSUMS_PAYLOAD 2
+#define BERTHA_CHECKSUMS_BAD 4
 
-/* A frame in one segment: `len` bytes from `start` on in the memory of `mbuf`. */
+/* What the port is to do with a frame that is sent: compute the checksum of its IPv4 header, and that of UDP, whose field
+ * has the sum of the pseudo-header. The lengths of the headers in front of IP, and of IP's, are in the upper bytes. */
+#define BERTHA_OFFLOAD_HEADER 0x10
+#define BERTHA_OFFLOAD_UDP 0x20
+#define BERTHA_OFFLOAD_V4 0x40
+#define BERTHA_OFFLOAD_L2_SHIFT 8
+#define BERTHA_OFFLOAD_L3_SHIFT 16
+
+/* A frame in one segment: `len` bytes from `start` on in the memory of `mbuf`. `checksums` is what the port said of a frame
+ * that was received, or is to do with one that is sent. */
 struct bertha_frame {
     struct rte_mbuf *mbuf;
     uint16_t start;
@@ -23,19 +33,31 @@ struct bertha_frame {
     uint32_t checksums;
 };
 
-/* How a port is to be set up. */
+/* The longest key of a hash that a port may want. */
+#define BERTHA_RSS_KEY 64
+
+/* How a port is to be set up. `queues` is the most pairs of queues to use, `rss_key` what to hash with if there are
+ * several, and `offload` whether the port is to do what it can about checksums. */
 struct bertha_port_setup {
     uint16_t queues;
     uint16_t descriptors;
     uint16_t mtu;
     bool promiscuous;
+    bool offload;
+    uint8_t rss_key[BERTHA_RSS_KEY];
 };
 
-/* What a port turned out to be. */
+/* What a port turned out to be. It has `queues` pairs of queues, as many as it was asked for or as it has; `rss` says whether
+ * it spreads UDP over them with our key, by a table of `rss_entries` whose entries name the queues in turn; `offload` is
+ * what of BERTHA_OFFLOAD_HEADER and BERTHA_OFFLOAD_UDP it does. */
 struct bertha_port_facts {
     uint16_t mtu;
     uint8_t mac[6];
     const char *driver;
+    uint16_t queues;
+    uint16_t rss_entries;
+    bool rss;
+    uint32_t offload;
 };
 
 struct bertha_port_statistics {

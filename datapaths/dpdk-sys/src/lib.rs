@@ -38,12 +38,26 @@ pub struct Mempool {
     _opaque: [u8; 0],
 }
 
-/// What the port said of a received frame's checksums: nothing.
-pub const CHECKSUMS_UNKNOWN: u32 = 0;
-/// They are right.
-pub const CHECKSUMS_GOOD: u32 = 1;
+/// What the port said of a received frame's checksums: that of the IPv4 header is right, or need not be looked at.
+pub const CHECKSUMS_HEADER: u32 = 1;
+/// That of what the packet carries is.
+pub const CHECKSUMS_PAYLOAD: u32 = 2;
 /// One of them is wrong.
-pub const CHECKSUMS_BAD: u32 = 2;
+pub const CHECKSUMS_BAD: u32 = 4;
+
+/// What the port is to do with a frame that is sent: compute the checksum of its IPv4 header.
+pub const OFFLOAD_HEADER: u32 = 0x10;
+/// Compute that of UDP, whose field has the sum of the pseudo-header.
+pub const OFFLOAD_UDP: u32 = 0x20;
+/// It is IPv4, with either of these.
+pub const OFFLOAD_V4: u32 = 0x40;
+/// Where the length of the headers in front of IP lies, with any of these.
+pub const OFFLOAD_L2_SHIFT: u32 = 8;
+/// Where the length of the IP header lies.
+pub const OFFLOAD_L3_SHIFT: u32 = 16;
+
+/// The longest key of a hash that a port may want.
+pub const RSS_KEY: usize = 64;
 
 /// A frame in one segment.
 #[repr(C)]
@@ -55,7 +69,7 @@ pub struct Frame {
     pub start: u16,
     /// Its length in bytes.
     pub len: u16,
-    /// One of the `CHECKSUMS_` constants; not looked at when sending.
+    /// Some of the `CHECKSUMS_` constants in a frame that was received, and of the `OFFLOAD_` constants in one that is sent.
     pub checksums: u32,
 }
 
@@ -63,7 +77,7 @@ pub struct Frame {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PortSetup {
-    /// Pairs of queues.
+    /// The most pairs of queues to use.
     pub queues: u16,
     /// Descriptors in each queue; the driver may take another number.
     pub descriptors: u16,
@@ -71,6 +85,10 @@ pub struct PortSetup {
     pub mtu: u16,
     /// Whether to take frames for other addresses as well.
     pub promiscuous: bool,
+    /// Whether the port is to do what it can about checksums.
+    pub offload: bool,
+    /// What to hash UDP flows with, if there are several queues.
+    pub rss_key: [u8; RSS_KEY],
 }
 
 /// What a port turned out to be.
@@ -83,6 +101,14 @@ pub struct PortFacts {
     pub mac: [u8; 6],
     /// The name of its driver.
     pub driver: *const c_char,
+    /// The pairs of queues in use.
+    pub queues: u16,
+    /// How many entries the table has by which it spreads flows; 0 if it does not say.
+    pub rss_entries: u16,
+    /// Whether it spreads UDP flows with our key, by a table whose entries name the queues in turn.
+    pub rss: bool,
+    /// Which of `OFFLOAD_HEADER` and `OFFLOAD_UDP` it does.
+    pub offload: u32,
 }
 
 /// What a port counted.

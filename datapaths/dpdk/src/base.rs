@@ -5,6 +5,7 @@ use crate::{Pool, TokioRuntime};
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
 use bertha_netstack::HEADERS;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of connections over DPDK.
@@ -13,20 +14,21 @@ pub struct DpdkBase {
     runtime: TokioRuntime,
     pool: Pool,
     reserved: AtomicUsize,
-    mtu: usize,
+    /// The largest message that the path carries, as far as is known.
+    mtu: Arc<AtomicUsize>,
     local: SocketAddr,
     peer: SocketAddr,
 }
 
 impl DpdkBase {
-    pub(crate) fn new(pool: Pool, mtu: usize, local: SocketAddr, peer: SocketAddr) -> Self {
+    pub(crate) fn new(pool: Pool, mtu: Arc<AtomicUsize>, local: SocketAddr, peer: SocketAddr) -> Self {
         Self { runtime: TokioRuntime, pool, reserved: AtomicUsize::new(0), mtu, local, peer }
     }
 
     /// The error for a message that does not fit.
     #[cold]
     pub(crate) fn too_large(&self, len: usize) -> Error {
-        let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
+        let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu());
         failure(ErrorKind::TooLarge, what)
     }
 
@@ -54,7 +56,7 @@ impl Base for DpdkBase {
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
-            Some(whole) if whole <= self.mtu => self.pool.buffer(len, headroom + HEADERS),
+            Some(whole) if whole <= self.mtu() => self.pool.buffer(len, headroom + HEADERS),
             _ => Err(self.too_large(len.saturating_add(headroom))),
         }
     }
@@ -73,8 +75,12 @@ impl Base for DpdkBase {
         self.reserved.load(Ordering::Relaxed)
     }
 
+    /// What the interface carries, or less for ten minutes after a router on the path to the peer has said so (RFC 1191, RFC
+    /// 8201). Larger messages are [`TooLarge`](ErrorKind::TooLarge).
+    #[inline]
     fn mtu(&self) -> usize {
-        self.mtu
+        // Relaxed: a number by itself.
+        self.mtu.load(Ordering::Relaxed)
     }
 
     fn local_addr(&self) -> Addr {

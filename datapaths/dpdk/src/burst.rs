@@ -42,7 +42,7 @@ impl Burst {
     /// Whether no more can be appended.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.end == LEN
+        self.end == LEN && !self.is_empty()
     }
 
     /// Appends a frame.

@@ -7,6 +7,9 @@ use serde::Deserialize;
 use std::net::IpAddr;
 use std::path::Path;
 
+/// The most queues: more than a machine is likely to have processors for one port.
+const MOST_QUEUES: u16 = 64;
+
 /// Who asks the port whether something has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -31,6 +34,8 @@ pub enum Polling {
 /// mtu = 1500
 /// vlan = 7
 /// polling = "inline"
+/// queues = 1
+/// offload = true
 /// buffers = 8191
 /// eal = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
 /// ```
@@ -54,6 +59,12 @@ pub struct Config {
     pub vlan: Option<u16>,
     /// Who polls.
     pub polling: Polling,
+    /// Over how many queues connections are spread, at most 64: each with a lock and a part of the connections of its own, so
+    /// that as many threads don't meet. If the port has fewer, whoever polls hands the others' frames on. The two ends of a
+    /// `net_memif` need as many.
+    pub queues: u16,
+    /// Whether the port computes and checks checksums, as far as it can.
+    pub offload: bool,
     /// How many buffers the pool has: the most messages that can be on their way and in the application's hands. DPDK uses memory
     /// best with a power of two less one.
     pub buffers: u32,
@@ -75,6 +86,8 @@ impl Default for Config {
             mtu: 1500,
             vlan: None,
             polling: Polling::default(),
+            queues: 1,
+            offload: true,
             buffers: 16_383,
             descriptors: 1024,
             promiscuous: false,
@@ -111,8 +124,8 @@ impl Config {
     }
 
     /// What the environment says: the file that `BERTHA_DPDK_CONFIG` names, if it is set; and instead of what is there,
-    /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_BUFFERS` and `_EAL`. Of several
-    /// addresses and gateways, commas stand in between, and blanks between arguments.
+    /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_BUFFERS`
+    /// and `_EAL`. Of several addresses and gateways, commas stand in between, and blanks between arguments.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
@@ -143,6 +156,10 @@ impl Config {
         let number = |name: &'static str| variable(name).map(|value| parsed(name, &value)).transpose();
         config.mtu = number("BERTHA_DPDK_MTU")?.unwrap_or(config.mtu);
         config.vlan = number("BERTHA_DPDK_VLAN")?.or(config.vlan);
+        config.queues = number("BERTHA_DPDK_QUEUES")?.unwrap_or(config.queues);
+        if let Some(value) = variable("BERTHA_DPDK_OFFLOAD") {
+            config.offload = parsed("BERTHA_DPDK_OFFLOAD", &value)?;
+        }
         if let Some(value) = variable("BERTHA_DPDK_BUFFERS") {
             config.buffers = parsed("BERTHA_DPDK_BUFFERS", &value)?;
         }
@@ -170,6 +187,18 @@ impl Config {
                 .map_err(|error| failure(ErrorKind::Invalid, format!("`address`: {error}")).because(error))
         };
         self.address.iter().map(read).collect()
+    }
+
+    /// The number of queues, if there can be as many.
+    pub(crate) fn queues(&self) -> Result<usize, Error> {
+        match self.queues {
+            1..=MOST_QUEUES => Ok(self.queues.into()),
+            other => {
+                let what =
+                    format!("`queues` (BERTHA_DPDK_QUEUES) is {other}: at least 1 and at most {MOST_QUEUES}");
+                Err(failure(ErrorKind::Invalid, what))
+            }
+        }
     }
 
     /// The port's name, if it is known.
@@ -227,12 +256,15 @@ mod tests {
             mtu = 9000
             vlan = 7
             polling = "thread"
+            queues = 4
+            offload = false
             eal = ["--in-memory"]
             "#,
         );
         let config = config.unwrap();
         assert_eq!((config.mtu, config.vlan, config.polling), (9000, Some(7), Polling::Thread));
         assert_eq!((config.subnets().unwrap().len(), config.port_name()), (2, Some("net_memif0")));
+        assert_eq!((config.queues().unwrap(), config.offload), (4, false));
         assert_eq!(config.eal_arguments().unwrap(), ["--in-memory"]);
         for wrong in ["mtuu = 3", "mtu = \"x\"", "polling = \"no\"", "vlan"] {
             assert_eq!(Config::from_toml(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
@@ -250,13 +282,23 @@ mod tests {
             ("BERTHA_DPDK_GATEWAY", "10.0.0.2"),
             ("BERTHA_DPDK_EAL", "--no-pci  -m 64"),
             ("BERTHA_DPDK_POLLING", "thread"),
+            ("BERTHA_DPDK_QUEUES", "3"),
+            ("BERTHA_DPDK_OFFLOAD", "false"),
         ]);
         let config = config.unwrap();
+        assert_eq!((config.queues().unwrap(), config.offload), (3, false));
+        for queues in ["0", "65"] {
+            let error = with(&[("BERTHA_DPDK_QUEUES", queues)]).unwrap().queues().unwrap_err();
+            assert!(error.context().contains("BERTHA_DPDK_QUEUES"), "{error}");
+        }
         assert_eq!((config.address.len(), config.gateway.len(), config.polling), (2, 1, Polling::Thread));
         assert_eq!(config.eal_arguments().unwrap(), ["--no-pci", "-m", "64"]);
-        for (name, value) in
-            [("BERTHA_DPDK_MTU", "big"), ("BERTHA_DPDK_POLLING", "x"), ("BERTHA_DPDK_GATEWAY", "y")]
-        {
+        for (name, value) in [
+            ("BERTHA_DPDK_MTU", "big"),
+            ("BERTHA_DPDK_POLLING", "x"),
+            ("BERTHA_DPDK_GATEWAY", "y"),
+            ("BERTHA_DPDK_OFFLOAD", "1"),
+        ] {
             let error = with(&[(name, value)]).unwrap_err();
             assert!(error.context().contains(name) && error.context().contains(value), "{error}");
         }

@@ -28,17 +28,18 @@ const ROOM: Duration = Duration::from_secs(1);
 /// The first `send` waits until the neighbour has told its hardware address; later ones only while the port's queue is full.
 pub struct DpdkConnection {
     device: Arc<Device>,
+    lane: usize,
     slot: usize,
     base: DpdkBase,
     closed: AtomicBool,
 }
 
 impl DpdkConnection {
-    pub(crate) fn new(device: Arc<Device>, slot: usize, port: u16, peer: SocketAddr) -> Self {
+    pub(crate) fn new(device: Arc<Device>, lane: usize, slot: usize, port: u16, peer: SocketAddr) -> Self {
         let own = device.interface().address_for(peer.ip()).unwrap_or(peer.ip());
-        let most = device.interface().most(peer.ip());
+        let most = device.lock(lane).watch_path(slot, peer.ip());
         let base = DpdkBase::new(device.pool(), most, (own, port).into(), peer);
-        Self { device, slot, base, closed: AtomicBool::new(false) }
+        Self { device, lane, slot, base, closed: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -54,7 +55,7 @@ impl DpdkConnection {
     /// Makes a frame of the message and hands it to the port, unless its way is not known: then it comes back.
     #[inline]
     fn try_send(&self, message: Buf, burst: &mut Burst) -> Result<Option<Buf>, Error> {
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(self.lane);
         let unsent = match self.device.seal(&mut state, self.slot, message)? {
             Sealed::Frame(packet) => {
                 let pushed = burst.push(packet);
@@ -69,6 +70,10 @@ impl DpdkConnection {
             }
         };
         self.device.release(state);
+        if unsent.is_some() {
+            // The answer may arrive there.
+            self.device.look_after_another(self.lane);
+        }
         Ok(unsent)
     }
 
@@ -118,12 +123,15 @@ impl DpdkConnection {
     /// Hands frames to the port, as many as it takes; and receives, if it `was_full`: both ends may wait for room while neither
     /// receives, so what has come is moved out of the way.
     fn transmit(&self, burst: &mut Burst, was_full: bool) -> usize {
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(self.lane);
         let sent = state.transmit(burst);
         if was_full {
             state.poll(&self.device.pool());
         }
         self.device.release(state);
+        if was_full {
+            self.device.look_after_another(self.lane);
+        }
         sent
     }
 
@@ -155,7 +163,7 @@ impl Connection for DpdkConnection {
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        let mut visit = Visit::new(&self.device, Owner::Connection(self.slot));
+        let mut visit = Visit::new(&self.device, self.lane, Owner::Connection(self.slot));
         match poll_fn(|cx| visit.poll(cx, |state| state.demux.next(self.slot))).await {
             Next::Message(message) => Ok(message),
             ended => Err(self.ended(ended)),
@@ -172,7 +180,7 @@ impl Connection for DpdkConnection {
                 return Err(error);
             }
             if path.is_none() {
-                path = self.device.path(self.slot);
+                path = self.device.path(self.lane, self.slot);
             }
             let Some(path) = &path else {
                 // The first message finds the way.
@@ -191,7 +199,7 @@ impl Connection for DpdkConnection {
             }
         }
         if copies > 0 {
-            self.device.lock().count_copies(copies);
+            self.device.lock(self.lane).count_copies(copies);
         }
         self.flush(&mut burst).await
     }
@@ -202,7 +210,7 @@ impl Connection for DpdkConnection {
         if limit == 0 {
             return Ok(0);
         }
-        let mut visit = Visit::new(&self.device, Owner::Connection(self.slot));
+        let mut visit = Visit::new(&self.device, self.lane, Owner::Connection(self.slot));
         let mut taken = [const { None }; AT_ONCE];
         let most = limit.min(AT_ONCE);
         let mut take = |state: &mut State| {
@@ -222,7 +230,7 @@ impl Connection for DpdkConnection {
         into.extend(taken[..count].iter_mut().filter_map(Option::take));
         while count == AT_ONCE && received < limit {
             count = 0;
-            let mut state = self.device.lock();
+            let mut state = self.device.lock(self.lane);
             let queue = state.demux.queue(self.slot);
             let there = queue.len().min(AT_ONCE).min(limit - received);
             for (place, message) in taken.iter_mut().zip(queue.drain(..there)) {
@@ -238,7 +246,7 @@ impl Connection for DpdkConnection {
 
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
-        let mut state = self.device.lock();
+        let mut state = self.device.lock(self.lane);
         state.demux.close(self.slot);
         self.device.release(state);
         Ok(())
@@ -247,7 +255,7 @@ impl Connection for DpdkConnection {
 
 impl Drop for DpdkConnection {
     fn drop(&mut self) {
-        self.device.lock().demux.remove(self.slot);
+        self.device.lock(self.lane).demux.remove(self.slot);
     }
 }
 

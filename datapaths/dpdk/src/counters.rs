@@ -1,5 +1,7 @@
 //! What the datapath dropped.
 
+use std::ops::AddAssign;
+
 /// Messages and frames that the datapath dropped, answered or copied. The port's own losses are in
 /// [`PortStatistics`](crate::PortStatistics).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,6 +13,8 @@ pub struct Counters {
     pub unknown: u64,
     /// Messages for a connection whose queue was full, since nobody received from it.
     pub overflow: u64,
+    /// Frames that arrived in one queue and belonged to another whose ring was full.
+    pub ring_full: u64,
     /// Messages that were copied on their way out, since they lay in foreign memory, beside others or without room in front.
     pub copied: u64,
     /// Frames of the stack's own (requests, answers, errors) that the port did not take.
@@ -20,6 +24,31 @@ pub struct Counters {
 impl Counters {
     /// All that was dropped after the port had received it.
     pub fn dropped(&self) -> u64 {
-        self.stack.dropped() + self.unknown + self.overflow
+        self.stack.dropped() + self.unknown + self.overflow + self.ring_full
     }
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        let Self { stack, unknown, overflow, ring_full, copied, not_sent } = other;
+        self.stack += stack;
+        self.unknown += unknown;
+        self.overflow += overflow;
+        self.ring_full += ring_full;
+        self.copied += copied;
+        self.not_sent += not_sent;
+    }
+}
+
+/// What one of several queues received. Frames for its connections are those that arrived in it and those handed to it, less
+/// those that it handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct QueueCounters {
+    /// Frames that the port put into it; none if the port has no queue of this number.
+    pub received: u64,
+    /// Frames that belonged to other queues, and were handed to them or dropped since their rings were full.
+    pub handed_on: u64,
+    /// Frames that were handed to it, those that all queues overhear included.
+    pub taken_over: u64,
 }

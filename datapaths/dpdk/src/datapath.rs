@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::failure::{NAME, failure};
-use crate::{Config, Counters, DpdkConnection, DpdkListener, PortStatistics};
+use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use parking_lot::Mutex;
 use std::fmt;
@@ -19,8 +19,8 @@ static OF_ENVIRONMENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
 /// `new` share one port, as do the clones of one value; it is closed when the last of them, their listeners and
 /// connections is dropped.
 ///
-/// Addresses are those of the interface that the settings describe. Messages are as large as the MTU allows, since IP fragments
-/// are neither made nor taken.
+/// Addresses are those of the interface that the settings describe. Messages are as large as the MTU of the interface and of
+/// the path allows, since IP fragments are neither made nor taken: those that arrive are dropped and counted.
 #[derive(Clone)]
 pub struct Dpdk {
     /// Nothing stands for the environment's.
@@ -65,12 +65,29 @@ impl Dpdk {
         Ok(self.device()?.counters())
     }
 
+    /// What each queue received so far. All zeros if there is only one: then it is what the [port](Self::statistics) has
+    /// received.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn queues(&self) -> Result<Vec<QueueCounters>, Error> {
+        Ok(self.device()?.queue_counters())
+    }
+
     /// What the port counted so far.
     ///
     /// # Errors
     /// As for [`open`](Self::open), and if the driver does not count.
     pub fn statistics(&self) -> Result<PortStatistics, Error> {
         self.device()?.statistics()
+    }
+
+    /// Which checksums of datagrams the port computes as they are sent; the rest is computed before.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn offload(&self) -> Result<Offload, Error> {
+        Ok(self.device()?.offload())
     }
 
     /// How many buffers of the port's pool are in use: by the application, waiting in queues, or in the port's rings.
@@ -110,12 +127,14 @@ impl Datapath for Dpdk {
         let peer = to.ip(NAME)?;
         let device = self.device()?;
         reachable(&device, peer)?;
+        let lane = device.own_lane();
+        let suits = |port| device.belongs(peer, port, lane);
         let (slot, port) = device
-            .lock()
+            .lock(lane)
             .demux
-            .connect(peer, rand::random())
+            .connect(peer, rand::random(), suits)
             .ok_or_else(|| failure(ErrorKind::Exhausted, "no port is left for another connection"))?;
-        Ok(DpdkConnection::new(device, slot, port, peer))
+        Ok(DpdkConnection::new(device, lane, slot, port, peer))
     }
 
     async fn listen(&self, on: Addr) -> Result<DpdkListener, Error> {
@@ -125,11 +144,34 @@ impl Datapath for Dpdk {
             let what = format!("cannot listen on {on}: the interface has {}", addresses(&device));
             return Err(failure(ErrorKind::Invalid, what));
         }
-        let (acceptor, port) = device.lock().demux.listen(on.port(), rand::random()).ok_or_else(|| {
+        let (acceptors, port) = listen(&device, on.port()).ok_or_else(|| {
             failure(ErrorKind::Invalid, format!("cannot listen on {on}: the port is in use, or none is left"))
         })?;
-        Ok(DpdkListener::new(device, acceptor, (on.ip(), port).into()))
+        Ok(DpdkListener::new(device, acceptors, (on.ip(), port).into()))
     }
+}
+
+/// Listens in all lanes at `port`, or at any if it is zero: the acceptors' numbers, and the port.
+fn listen(device: &Device, port: u16) -> Option<(Vec<usize>, u16)> {
+    /// How often a port is tried that is free in the first lane.
+    const ATTEMPTS: usize = 64;
+    (0..if port == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
+        // All at once, always in the same order.
+        let mut lanes: Vec<_> = (0..device.lanes()).map(|lane| device.lock(lane)).collect();
+        let (mut acceptors, mut chosen) = (Vec::new(), port);
+        for state in &mut lanes {
+            let Some((acceptor, port)) = state.demux.listen(chosen, rand::random()) else { break };
+            acceptors.push(acceptor);
+            chosen = port;
+        }
+        if acceptors.len() < lanes.len() {
+            for (state, acceptor) in lanes.iter_mut().zip(acceptors) {
+                state.demux.stop_listening(acceptor);
+            }
+            return None;
+        }
+        Some((acceptors, chosen))
+    })
 }
 
 /// Whether connections to `peer` make sense.

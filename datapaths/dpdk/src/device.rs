@@ -4,12 +4,17 @@ use crate::config::Polling;
 use crate::demux::{Demux, Limits, Undelivered};
 use crate::failure::failure;
 use crate::keeper::Keeper;
-use crate::{Burst, Config, Counters, Packet, Pool, Port};
+use crate::port::{self, Receiver, Shared};
+use crate::sending::Sending;
+use crate::steering::{Steered, Steering};
+use crate::{Burst, Config, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error, ErrorKind};
-use bertha_dpdk_sys as sys;
-use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, Path, Route, Stack};
+use bertha_netstack::{Arrival, Flow, HEADERS, Interface, Offload, Path, Route, Stack};
 use parking_lot::{Mutex, MutexGuard};
+use std::cell::Cell;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -20,10 +25,12 @@ const LIMITS: Limits = Limits { backlog: 1024, queue: 1024 };
 const POLLS_PER_LOOK: u32 = 64;
 
 /// A port that is open, shared by its connections and listeners.
+///
+/// It has one lane or several. Each has a queue of the port, if there are as many, and a part of the connections; it
+/// shares nothing with the others but rings, so that threads with a lane each do not meet.
 pub(crate) struct Device {
-    /// Connections are used from several threads, and each may receive what belongs to another, so port, stack and queues need
-    /// mutual exclusion. Taken once in a burst, and never held while foreign code runs (wakers, iterators, `Extend`).
-    state: Mutex<State>,
+    lanes: Box<[Lane]>,
+    port: Arc<Shared>,
     pool: Pool,
     interface: Interface,
     polling: Polling,
@@ -31,9 +38,27 @@ pub(crate) struct Device {
     keeper: Keeper,
 }
 
+/// One of the port's queues with its connections. Aligned, so that lanes share no cache lines.
+#[repr(align(128))]
+struct Lane {
+    /// Connections are used from several threads, and each may receive what belongs to another, so queue, stack and connections
+    /// need mutual exclusion. Taken once in a burst, and never held while foreign code runs (wakers, iterators, `Extend`).
+    state: Mutex<State>,
+    /// Somebody has polled since another lane looked last.
+    polled: AtomicBool,
+    /// The lane that this one looks after next.
+    looks_at: AtomicUsize,
+}
+
 /// What is behind the lock.
 pub(crate) struct State {
-    port: Port,
+    lane: usize,
+    /// Nothing if the port has fewer queues than there are lanes.
+    receiver: Option<Receiver>,
+    sending: Sending,
+    /// Nothing if this is the only lane.
+    steering: Option<Steering>,
+    port: Arc<Shared>,
     stack: Stack,
     pub(crate) demux: Demux,
     /// What has arrived and was not sorted in. Empty whenever the lock is free; kept, so that nothing has to be made.
@@ -48,6 +73,7 @@ pub(crate) struct State {
     /// Polls since the keeper has looked.
     pub(crate) since_kept: u32,
     counters: Counters,
+    queue_counters: QueueCounters,
     /// The link was up when it was last looked at.
     was_up: bool,
 }
@@ -65,26 +91,55 @@ pub(crate) enum Sealed {
 impl Device {
     /// Opens the port, and gives it the addresses.
     pub(crate) fn open(config: &Config) -> Result<Arc<Self>, Error> {
-        let subnets = config.subnets()?;
-        let port = Port::open(config)?;
+        let (subnets, lanes) = (config.subnets()?, config.queues()?);
+        let (port, mut queues) = port::open(config)?;
         let interface = Interface::new(port.mac(), port.mtu(), config.vlan, &subnets, &config.gateway)
             .map_err(|error| failure(ErrorKind::Invalid, error.to_string()).because(error))?;
         let (pool, now) = (port.pool(), Instant::now());
-        let state = State {
-            stack: Stack::new(interface.clone(), now),
-            port,
-            demux: Demux::new(LIMITS),
-            arrived: Burst::new(),
-            answers: Burst::new(),
-            now,
-            polls: 0,
-            idle: 0,
-            since_kept: 0,
-            counters: Counters::default(),
-            was_up: false,
-        };
+        if lanes > 1 && !port.spreads() {
+            let (has, wanted) = (queues.len(), lanes);
+            tracing::info!(
+                has,
+                wanted,
+                "the port does not spread flows as they are to be; whoever polls does"
+            );
+        }
+        queues.reverse();
+        let mut shared = Vec::new();
+        let steering = if lanes > 1 { Steering::new(port.spread(), pool) } else { Vec::new() };
+        let mut steering = steering.into_iter();
+        let short = queues.len() < lanes;
+        let lanes = (0..lanes).map(|lane| {
+            let (receiver, transmitter) = queues.pop().unzip();
+            let sending = Sending::new(lane, transmitter, short, &mut shared);
+            let stack = Stack::new(interface.clone(), now).with_offload(port.offload());
+            let state = State {
+                lane,
+                receiver,
+                sending,
+                steering: steering.next(),
+                port: port.clone(),
+                stack,
+                demux: Demux::new(LIMITS),
+                arrived: Burst::new(),
+                answers: Burst::new(),
+                now,
+                polls: 0,
+                idle: 0,
+                since_kept: 0,
+                counters: Counters::default(),
+                queue_counters: QueueCounters::default(),
+                was_up: false,
+            };
+            Lane {
+                state: Mutex::new(state),
+                polled: AtomicBool::new(false),
+                looks_at: AtomicUsize::new(lane + 1),
+            }
+        });
         let device = Arc::new(Self {
-            state: Mutex::new(state),
+            lanes: lanes.collect(),
+            port,
             pool,
             interface,
             polling: config.polling,
@@ -106,13 +161,41 @@ impl Device {
         self.polling
     }
 
+    /// How many lanes there are, one at least.
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes.len()
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
-        self.state.try_lock()
+    /// The lane of the calling thread: threads take turns as they first ask.
+    pub(crate) fn own_lane(&self) -> usize {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static THREAD: Cell<Option<usize>> = const { Cell::new(None) };
+        }
+        if self.lanes.len() == 1 {
+            return 0;
+        }
+        // Relaxed: a number by itself.
+        let next = || THREADS.fetch_add(1, Ordering::Relaxed);
+        let number = THREAD.get().unwrap_or_else(next);
+        THREAD.set(Some(number));
+        number % self.lanes.len()
+    }
+
+    /// Whether datagrams from `peer` to a port of this interface arrive in a lane, or are handed there.
+    pub(crate) fn belongs(&self, peer: SocketAddr, local_port: u16, lane: usize) -> bool {
+        let own = self.interface.address_for(peer.ip()).unwrap_or(peer.ip());
+        self.lanes.len() == 1 || self.port.spread().queue_of(Flow::new(peer, local_port), own) == lane
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self, lane: usize) -> MutexGuard<'_, State> {
+        self.lanes[lane].state.lock()
+    }
+
+    pub(crate) fn try_lock(&self, lane: usize) -> Option<MutexGuard<'_, State>> {
+        self.lanes[lane].state.try_lock()
     }
 
     /// Unlocks, then wakes whom others' messages were delivered to.
@@ -125,16 +208,47 @@ impl Device {
 
     #[inline(never)]
     fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let mut woken = state.demux.take_woken();
+        let (mut woken, lane) = (state.demux.take_woken(), state.lane);
         drop(state);
         woken.drain(..).for_each(Waker::wake);
-        self.state.lock().demux.reuse(woken);
+        self.lock(lane).demux.reuse(woken);
+    }
+
+    /// Somebody is about to poll `lane`, so others need not.
+    #[inline]
+    pub(crate) fn polls(&self, lane: usize) {
+        if self.lanes.len() > 1 {
+            // Relaxed: a hint. The lock orders what matters.
+            self.lanes[lane].polled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Who has polled `lane` in vain polls another one, if nobody has since the last look. Its thread may be busy, or there may
+    /// be none; and what is for `lane` may arrive there.
+    #[inline]
+    pub(crate) fn look_after_another(&self, lane: usize) {
+        if self.lanes.len() > 1 {
+            self.look_after(lane);
+        }
+    }
+
+    fn look_after(&self, lane: usize) {
+        // Relaxed: hints, as above.
+        let other = self.lanes[lane].looks_at.load(Ordering::Relaxed) % self.lanes.len();
+        self.lanes[lane].looks_at.store(other + 1, Ordering::Relaxed);
+        if other == lane || self.lanes[other].polled.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(mut state) = self.try_lock(other) {
+            state.poll(&self.pool);
+            self.release(state);
+        }
     }
 
     /// The headers of a connection's messages as a copy, for a burst that is sealed without the lock; nothing if they are not
     /// known, or the peer is this interface itself.
-    pub(crate) fn path(&self, connection: usize) -> Option<Path> {
-        let mut state = self.lock();
+    pub(crate) fn path(&self, lane: usize, connection: usize) -> Option<Path> {
+        let mut state = self.lock(lane);
         let State { demux, stack, now, .. } = &mut *state;
         let (_, path) = demux.path_mut(connection);
         path.as_ref().filter(|path| stack.is_current(path, *now)).cloned()
@@ -150,13 +264,17 @@ impl Device {
         }
         debug_assert_eq!(message.len(), len + path.len());
         path.seal(&mut message);
-        match Packet::from_buf(message) {
-            Ok(packet) => Ok((packet, false)),
+        let (mut packet, copied) = match Packet::from_buf(message) {
+            Ok(packet) => (packet, false),
             Err(foreign) => match Packet::from_buf(self.copy(&foreign)?) {
-                Ok(packet) => Ok((packet, true)),
-                Err(_) => Err(failure(ErrorKind::Io, "a new buffer is not the pool's")),
+                Ok(packet) => (packet, true),
+                Err(_) => return Err(failure(ErrorKind::Io, "a new buffer is not the pool's")),
             },
+        };
+        if let Some(offloaded) = path.offloaded() {
+            packet.offload(offloaded);
         }
+        Ok((packet, copied))
     }
 
     #[cold]
@@ -193,6 +311,12 @@ impl Device {
         };
         match route {
             Route::Ready(found) => {
+                let most = state.stack.most(peer.ip());
+                if message.len() > most {
+                    let what =
+                        format!("message of {} bytes to {peer}, whose path carries {most}", message.len());
+                    return Err(failure(ErrorKind::TooLarge, what));
+                }
                 let (packet, copied) = self.frame(message, &found)?;
                 *state.demux.path_mut(connection).1 = Some(found);
                 state.counters.copied += u64::from(copied);
@@ -218,17 +342,31 @@ impl Device {
         }
     }
 
+    /// What all lanes dropped.
     pub(crate) fn counters(&self) -> Counters {
-        let state = self.lock();
-        Counters { stack: state.stack.counters(), ..state.counters }
+        let mut all = Counters::default();
+        for lane in 0..self.lanes() {
+            let state = self.lock(lane);
+            all += Counters { stack: state.stack.counters(), ..state.counters };
+        }
+        all
+    }
+
+    /// What each lane received.
+    pub(crate) fn queue_counters(&self) -> Vec<QueueCounters> {
+        (0..self.lanes()).map(|lane| self.lock(lane).queue_counters).collect()
     }
 
     pub(crate) fn statistics(&self) -> Result<crate::PortStatistics, Error> {
-        self.lock().port.statistics()
+        self.port.statistics()
+    }
+
+    pub(crate) fn offload(&self) -> Offload {
+        self.port.offload()
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        self.lock().is_up()
+        self.lock(0).is_up()
     }
 }
 
@@ -236,21 +374,23 @@ impl State {
     /// Polls the port once and sorts in what has arrived: how many frames that was.
     #[inline]
     pub(crate) fn poll(&mut self, pool: &Pool) -> usize {
-        let received = self.port.receive(&mut self.arrived);
+        let received = match &mut self.receiver {
+            Some(receiver) => receiver.receive(&mut self.arrived),
+            None => 0,
+        };
         self.since_kept = self.since_kept.wrapping_add(1);
         self.polls += 1;
-        if received == 0 {
-            self.idle = self.idle.saturating_add(1);
-            // There is time for it.
-            if self.polls >= POLLS_PER_LOOK {
-                self.look_at_clock();
-            }
-            return 0;
-        }
-        self.idle = 0;
         if self.polls >= POLLS_PER_LOOK {
             self.look_at_clock();
         }
+        if self.steering.is_some() {
+            return self.poll_steered(received, pool);
+        }
+        if received == 0 {
+            self.idle = self.idle.saturating_add(1);
+            return 0;
+        }
+        self.idle = 0;
         while let Some(packet) = self.arrived.pop() {
             self.sort_in(packet);
         }
@@ -260,18 +400,61 @@ impl State {
         received
     }
 
+    /// Sorts in what has arrived of several lanes' frames, and what others have handed over.
+    fn poll_steered(&mut self, received: usize, pool: &Pool) -> usize {
+        self.queue_counters.received += received as u64;
+        self.steer_arrived(false);
+        let handed = self.steering.as_ref().map_or(0, |steering| steering.take(&mut self.arrived));
+        self.queue_counters.taken_over += handed as u64;
+        self.steer_arrived(true);
+        let found = received + handed;
+        if found == 0 {
+            self.idle = self.idle.saturating_add(1);
+            return 0;
+        }
+        self.idle = 0;
+        if let Some(steering) = &mut self.steering {
+            self.counters.ring_full += steering.flush();
+        }
+        if self.stack.has_frames() {
+            self.send_answers(pool);
+        }
+        found
+    }
+
+    /// Sorts in what has arrived or was `handed` over, as far as it belongs here.
+    fn steer_arrived(&mut self, handed: bool) {
+        while let Some(packet) = self.arrived.pop() {
+            let Some(steering) = &mut self.steering else { return self.sort_in(packet) };
+            match steering.steer(packet, handed) {
+                Steered::Keep(packet) => self.sort_in(packet),
+                Steered::Overhear(packet) => self.overhear(packet),
+                Steered::HandedOn => self.queue_counters.handed_on += 1,
+            }
+        }
+    }
+
+    /// Learns from what another lane has dealt with.
+    fn overhear(&mut self, packet: Packet) {
+        let checksums = packet.checksums();
+        match self.stack.overhear(&mut packet.into_buf(), checksums, self.now) {
+            Arrival::Unreachable(flow) => self.demux.fail(flow),
+            Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
+            Arrival::Datagram { .. } | Arrival::Answer(_) | Arrival::Nothing => {}
+        }
+    }
+
     pub(crate) fn look_at_clock(&mut self) {
         self.now = Instant::now();
         self.polls = 0;
+        if self.stack.widens_at().is_some_and(|at| at <= self.now) {
+            self.widen();
+        }
     }
 
     #[inline]
     fn sort_in(&mut self, packet: Packet) {
-        let checksums = match packet.checksums() {
-            sys::CHECKSUMS_GOOD => Checksums::Good,
-            sys::CHECKSUMS_BAD => Checksums::Bad,
-            _ => Checksums::Unknown,
-        };
+        let checksums = packet.checksums();
         let mut frame = packet.into_buf();
         match self.stack.receive(&mut frame, checksums, self.now) {
             Arrival::Datagram { flow, payload } => {
@@ -299,8 +482,33 @@ impl State {
                 }
             }
             Arrival::Unreachable(flow) => self.demux.fail(flow),
+            Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
             Arrival::Nothing => {}
         }
+    }
+
+    /// A router says that a path carries less. Only who knows a flow that uses it is believed.
+    #[cold]
+    fn narrow(&mut self, flow: Flow, mtu: usize) {
+        let peer = flow.peer().ip();
+        if self.demux.knows(flow) && self.stack.narrow(peer, mtu, self.now) {
+            self.demux.set_most(peer, self.stack.most(peer));
+        }
+    }
+
+    /// Paths that were narrow some time ago may carry more by now.
+    #[cold]
+    fn widen(&mut self) {
+        while let Some(peer) = self.stack.poll_widened(self.now) {
+            self.demux.set_most(peer, self.stack.most(peer));
+        }
+    }
+
+    /// Where the largest message stands that the path of a new connection to `peer` carries. Kept up to date.
+    pub(crate) fn watch_path(&mut self, connection: usize, peer: IpAddr) -> Arc<AtomicUsize> {
+        let most = self.demux.most(connection);
+        most.store(self.stack.most(peer), Ordering::Relaxed);
+        most
     }
 
     #[cold]
@@ -330,7 +538,7 @@ impl State {
     /// Sends a frame of the stack's own; what the port does not take is dropped, for the other end asks again.
     fn answer(&mut self, packet: Packet) {
         if self.answers.push(packet).is_ok() {
-            self.port.transmit(&mut self.answers);
+            self.sending.transmit(&mut self.answers);
         }
         while self.answers.pop().is_some() {
             self.counters.not_sent += 1;
@@ -361,13 +569,14 @@ impl State {
     /// Hands frames to the port; what it did not take stays in the burst.
     #[inline]
     pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
-        self.port.transmit(burst)
+        self.sending.transmit(burst)
     }
 
     /// Whether the link is up. When it comes up, the neighbours are told who is here.
     pub(crate) fn is_up(&mut self) -> bool {
         let up = self.port.is_up();
-        if up && !self.was_up {
+        // Once, whatever the number of lanes.
+        if up && !self.was_up && self.lane == 0 {
             self.stack.announce();
         }
         self.was_up = up;

@@ -20,29 +20,33 @@ const IDLE_TICK: Duration = Duration::from_millis(5);
 const BUSY: u32 = 256;
 
 /// Answers neighbours and pings, and delivers, while nobody else polls; and has one of the waiting futures poll when none does. With
-/// [`Polling::Thread`] it is the one that polls.
+/// [`Polling::Thread`] it is the one that polls, by a thread for each lane.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stop: Arc<AtomicBool>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Keeper {
     pub(crate) fn new() -> Self {
-        Self { stop: Arc::new(AtomicBool::new(false)), thread: Mutex::new(None) }
+        Self { stop: Arc::new(AtomicBool::new(false)), threads: Mutex::new(Vec::new()) }
     }
 
     /// Starts to look after `device`, which has this keeper, until the keeper is dropped.
     pub(crate) fn start(&self, device: &Arc<Device>) -> Result<(), Error> {
-        let (stop, polling, device) = (self.stop.clone(), device.polling(), Arc::downgrade(device));
-        let thread = std::thread::Builder::new().name("dpdk".into()).spawn(move || match polling {
-            Polling::Inline => keep(&device, &stop),
-            Polling::Thread => poll(&device, &stop),
-        });
-        let thread = thread.map_err(|error| {
-            failure(ErrorKind::Exhausted, format!("no thread to look after the port: {error}"))
-        })?;
-        *self.thread.lock() = Some(thread);
+        let polling = device.polling();
+        let threads = if polling == Polling::Inline { 1 } else { device.lanes() };
+        for lane in 0..threads {
+            let (stop, device) = (self.stop.clone(), Arc::downgrade(device));
+            let thread = std::thread::Builder::new().name("dpdk".into()).spawn(move || match polling {
+                Polling::Inline => keep(&device, &stop),
+                Polling::Thread => poll(&device, lane, &stop),
+            });
+            let thread = thread.map_err(|error| {
+                failure(ErrorKind::Exhausted, format!("no thread to look after the port: {error}"))
+            })?;
+            self.threads.lock().push(thread);
+        }
         Ok(())
     }
 }
@@ -50,11 +54,12 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let Some(thread) = self.thread.lock().take() else { return };
-        // It may be the keeper itself that had the last reference to the device.
-        if thread.thread().id() != std::thread::current().id() {
-            // It does not panic, but for a waker that does.
-            let _ = thread.join();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // It may be the keeper itself that had the last reference to the device.
+            if thread.thread().id() != std::thread::current().id() {
+                // It does not panic, but for a waker that does.
+                let _ = thread.join();
+            }
         }
     }
 }
@@ -65,34 +70,45 @@ fn keep(device: &Weak<Device>, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(tick);
         let Some(device) = device.upgrade() else { return };
-        // Who has it locked looks after it.
-        let Some(mut state) = device.try_lock() else { continue };
-        let neglected = state.since_kept == 0;
-        if neglected {
-            state.look_at_clock();
-            state.is_up();
-            // What has come in a tick, or more: others are to get the lock in between.
-            for _ in 0..8 {
-                if state.poll(&device.pool()) == 0 {
-                    break;
-                }
+        tick = IDLE_TICK;
+        for lane in 0..device.lanes() {
+            // Who has it locked looks after it.
+            if keep_lane(&device, lane).is_none_or(|busy| busy) {
+                tick = TICK;
             }
-            state.send_answers(&device.pool());
         }
-        state.since_kept = 0;
-        // Whoever led until a moment ago is likely to be back soon; only if nobody has polled for a tick, another one is to.
-        tick = if !neglected || state.demux.promote() { TICK } else { IDLE_TICK };
-        device.release(state);
     }
 }
 
-/// Polls the port, and does nothing else.
-fn poll(device: &Weak<Device>, stop: &AtomicBool) {
+/// Looks after one lane: whether there is anybody to look after, if it was not locked.
+fn keep_lane(device: &Device, lane: usize) -> Option<bool> {
+    let mut state = device.try_lock(lane)?;
+    let neglected = state.since_kept == 0;
+    if neglected {
+        state.look_at_clock();
+        state.is_up();
+        // What has come in a tick, or more: others are to get the lock in between.
+        for _ in 0..8 {
+            if state.poll(&device.pool()) == 0 {
+                break;
+            }
+        }
+        state.send_answers(&device.pool());
+    }
+    state.since_kept = 0;
+    // Whoever led until a moment ago is likely to be back soon; only if nobody has polled for a tick, another one is to.
+    let busy = !neglected || state.demux.promote();
+    device.release(state);
+    Some(busy)
+}
+
+/// Polls a lane, and does nothing else.
+fn poll(device: &Weak<Device>, lane: usize, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let Some(device) = device.upgrade() else { return };
         // Some hundred polls for one look at the flag and at the device.
         for _ in 0..BUSY {
-            let mut state = device.lock();
+            let mut state = device.lock(lane);
             state.poll(&device.pool());
             let idle = state.idle;
             device.release(state);
@@ -100,7 +116,7 @@ fn poll(device: &Weak<Device>, stop: &AtomicBool) {
                 std::thread::yield_now();
             }
         }
-        let mut state = device.lock();
+        let mut state = device.lock(lane);
         state.is_up();
         state.send_answers(&device.pool());
         device.release(state);

@@ -35,16 +35,18 @@ mod mbuf;
 mod pool;
 mod port;
 mod runtime;
+mod sending;
+mod steering;
 mod visit;
 
 pub use base::DpdkBase;
 /// Whether the build found a DPDK to link.
 pub use bertha_dpdk_sys::AVAILABLE;
-pub use bertha_netstack::{MacAddr, Subnet};
+pub use bertha_netstack::{MacAddr, Offload, Subnet};
 pub use burst::Burst;
 pub use config::{Config, Polling};
 pub use connection::DpdkConnection;
-pub use counters::Counters;
+pub use counters::{Counters, QueueCounters};
 pub use datapath::Dpdk;
 pub use listener::DpdkListener;
 pub use mbuf::Packet;

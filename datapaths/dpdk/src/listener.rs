@@ -1,7 +1,7 @@
 //! Accepting connections at a port.
 
 use crate::demux::Owner;
-use crate::device::Device;
+use crate::device::{Device, State};
 use crate::visit::Visit;
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, Listener};
@@ -9,20 +9,22 @@ use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// Accepts the connections of whoever sends to a UDP port.
 ///
-/// At most 1,024 wait to be accepted; what strangers send beyond that is dropped and counted. Dropping it ends accepting; its
+/// At most 1,024 wait to be accepted in each of the port's queues; what strangers send beyond that is dropped and counted. Dropping it ends accepting; its
 /// connections live on, and the port is in use as long as they do.
 pub struct DpdkListener {
     device: Arc<Device>,
-    acceptor: usize,
+    /// Its number in each lane.
+    acceptors: Vec<usize>,
     local: SocketAddr,
 }
 
 impl DpdkListener {
-    pub(crate) fn new(device: Arc<Device>, acceptor: usize, local: SocketAddr) -> Self {
-        Self { device, acceptor, local }
+    pub(crate) fn new(device: Arc<Device>, acceptors: Vec<usize>, local: SocketAddr) -> Self {
+        Self { device, acceptors, local }
     }
 
     /// What was dropped so far, over all connections of the port.
@@ -35,10 +37,27 @@ impl Listener for DpdkListener {
     type Connection = DpdkConnection;
 
     async fn accept(&self) -> Result<DpdkConnection, Error> {
-        let mut visit = Visit::new(&self.device, Owner::Acceptor(self.acceptor));
-        let (slot, peer) = poll_fn(|cx| visit.poll(cx, |state| state.demux.accept(self.acceptor))).await;
-        drop(visit);
-        Ok(DpdkConnection::new(self.device.clone(), slot, self.local.port(), peer))
+        // The lane of this thread first, so that several threads that accept each get the connections of their own. The others
+        // are looked at, but not polled: that is up to their threads, or to whoever finds nothing else to do.
+        let (device, lanes) = (&self.device, self.device.lanes());
+        let visit = |lane| (lane, Visit::new(device, lane, Owner::Acceptor(self.acceptors[lane])));
+        let (own, mut own_visit) = visit(device.own_lane());
+        let mut others: Vec<_> = (0..lanes).filter(|lane| *lane != own).map(visit).collect();
+        let (lane, slot, peer) = poll_fn(|cx| {
+            let accept = |lane: usize| {
+                move |state: &mut State| {
+                    state.demux.accept(self.acceptors[lane]).map(|(slot, peer)| (lane, slot, peer))
+                }
+            };
+            let found = own_visit.poll(cx, accept(own));
+            if found.is_ready() {
+                return found;
+            }
+            let mut looks = others.iter_mut().map(|(lane, visit)| visit.look(cx, accept(*lane)));
+            looks.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
+        .await;
+        Ok(DpdkConnection::new(device.clone(), lane, slot, self.local.port(), peer))
     }
 
     fn local_addr(&self) -> Addr {
@@ -48,7 +67,9 @@ impl Listener for DpdkListener {
 
 impl Drop for DpdkListener {
     fn drop(&mut self) {
-        self.device.lock().demux.stop_listening(self.acceptor);
+        for (lane, &acceptor) in self.acceptors.iter().enumerate() {
+            self.device.lock(lane).demux.stop_listening(acceptor);
+        }
     }
 }
 

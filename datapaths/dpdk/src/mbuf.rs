@@ -4,6 +4,7 @@ use crate::pool::{self, Area, VTABLE};
 use bertha_core::Buf;
 use bertha_core::buf::RawBuf;
 use bertha_dpdk_sys as sys;
+use bertha_netstack::{Checksums, Offloaded};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -17,7 +18,7 @@ pub struct Packet(sys::Frame);
 
 // SAFETY: the mbuf is the packet's alone, and any thread may use and free one.
 unsafe impl Send for Packet {}
-// SAFETY: a shared packet only tells its length.
+// SAFETY: a shared packet only shows its bytes.
 unsafe impl Sync for Packet {}
 
 impl Packet {
@@ -36,15 +37,57 @@ impl Packet {
         ManuallyDrop::new(self).0
     }
 
-    /// What the port said of its checksums: one of the `CHECKSUMS_` constants.
+    /// What the port said of its checksums.
     #[inline]
-    pub(crate) fn checksums(&self) -> u32 {
-        self.0.checksums
+    pub(crate) fn checksums(&self) -> Checksums {
+        let said = self.0.checksums;
+        if said & sys::CHECKSUMS_BAD != 0 {
+            return Checksums::Bad;
+        }
+        match (said & sys::CHECKSUMS_HEADER != 0, said & sys::CHECKSUMS_PAYLOAD != 0) {
+            (false, false) => Checksums::Unknown,
+            (true, false) => Checksums::Header,
+            (false, true) => Checksums::Payload,
+            (true, true) => Checksums::Good,
+        }
+    }
+
+    /// What the port said of `other`'s checksums holds for this one too, which is a copy.
+    pub(crate) fn checked_like(&mut self, other: &Self) {
+        self.0.checksums = other.0.checksums;
+    }
+
+    /// Leaves checksums of the frame to the port that will send it.
+    #[inline]
+    pub(crate) fn offload(&mut self, what: Offloaded) {
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        // Headers are shorter than 256 bytes.
+        self.0.checksums = flag(what.offload.header, sys::OFFLOAD_HEADER)
+            | flag(what.offload.udp, sys::OFFLOAD_UDP)
+            | flag(what.is_v4, sys::OFFLOAD_V4)
+            | (what.link as u32) << sys::OFFLOAD_L2_SHIFT
+            | (what.ip as u32) << sys::OFFLOAD_L3_SHIFT;
+    }
+
+    /// The frame's bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        let first = self.first();
+        // SAFETY: the frame lies in its buffer's memory with its whole length; the memory is initialised, and the packet's
+        // alone, which is borrowed.
+        unsafe { std::slice::from_raw_parts(first.as_ptr(), self.0.len.into()) }
     }
 
     /// The frame's bytes.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let first = self.first();
+        // SAFETY: as above; the packet is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len.into()) }
+    }
+
+    #[inline]
+    fn first(&self) -> NonNull<u8> {
         // SAFETY: a packet's mbuf is never null.
         let mbuf = unsafe { NonNull::new_unchecked(self.0.mbuf) };
         // SAFETY: it is from a `Pool`.
@@ -52,9 +95,7 @@ impl Packet {
         // SAFETY: areas live for ever, and are not written to while the mbuf is the packet's.
         let memory = unsafe { area.as_ref() }.storage.memory;
         // SAFETY: the frame lies in its buffer's memory.
-        let first = unsafe { memory.add(self.0.start.into()) };
-        // SAFETY: so it does with its whole length; the memory is initialised, and the packet's alone, which is borrowed.
-        unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len.into()) }
+        unsafe { memory.add(self.0.start.into()) }
     }
 
     /// The frame as a message, with all of the buffer around it as room.
@@ -85,7 +126,7 @@ impl Packet {
         // The memory of an mbuf is at most 64 KiB long.
         let (start, len) = (start as u16, len as u16);
         let mbuf = pool::mbuf_of(area);
-        Ok(Self(sys::Frame { mbuf, start, len, checksums: sys::CHECKSUMS_UNKNOWN }))
+        Ok(Self(sys::Frame { mbuf, start, len, checksums: 0 }))
     }
 }
 

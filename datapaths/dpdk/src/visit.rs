@@ -26,13 +26,32 @@ const IDLE: u32 = 16 * ATTEMPTS;
 /// One future's attempts to get what it waits for, polling for all where nobody else does.
 pub(crate) struct Visit<'a> {
     device: &'a Device,
+    lane: usize,
     ticket: Ticket,
 }
 
 impl<'a> Visit<'a> {
     #[inline]
-    pub(crate) fn new(device: &'a Device, owner: Owner) -> Self {
-        Self { device, ticket: Ticket::new(owner) }
+    pub(crate) fn new(device: &'a Device, lane: usize, owner: Owner) -> Self {
+        Self { device, lane, ticket: Ticket::new(owner) }
+    }
+
+    /// Looks once, and never polls the port: for who polls another lane.
+    pub(crate) fn look<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&mut State) -> Option<T>,
+    ) -> Poll<T> {
+        let mut state = self.device.lock(self.lane);
+        let taken = take(&mut state);
+        match taken {
+            Some(_) => state.demux.leave(&mut self.ticket),
+            None => {
+                state.demux.wait(&mut self.ticket, cx.waker(), false);
+            }
+        }
+        self.device.release(state);
+        taken.map_or(Poll::Pending, Poll::Ready)
     }
 
     #[inline]
@@ -44,9 +63,12 @@ impl<'a> Visit<'a> {
         // Else a connection that always has a message would starve the other tasks of its thread.
         let budget = ready!(poll_proceed(cx));
         let (device, inline) = (self.device, self.device.polling() == Polling::Inline);
+        if inline {
+            device.polls(self.lane);
+        }
         let (mut attempts, mut rounds) = (0, 0);
         loop {
-            let mut state = device.lock();
+            let mut state = device.lock(self.lane);
             if let Some(taken) = take(&mut state) {
                 return self.leave(state, budget, taken);
             }
@@ -84,6 +106,7 @@ impl<'a> Visit<'a> {
         let idle = state.idle;
         self.device.release(state);
         if leads {
+            self.device.look_after_another(self.lane);
             if idle >= IDLE {
                 std::thread::yield_now();
             }
@@ -98,7 +121,7 @@ impl<'a> Visit<'a> {
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         if self.ticket.waits() {
-            let mut state = self.device.lock();
+            let mut state = self.device.lock(self.lane);
             state.demux.leave(&mut self.ticket);
             self.device.release(state);
         }

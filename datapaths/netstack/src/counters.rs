@@ -1,5 +1,7 @@
 //! What a stack dropped and answered.
 
+use std::ops::AddAssign;
+
 /// How many frames met which end. Frames with datagrams for somebody are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -18,7 +20,7 @@ pub struct Counters {
     pub conflicts: u64,
     /// Echo requests, which were answered.
     pub pings: u64,
-    /// ICMP errors about datagrams of this interface.
+    /// ICMP errors about datagrams of this interface: undeliverable, or too large for the path.
     pub errors: u64,
     /// Frames of the stack's own that were not sent, since too many waited.
     pub outbox_full: u64,
@@ -28,5 +30,31 @@ impl Counters {
     /// All that was dropped unread.
     pub fn dropped(&self) -> u64 {
         self.foreign + self.malformed + self.checksum + self.fragments
+    }
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        // All of them by name, so that none is forgotten.
+        let Self {
+            foreign,
+            malformed,
+            checksum,
+            fragments,
+            neighbour,
+            conflicts,
+            pings,
+            errors,
+            outbox_full,
+        } = other;
+        self.foreign += foreign;
+        self.malformed += malformed;
+        self.checksum += checksum;
+        self.fragments += fragments;
+        self.neighbour += neighbour;
+        self.conflicts += conflicts;
+        self.pings += pings;
+        self.errors += errors;
+        self.outbox_full += outbox_full;
     }
 }

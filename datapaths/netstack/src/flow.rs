@@ -29,6 +29,14 @@ impl Flow {
         Self { peer, peer_port, local_port }
     }
 
+    /// The peer's address and both ports as the sum, by exclusive or, of their 16-bit words.
+    #[inline]
+    pub(crate) fn word(&self) -> u16 {
+        let halves = (self.peer >> 64) as u64 ^ self.peer as u64;
+        let words = (halves >> 32) as u32 ^ halves as u32;
+        (words >> 16) as u16 ^ words as u16 ^ self.peer_port ^ self.local_port
+    }
+
     /// The address of the other end.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(Ipv6Addr::from_bits(self.peer).to_canonical(), self.peer_port)

@@ -3,6 +3,7 @@
 use crate::Flow;
 use crate::checksum::Sum;
 use crate::ipv4::{self, HOPS, Ipv4, protocol};
+use crate::path_mtu::plateau_below;
 use std::net::Ipv4Addr;
 
 /// The length of a header, in both versions.
@@ -10,10 +11,11 @@ pub(crate) const HEADER: usize = 8;
 
 const ECHO_REPLY: u8 = 0;
 const UNREACHABLE: u8 = 3;
-const ECHO_REQUEST: u8 = 8;
+pub(crate) const ECHO_REQUEST: u8 = 8;
 
-/// Within `UNREACHABLE`.
+/// Within `UNREACHABLE`: nobody has the port, and a packet that was not to be fragmented is too large.
 const PORT: u8 = 3;
+const TOO_BIG: u8 = 4;
 
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub(crate) enum Icmp {
     EchoRequest,
     /// A datagram of this flow was not delivered.
     Unreachable(Flow),
+    /// A datagram of this flow was too large for a link on the way, which carries packets of so many bytes.
+    TooBig(Flow, usize),
     /// Nothing that is dealt with here.
     Other,
 }
@@ -35,6 +39,17 @@ impl Icmp {
         let (header, quoted) = bytes.split_first_chunk::<HEADER>()?;
         Some(match *header {
             [ECHO_REQUEST, 0, ..] => Self::EchoRequest,
+            [UNREACHABLE, TOO_BIG, _, _, _, _, m0, m1] => {
+                let Some(flow) = quoted_flow(quoted, own) else { return Some(Self::Other) };
+                let mtu = match u16::from_be_bytes([m0, m1]) {
+                    // From before RFC 1191. The quoted header has the packet's length.
+                    0 => plateau_below(
+                        quoted.get(2..4).map_or(0, |len| (len[0] as usize) << 8 | len[1] as usize),
+                    ),
+                    mtu => mtu.into(),
+                };
+                Self::TooBig(flow, mtu)
+            }
             [UNREACHABLE, ..] => quoted_flow(quoted, own).map_or(Self::Other, Self::Unreachable),
             _ => Self::Other,
         })

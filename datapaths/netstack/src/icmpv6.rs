@@ -7,7 +7,8 @@ use crate::{Flow, MacAddr};
 use std::net::Ipv6Addr;
 
 const UNREACHABLE: u8 = 1;
-const ECHO_REQUEST: u8 = 128;
+const TOO_BIG: u8 = 2;
+pub(crate) const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
@@ -34,6 +35,8 @@ pub(crate) enum Icmpv6 {
     EchoRequest,
     /// A datagram of this flow was not delivered.
     Unreachable(Flow),
+    /// A datagram of this flow was too large for a link on the way, which carries packets of so many bytes.
+    TooBig(Flow, usize),
     /// Somebody, with this hardware address if it says so, asks who has this address.
     Solicitation(Ipv6Addr, Option<MacAddr>),
     /// A neighbour has this address.
@@ -53,6 +56,10 @@ impl Icmpv6 {
         let (first, rest) = bytes.split_first_chunk::<HEADER>()?;
         Some(match *first {
             [ECHO_REQUEST, 0, ..] => Self::EchoRequest,
+            [TOO_BIG, _, _, _, m0, m1, m2, m3] => {
+                let mtu = u32::from_be_bytes([m0, m1, m2, m3]) as usize;
+                quoted_flow(rest, header.destination).map_or(Self::Other, |flow| Self::TooBig(flow, mtu))
+            }
             [UNREACHABLE, ..] => quoted_flow(rest, header.destination).map_or(Self::Other, Self::Unreachable),
             // From farther away than a neighbour, they are forged (RFC 4861, section 7.1).
             [SOLICITATION, 0, ..] if header.hops == 255 => {

@@ -151,8 +151,12 @@ impl Interface {
 
     /// The largest payload of a datagram to the family of `peer`, in bytes.
     pub fn most(&self, peer: IpAddr) -> usize {
-        let header = if peer.is_ipv4() { crate::ipv4::HEADER } else { crate::ipv6::HEADER };
-        self.mtu - header - crate::udp::HEADER
+        payload(self.mtu, peer)
+    }
+
+    /// The largest packet, in bytes.
+    pub(crate) fn mtu(&self) -> usize {
+        self.mtu
     }
 
     pub(crate) fn v4(&self) -> Option<Ipv4Addr> {
@@ -183,6 +187,12 @@ impl Interface {
         let family = self.family(to)?;
         if family.subnet.contains(to) || is_link_local(to) { Some(to) } else { family.gateway }
     }
+}
+
+/// How much of a packet to the family of `peer` is the payload of a datagram.
+pub(crate) fn payload(packet: usize, peer: IpAddr) -> usize {
+    let header = if peer.is_ipv4() { crate::ipv4::HEADER } else { crate::ipv6::HEADER };
+    packet.saturating_sub(header + crate::udp::HEADER)
 }
 
 fn is_link_local(address: IpAddr) -> bool {

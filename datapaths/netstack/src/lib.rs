@@ -13,7 +13,10 @@
 //! Payloads are never copied: [`Stack::receive`] says where in the frame a datagram's payload lies, and a [`Path`] writes
 //! headers into the room in front of one.
 //!
-//! Limits: IP fragments are dropped and counted, and none are made; options of IPv4 are skipped; there is no multicast but
+//! Datagrams are never fragmented: what routers say of a path's MTU is remembered ([`Stack::narrow`]), and
+//! [`Stack::most`] tells what fits.
+//!
+//! Limits: IP fragments that arrive are dropped and counted; options of IPv4 are skipped; there is no multicast but
 //! what neighbour discovery needs.
 
 #![forbid(unsafe_code)]
@@ -33,14 +36,18 @@ mod mac;
 mod neighbours;
 mod outbox;
 mod path;
+mod path_mtu;
+mod spread;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod toeplitz;
 mod udp;
 
 pub use counters::Counters;
 pub use flow::Flow;
 pub use interface::{Interface, InvalidInterface, Subnet};
 pub use mac::MacAddr;
-pub use path::{HEADERS, Path};
+pub use path::{HEADERS, Offload, Offloaded, Path};
+pub use spread::{Destination, Spread};
 pub use stack::{Arrival, Checksums, Route, Stack};

@@ -12,6 +12,28 @@ pub const HEADERS: usize = ethernet::HEADER + ethernet::TAG + ipv6::HEADER + udp
 /// The length of the headers that are most frequent: Ethernet without a tag, IPv4 and UDP.
 const USUAL: usize = ethernet::HEADER + ipv4::HEADER + udp::HEADER;
 
+/// What a port does about the checksums of datagrams that it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// Computes that of the IPv4 header, whose field is zero.
+    pub header: bool,
+    /// Computes that of UDP, whose field has the sum of the pseudo-header, without being complemented.
+    pub udp: bool,
+}
+
+/// What a port has to know of a frame whose checksums it computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offloaded {
+    /// What it computes. Never both false.
+    pub offload: Offload,
+    /// Whether the packet is one of IPv4.
+    pub is_v4: bool,
+    /// The length of the headers in front of IP, in bytes.
+    pub link: usize,
+    /// The length of the IP header, in bytes.
+    pub ip: usize,
+}
+
 /// The headers of a flow's datagrams, but for lengths and checksums. Good for as long as
 /// [`Stack::is_current`](crate::Stack::is_current) says so.
 #[derive(Debug, Clone)]
@@ -24,6 +46,9 @@ pub struct Path {
     /// The sums of the IPv4 header, and of UDP's header with its pseudo-header, without lengths.
     ip_sum: Sum,
     udp_sum: Sum,
+    /// That of the pseudo-header alone.
+    pseudo_sum: Sum,
+    offload: Offload,
     pub(crate) generation: u32,
     pub(crate) until: Instant,
 }
@@ -33,6 +58,7 @@ impl Path {
         flow: Flow,
         own: IpAddr,
         vlan: Option<u16>,
+        offload: Offload,
         [source, destination]: [MacAddr; 2],
         generation: u32,
         until: Instant,
@@ -63,7 +89,8 @@ impl Path {
         let len = at + udp::HEADER;
         let ip_sum = Sum::of(&headers[ip..at]);
         let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
-        Self { headers, len, ip, is_v4, ip_sum, udp_sum, generation, until }
+        let offload = Offload { header: offload.header && is_v4, ..offload };
+        Self { headers, len, ip, is_v4, ip_sum, udp_sum, pseudo_sum: pseudo, offload, generation, until }
     }
 
     /// How many bytes of headers there are. Even, so that the payload's checksum can be taken by itself.
@@ -71,6 +98,14 @@ impl Path {
     #[expect(clippy::len_without_is_empty, reason = "headers are never empty")]
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// What the port has to be told of each frame that was [sealed](Self::seal); nothing if it computes no checksum of it.
+    #[inline]
+    pub fn offloaded(&self) -> Option<Offloaded> {
+        let Self { offload, is_v4, ip: link, .. } = *self;
+        let ip = self.len - udp::HEADER - link;
+        (offload.header || offload.udp).then_some(Offloaded { offload, is_v4, link, ip })
     }
 
     /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, which is longer than they are unless the payload
@@ -92,18 +127,24 @@ impl Path {
         let at = if self.is_v4 {
             let total = ipv4::HEADER as u16 + datagram;
             ip[2..4].copy_from_slice(&total.to_be_bytes());
-            ip[10..12].copy_from_slice(&self.ip_sum.and_number(total).checksum());
+            if !self.offload.header {
+                ip[10..12].copy_from_slice(&self.ip_sum.and_number(total).checksum());
+            }
             ipv4::HEADER
         } else {
             ip[4..6].copy_from_slice(&datagram.to_be_bytes());
             ipv6::HEADER
         };
-        // The length counts twice: in the header, and in the pseudo-header.
-        let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
-        let checksum = match sum.checksum() {
-            // Zero would say that there is none (RFC 768).
-            [0, 0] => [0xff, 0xff],
-            checksum => checksum,
+        let checksum = if self.offload.udp {
+            self.pseudo_sum.and_number(datagram).folded().to_ne_bytes()
+        } else {
+            // The length counts twice: in the header, and in the pseudo-header.
+            let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
+            match sum.checksum() {
+                // Zero would say that there is none (RFC 768).
+                [0, 0] => [0xff, 0xff],
+                checksum => checksum,
+            }
         };
         ip[at + 4..at + 6].copy_from_slice(&datagram.to_be_bytes());
         ip[at + 6..at + 8].copy_from_slice(&checksum);

@@ -4,13 +4,14 @@ use crate::arp::{Arp, Operation};
 use crate::ethernet::{EtherType, Ethernet};
 use crate::icmp::{self, Icmp};
 use crate::icmpv6::{self, Icmpv6};
-use crate::interface::is_unicast;
+use crate::interface::{is_unicast, payload};
 use crate::ipv4::{self, Ipv4, Unread, protocol};
 use crate::ipv6::{self, Ipv6};
 use crate::neighbours::{Answer, Neighbours};
 use crate::outbox::Outbox;
+use crate::path_mtu::PathMtus;
 use crate::udp::{self, Udp};
-use crate::{Counters, Flow, Interface, MacAddr, Path};
+use crate::{Counters, Flow, Interface, MacAddr, Offload, Path};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -21,15 +22,29 @@ const ERRORS: u32 = 100;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What the port has said of a frame's checksums.
+/// What the port has said of a frame's checksums. The stack looks at those of which it has said nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksums {
-    /// Nothing: the stack looks at them.
+    /// Nothing.
     Unknown,
-    /// They are right.
+    /// That of the IPv4 header is right.
+    Header,
+    /// That of UDP is right, or was left undone since there is no wire: its field may hold anything.
+    Payload,
+    /// Both are right.
     Good,
     /// One of them is wrong.
     Bad,
+}
+
+impl Checksums {
+    fn header(self) -> bool {
+        matches!(self, Self::Header | Self::Good)
+    }
+
+    fn payload(self) -> bool {
+        matches!(self, Self::Payload | Self::Good)
+    }
 }
 
 /// What a frame turned out to be.
@@ -46,6 +61,14 @@ pub enum Arrival {
     Answer(usize),
     /// A datagram of this flow was not delivered: the peer has nobody at that port, or can't be reached.
     Unreachable(Flow),
+    /// A datagram of this flow was too large for a link on the way, which carries IP packets of `mtu` bytes. If there is such a
+    /// flow, see [`Stack::narrow`]; else somebody has made it up.
+    TooBig {
+        /// Whose datagram it was.
+        flow: Flow,
+        /// What a router says, or is likely to mean.
+        mtu: usize,
+    },
     /// Nothing that anybody else has to see. It was dealt with, or dropped and counted.
     Nothing,
 }
@@ -70,11 +93,15 @@ pub enum Route {
 #[derive(Debug)]
 pub struct Stack {
     interface: Interface,
+    offload: Offload,
     neighbours: Neighbours,
+    path_mtus: PathMtus,
     outbox: Outbox,
     counters: Counters,
     /// Errors sent since the window began.
     errors: (Instant, u32),
+    /// What arrives is somebody else's to answer.
+    overhears: bool,
 }
 
 impl Stack {
@@ -82,11 +109,20 @@ impl Stack {
     pub fn new(interface: Interface, now: Instant) -> Self {
         Self {
             interface,
+            offload: Offload::default(),
             neighbours: Neighbours::new(),
+            path_mtus: PathMtus::new(),
             outbox: Outbox::new(),
             counters: Counters::default(),
             errors: (now, 0),
+            overhears: false,
         }
+    }
+
+    /// Leaves checksums to the port, as far as this says.
+    #[must_use]
+    pub fn with_offload(self, offload: Offload) -> Self {
+        Self { offload, ..self }
     }
 
     /// The interface.
@@ -135,20 +171,33 @@ impl Stack {
         }
     }
 
+    /// Learns from a frame that another stack of the same interface has received, dealt with and counted: several queues have
+    /// one each.
+    pub fn overhear(&mut self, frame: &mut [u8], checksums: Checksums, now: Instant) -> Arrival {
+        let counters = self.counters;
+        self.overhears = true;
+        let arrival = self.receive(frame, checksums, now);
+        self.overhears = false;
+        self.counters = counters;
+        match arrival {
+            Arrival::Answer(_) => Arrival::Nothing,
+            other => other,
+        }
+    }
+
     #[inline]
     fn sort(&mut self, frame: &mut [u8], checksums: Checksums, now: Instant) -> Result<Arrival, Unread> {
         let link = Ethernet::read(frame).ok_or(Unread::Malformed)?;
         if checksums == Checksums::Bad {
             return Err(Unread::Checksum);
         }
-        let verified = checksums == Checksums::Good;
         let ours = link.destination == self.interface.mac;
         if link.vlan != self.interface.vlan || !(ours || link.destination.is_multicast()) {
             return Ok(self.foreign());
         }
         match link.carries {
-            EtherType::IPV4 if ours => self.ipv4(frame, &link, verified),
-            EtherType::IPV6 => self.ipv6(frame, &link, verified, now),
+            EtherType::IPV4 if ours => self.ipv4(frame, &link, checksums),
+            EtherType::IPV6 => self.ipv6(frame, &link, checksums, now),
             EtherType::ARP => self.arp(&frame[link.len..], now),
             _ => Ok(self.foreign()),
         }
@@ -160,9 +209,9 @@ impl Stack {
     }
 
     #[inline]
-    fn ipv4(&mut self, frame: &mut [u8], link: &Ethernet, verified: bool) -> Result<Arrival, Unread> {
+    fn ipv4(&mut self, frame: &mut [u8], link: &Ethernet, checksums: Checksums) -> Result<Arrival, Unread> {
         let packet = &mut frame[link.len..];
-        let header = Ipv4::read(packet, verified)?;
+        let header = Ipv4::read(packet, checksums.header())?;
         if self.interface.v4() != Some(header.destination) || !is_unicast(header.source.into()) {
             return Ok(self.foreign());
         }
@@ -170,7 +219,7 @@ impl Stack {
         match header.protocol {
             protocol::UDP => {
                 let pseudo = || ipv4::pseudo_header(header.source, header.destination, protocol::UDP);
-                let datagram = Udp::read(&packet[payload], (!verified).then(pseudo), true)?;
+                let datagram = Udp::read(&packet[payload], (!checksums.payload()).then(pseudo), true)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
             protocol::ICMP => match Icmp::read(&packet[payload], header.destination) {
@@ -180,6 +229,7 @@ impl Stack {
                     Ok(self.answer(frame, link, header.total))
                 }
                 Some(Icmp::Unreachable(flow)) => Ok(self.unreachable(flow)),
+                Some(Icmp::TooBig(flow, mtu)) => Ok(self.too_big(flow, mtu)),
                 Some(Icmp::Other) => Ok(self.foreign()),
             },
             _ => Ok(self.foreign()),
@@ -190,7 +240,7 @@ impl Stack {
         &mut self,
         frame: &mut [u8],
         link: &Ethernet,
-        verified: bool,
+        checksums: Checksums,
         now: Instant,
     ) -> Result<Arrival, Unread> {
         let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
@@ -206,7 +256,7 @@ impl Stack {
             protocol::UDP if direct && is_unicast(header.source.into()) => {
                 let pseudo = || ipv6::pseudo_header(header.source, header.destination, protocol::UDP);
                 let bytes = &packet[header.len..header.total];
-                let datagram = Udp::read(bytes, (!verified).then(pseudo), false)?;
+                let datagram = Udp::read(bytes, (!checksums.payload()).then(pseudo), false)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
             protocol::ICMPV6 => match Icmpv6::read(packet, &header) {
@@ -216,6 +266,7 @@ impl Stack {
                     Ok(self.answer(frame, link, header.total))
                 }
                 Some(Icmpv6::Unreachable(flow)) if direct => Ok(self.unreachable(flow)),
+                Some(Icmpv6::TooBig(flow, mtu)) if direct => Ok(self.too_big(flow, mtu)),
                 Some(Icmpv6::Solicitation(target, mac)) => {
                     self.solicited(own, target, (mac.unwrap_or(link.source), header.source), now);
                     Ok(Arrival::Nothing)
@@ -241,6 +292,11 @@ impl Stack {
     fn unreachable(&mut self, flow: Flow) -> Arrival {
         self.counters.errors += 1;
         Arrival::Unreachable(flow)
+    }
+
+    fn too_big(&mut self, flow: Flow, mtu: usize) -> Arrival {
+        self.counters.errors += 1;
+        Arrival::TooBig { flow, mtu }
     }
 
     fn arp(&mut self, packet: &[u8], now: Instant) -> Result<Arrival, Unread> {
@@ -312,6 +368,36 @@ impl Stack {
         }
     }
 
+    /// The largest payload of a datagram to `peer`, in bytes, as far as is known of the path.
+    pub fn most(&self, peer: IpAddr) -> usize {
+        payload(self.path_mtu(peer), peer)
+    }
+
+    fn path_mtu(&self, peer: IpAddr) -> usize {
+        let mtu = self.interface.mtu();
+        self.path_mtus.of(peer).map_or(mtu, |narrow| narrow.min(mtu))
+    }
+
+    /// Believes for ten minutes that the path to `peer` carries packets of `mtu` bytes (RFC 1191, RFC 8201), if that is less than
+    /// it was thought to; whether it was. Never below what all paths carry: 576 bytes over IPv4, 1280 over IPv6.
+    ///
+    /// Only to be called for an [error](Arrival::TooBig) about a flow that exists: anybody can send one.
+    pub fn narrow(&mut self, peer: IpAddr, mtu: usize, now: Instant) -> bool {
+        let before = self.path_mtu(peer);
+        self.path_mtus.narrow(peer, mtu, before, now)
+    }
+
+    /// When [`poll_widened`](Self::poll_widened) has something to tell; nothing if all paths carry what the interface does.
+    #[inline]
+    pub fn widens_at(&self) -> Option<Instant> {
+        self.path_mtus.next()
+    }
+
+    /// Forgets what was said of a path ten minutes ago, and tells which one that was: it may carry more by now.
+    pub fn poll_widened(&mut self, now: Instant) -> Option<IpAddr> {
+        self.path_mtus.forget(now)
+    }
+
     /// How datagrams of `flow` leave.
     pub fn route(&mut self, flow: Flow, now: Instant) -> Route {
         let peer = flow.peer().ip();
@@ -326,9 +412,10 @@ impl Stack {
         }
         match finding.answer {
             Answer::Known(mac, until) => {
-                let generation = self.neighbours.generation();
+                let generation = self.generation();
                 let ends = [self.interface.mac, mac];
-                Route::Ready(Path::new(flow, own, self.interface.vlan, ends, generation, until))
+                let (vlan, offload) = (self.interface.vlan, self.offload);
+                Route::Ready(Path::new(flow, own, vlan, offload, ends, generation, until))
             }
             Answer::Waiting => Route::Waiting,
             Answer::Nobody => Route::Nobody,
@@ -338,7 +425,13 @@ impl Stack {
     /// Whether headers that [`route`](Self::route) gave may be used once more.
     #[inline]
     pub fn is_current(&self, path: &Path, now: Instant) -> bool {
-        path.generation == self.neighbours.generation() && now < path.until
+        path.generation == self.generation() && now < path.until
+    }
+
+    /// Changes whenever headers that were given out may no longer be used: a sum of two numbers that only grow.
+    #[inline]
+    fn generation(&self) -> u32 {
+        self.neighbours.generation().wrapping_add(self.path_mtus.generation())
     }
 
     fn ask(&mut self, neighbour: IpAddr) {
@@ -373,7 +466,7 @@ impl Stack {
     }
 
     fn queue(&mut self, write: impl FnOnce(&mut [u8; crate::outbox::LONGEST]) -> usize) {
-        if !self.outbox.push(write) {
+        if !self.overhears && !self.outbox.push(write) {
             self.counters.outbox_full += 1;
         }
     }

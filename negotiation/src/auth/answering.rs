@@ -1,7 +1,7 @@
 //! The server's side: an offer that was proved, and replies that are made out for it.
 
 use super::identity::Ephemeral;
-use super::proof::{self, Head, offer_hash};
+use super::proof::{self, Head};
 use super::schedule::{MAC, MacKey};
 use super::{Credentials, Fresh, PublicKey, Session};
 use crate::wire::{self, Answer, Early, Kind, Offer, Refusal, Tag, Unreadable};
@@ -25,13 +25,13 @@ pub(crate) enum Unanswerable {
 }
 
 impl<'o> Answering<'o> {
-    /// Reads the offer, and checks its proof.
+    /// Reads the offer, which has this hash, and checks its proof.
     pub(crate) fn open(
         credentials: &'o Credentials,
         message: &'o [u8],
+        hash: [u8; 32],
     ) -> Result<(Offer, Self), Unanswerable> {
         use Unanswerable::{Unauthenticated, Unreadable};
-        let hash = offer_hash(message);
         if !credentials.is_some() {
             let offer = match wire::decode::<Offer>(message) {
                 Err(wire::Unreadable::Proven) => {

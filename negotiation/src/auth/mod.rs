@@ -34,7 +34,7 @@ pub(crate) use answering::{Answering, Unanswerable};
 pub(crate) use fresh::seed;
 pub(crate) use offering::Offering;
 pub(crate) use proof::offer_hash;
-pub(crate) use schedule::{MAC, MacKey, hash};
+pub(crate) use schedule::{Keyed, MAC, MacKey, hash};
 pub(crate) use session::reset;
 
 #[cfg(test)]

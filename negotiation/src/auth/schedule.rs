@@ -40,15 +40,17 @@ impl MacKey {
 
     /// The MAC of a message in parts, of which all but one have lengths that the label fixes.
     pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
-        let whole: [u8; 32] = self.mac(parts).finalize().into_bytes().into();
-        let mut tag = [0; MAC];
-        tag.copy_from_slice(&whole[..MAC]);
-        tag
+        shortened(self.mac(parts))
     }
 
     /// Whether `tag` is that MAC, in constant time.
     pub(crate) fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
         self.mac(parts).verify_truncated_left(tag).is_ok()
+    }
+
+    /// The key as it is after its own part of a MAC, for many short messages.
+    pub(crate) fn keyed(&self) -> Keyed {
+        Keyed(keyed(&*self.0))
     }
 
     pub(crate) fn bytes(&self) -> &[u8; 32] {
@@ -59,6 +61,32 @@ impl MacKey {
         let mut mac = keyed(&*self.0);
         parts.iter().for_each(|part| mac.update(part));
         mac
+    }
+}
+
+/// A key for MACs alone.
+#[derive(Clone)]
+pub(crate) struct Keyed(Hmac<Sha256>);
+
+impl Keyed {
+    /// As [`MacKey::tag`].
+    pub(crate) fn tag(&self, message: &[u8]) -> [u8; MAC] {
+        let mut mac = self.0.clone();
+        mac.update(message);
+        shortened(mac)
+    }
+}
+
+fn shortened(mac: Hmac<Sha256>) -> [u8; MAC] {
+    let whole: [u8; 32] = mac.finalize().into_bytes().into();
+    let mut tag = [0; MAC];
+    tag.copy_from_slice(&whole[..MAC]);
+    tag
+}
+
+impl fmt::Debug for Keyed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keyed(..)")
     }
 }
 

@@ -64,6 +64,11 @@ impl Session {
         self.transcript
     }
 
+    /// The transcript of a stack that takes another's place, of which both ends have `said` so much.
+    pub(crate) fn transcript_of(&self, said: &[u8; 32]) -> [u8; 32] {
+        hash("bertha 2 round", &[&self.transcript, said])
+    }
+
     /// The identity that the peer has proved, if this end asked for one.
     pub fn peer(&self) -> Option<PublicKey> {
         self.peer

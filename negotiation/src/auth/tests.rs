@@ -51,7 +51,11 @@ fn answer() -> Answer {
 /// Offer, answer, and both sessions.
 fn agree((at_client, at_server): &(Credentials, Credentials)) -> (Offering, Vec<u8>, Session, Session) {
     let offering = offer(at_client);
-    let Ok((read, answering)) = Answering::open(at_server, offering.message()) else { panic!("not opened") };
+    let Ok((read, answering)) =
+        Answering::open(at_server, offering.message(), offer_hash(offering.message()))
+    else {
+        panic!("not opened")
+    };
     assert_eq!(read.id, ID);
     let fresh = Fresh::draw(|| 77);
     let (reply, server) = answering.answer(&answer(), Some(&fresh), [9; MAC]).unwrap();
@@ -79,7 +83,9 @@ fn no_bit_of_an_offer_or_its_answer_can_be_altered() {
         }
         // With a shared key or a client's signature the server notices, else the client does by the answer.
         for (bit, altered) in altered(offering.message()) {
-            let Ok((_, answering)) = Answering::open(&pair.1, &altered) else { continue };
+            let Ok((_, answering)) = Answering::open(&pair.1, &altered, offer_hash(&altered)) else {
+                continue;
+            };
             let Some((reply, server)) = answering.answer(&answer(), Some(&Fresh::draw(|| 77)), [9; MAC])
             else {
                 continue;
@@ -95,7 +101,9 @@ fn no_bit_of_an_offer_or_its_answer_can_be_altered() {
 fn a_refusal_is_made_out_for_one_offer() {
     for (at_client, at_server) in pairs() {
         let offering = offer(&at_client);
-        let Ok((_, answering)) = Answering::open(&at_server, offering.message()) else {
+        let Ok((_, answering)) =
+            Answering::open(&at_server, offering.message(), offer_hash(offering.message()))
+        else {
             panic!("not opened")
         };
         let refusal = Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no".into() };

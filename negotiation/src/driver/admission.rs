@@ -4,13 +4,13 @@ use crate::Settings;
 use crate::link::Places;
 use crate::proto::{Admission, Gate, Memory, Strikes};
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The gate with its clock, and the counts of clients that may be anybody.
 pub(super) struct Admissions {
     gate: Mutex<Option<Gate>>,
     strikes: Mutex<Option<Strikes>>,
-    settings: Settings,
+    settings: Arc<Settings>,
     /// Clients that were accepted on their word.
     pub(super) unproven: Places,
     /// Clients that have to confirm.
@@ -18,7 +18,7 @@ pub(super) struct Admissions {
 }
 
 impl Admissions {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Arc<Settings>) -> Self {
         let settings = settings.clone();
         Self {
             gate: Mutex::default(),

@@ -23,14 +23,14 @@ where
     S: Describe + Sync + ?Sized,
     D: Runs<S>,
 {
-    let nodes = stack.nodes();
+    let (nodes, settings) = (stack.nodes(), Arc::new(settings));
     let (link, answer, session) = agree(datapath.connect(to).await?, &nodes, &settings).await?;
     let (dropped, setup) = (link.dropped(), link.setup());
     let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
-    let picks = agreement.picks().to_vec();
+    let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
     let (standing, reach) = (Standing::new(agreement), Arc::new(Reach { datapath, settings }));
     link.stand(standing.clone(), reach.clone());
-    let more = More::new(&*reach, Role::Client);
+    let more = More::new(&*reach, Role::Client).with_transcript(transcript);
     let connection = match D::instantiate(stack, link, Picks::new(&picks), more).await {
         Ok(connection) => connection,
         Err(error) => {
@@ -47,14 +47,13 @@ where
 pub(super) async fn agree<C: Connection<Data = Buf>>(
     base: C,
     nodes: &[Node],
-    settings: &Settings,
+    settings: &Arc<Settings>,
 ) -> Result<(Link<C>, Answer, Arc<Session>), Error> {
     let runtime = base.base().runtime();
-    let mut settings = settings.clone();
     let frame = Frame::new(settings.floor, base.base().properties());
     check_possible(nodes, frame)?;
     let (mtu, now) = (base.base().mtu(), runtime.now());
-    let mut handshake = Handshake::new(nodes, frame, || runtime.random(), mtu, now, &settings)?;
+    let mut handshake = Handshake::new(nodes, frame, || runtime.random(), mtu, now, settings)?;
     let mut early = VecDeque::new();
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
@@ -64,7 +63,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         let Either::Left((message, _)) = select(pin!(base.recv()), deadline).await else { continue };
         let mut message = message?;
         match handshake.handle(&message)? {
-            Progress::Agreed(answer, session) => break (answer, Arc::from(session), message),
+            Progress::Agreed(answer, session) => break (answer, session, message),
             Progress::Again => {}
             Progress::Early if early.len() < settings.early_messages => {
                 message.advance(HEADER)?;
@@ -75,8 +74,6 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
             }
         }
     };
-    settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
-    let session: Arc<Session> = session;
     session.add_forged(handshake.forged());
     let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
     let link = Link::new(Start {
@@ -88,7 +85,8 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         agreed: Agreed::Client { answer: encoded, confirm: answer.confirm, early: 0 },
         listener: None,
         unproven: None,
-        settings,
+        settings: settings.clone(),
+        idle_timeout: agreed_idle_timeout(settings.idle_timeout, answer.idle_ms),
     });
     if let Err(error) = check_picks(nodes, &answer.client_picks, frame) {
         link.setup().failed(&error).await;

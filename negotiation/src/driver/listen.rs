@@ -8,9 +8,9 @@ use crate::link::{Agreed, FromLink, Seat, Start};
 use crate::negotiated::Standing;
 use crate::proto::{
     Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Terms, agreed_idle_timeout,
-    check_possible, decide, name,
+    check_possible, decide_hashed, is_flight, name,
 };
-use crate::wire::{self, Kind};
+use crate::wire;
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Listener, More, Node, Picks, Properties, Role,
@@ -21,9 +21,11 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, select_biased};
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use tokio::sync::mpsc;
 
 /// How many refused connection ids are remembered, so that a repeated offer is not reported twice.
@@ -41,6 +43,7 @@ where
     D: Runs<S>,
 {
     settings.credentials.check(Role::Server)?;
+    let settings = Arc::new(settings);
     let nodes = stack.nodes();
     let listener = datapath.listen(on).await?;
     // What is not known before a client is there, is asked then; no datapath promises more than a stream.
@@ -78,7 +81,7 @@ pub(super) struct Server<S, D: Runs<S>> {
     reach: Arc<Reach<D>>,
     listener: D::Listener,
     pub(super) admissions: Admissions,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
     dropped: AtomicU64,
 }
@@ -109,7 +112,7 @@ where
             let mut accept = pin!(
                 async move { if is_full { pending().await } else { server.listener.accept().await } }.fuse()
             );
-            let handshake: BoxFuture<'static, _> = select_biased! {
+            let mut handshake: BoxFuture<'static, _> = select_biased! {
                 outcome = self.handshakes.select_next_some() => match self.report(outcome) {
                     Some(item) => return Some(item),
                     None => continue,
@@ -131,7 +134,14 @@ where
                     }
                 },
             };
-            self.handshakes.push(handshake);
+            // Most are over at once, since the offer is there, and need no place among those that wait.
+            match poll_fn(|cx| Poll::Ready(handshake.as_mut().poll(cx))).await {
+                Poll::Ready(outcome) => match self.report(outcome) {
+                    Some(item) => return Some(item),
+                    None => continue,
+                },
+                Poll::Pending => self.handshakes.push(handshake),
+            }
         }
     }
 
@@ -188,25 +198,31 @@ where
         };
         credit.spend(accepted.reply.len());
         reply_with(&*base, &accepted.reply).await;
-        if accepted.answer.confirm.is_some() {
-            return match self.confirmation(&base, *accepted, credit).await {
-                Some((accepted, overtaken)) => self.enter(base, accepted, overtaken, Credit::UNLIMITED).await,
-                None => Outcome::Nothing,
-            };
+        if accepted.answer.confirm.is_none() {
+            return self.enter(base, accepted, VecDeque::new(), credit).await;
         }
-        self.enter(base, *accepted, VecDeque::new(), credit).await
+        // Boxed, so that the usual way carries no room for it.
+        Box::pin(async move {
+            match self.confirmation(&base, *accepted, credit).await {
+                Some((accepted, overtaken)) => {
+                    self.enter(base, Box::new(accepted), overtaken, Credit::UNLIMITED).await
+                }
+                None => Outcome::Nothing,
+            }
+        })
+        .await
     }
 
     /// Builds a stack for a client that has confirmed, and replaces another connection.
     async fn welcome(self: Arc<Self>, base: Arc<D::Connection>, accepted: Accepted) -> Outcome<D::Out> {
-        self.enter(base, accepted, VecDeque::new(), Credit::UNLIMITED).await
+        self.enter(base, Box::new(accepted), VecDeque::new(), Credit::UNLIMITED).await
     }
 
     /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
     async fn enter(
         &self,
         base: Arc<D::Connection>,
-        mut accepted: Accepted,
+        mut accepted: Box<Accepted>,
         overtaken: VecDeque<Buf>,
         credit: Credit,
     ) -> Outcome<D::Out> {
@@ -252,7 +268,8 @@ where
         message: &[u8],
         fresh: Option<Fresh>,
     ) -> Result<Option<(Box<Accepted>, Credit)>, (u64, Error)> {
-        let is_offer = wire::offer_in(message).is_some();
+        let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
+        let is_offer = hash.is_some();
         let credit = match is_offer.then(|| self.admissions.admit(base, message)) {
             None => Credit::of(message.len()),
             Some(Admission::Admit(credit)) => credit,
@@ -263,13 +280,15 @@ where
         let was_fresh = fresh.is_some();
         let draw = || Fresh::draw(|| base.base().runtime().random());
         let fresh = fresh.or_else(|| has_to_confirm.then(draw));
-        let early_data = match early_offer(message) {
-            Some(hash) if self.settings.early_data => match self.admissions.remembered(base, &hash) {
-                Memory::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
-                Memory::New => EarlyData::AtOnce,
-                Memory::Full => EarlyData::Refused,
-                Memory::Spent => EarlyData::Spent,
-            },
+        let early_data = match &hash {
+            Some(hash) if self.settings.early_data && is_flight(message) => {
+                match self.admissions.remembered(base, hash) {
+                    Memory::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
+                    Memory::New => EarlyData::AtOnce,
+                    Memory::Full => EarlyData::Refused,
+                    Memory::Spent => EarlyData::Spent,
+                }
+            }
             _ => EarlyData::Refused,
         };
         let peer = name(&base.base().peer_addr());
@@ -282,7 +301,7 @@ where
             early_data,
             credit,
         };
-        match decide(message, &self.nodes, &terms) {
+        match decide_hashed((message, hash), &self.nodes, &terms) {
             Decision::Ignore => self.turn_away(base, Admission::Drop).await,
             Decision::Retry => self.turn_away(base, self.admissions.retry(base, message)).await,
             Decision::Unknown { reply } => {
@@ -328,15 +347,13 @@ where
     async fn accept(
         &self,
         base: Arc<D::Connection>,
-        accepted: Accepted,
+        accepted: Box<Accepted>,
         credit: Credit,
     ) -> Result<Negotiated<D::Out>, Error> {
-        let Accepted { id, offer, reply, answer, session, early, .. } = accepted;
+        let Accepted { id, offer, reply, answer, session, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
         let listener = Some(self.to_listener.clone());
-        let mut settings = self.settings.clone();
-        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
         let link = Link::new(Start {
             base,
             id,
@@ -346,15 +363,16 @@ where
             agreed: Agreed::Server { offer, answer: reply },
             listener,
             unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
-            settings,
+            settings: self.settings.clone(),
+            idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
         });
         let (dropped, setup) = (link.dropped(), link.setup());
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
-        let picks = agreement.picks().to_vec();
+        let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
         let standing = Standing::new(agreement);
         link.stand(standing.clone(), self.reach.clone());
-        let more = More::new(&*self.reach, Role::Server);
+        let more = More::new(&*self.reach, Role::Server).with_transcript(transcript);
         let built = D::instantiate(&self.stack, link, Picks::new(&picks), more);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built).await {
@@ -375,12 +393,6 @@ impl<C> From<Result<Negotiated<C>, Error>> for Outcome<C> {
     fn from(built: Result<Negotiated<C>, Error>) -> Self {
         built.map_or_else(Self::Failed, Self::Accepted)
     }
-}
-
-/// The hash of the offer in a first flight; nothing if the message is none.
-fn early_offer(message: &[u8]) -> Option<[u8; 32]> {
-    let (Kind::Early, _) = wire::header(message)? else { return None };
-    wire::offer_in(message).map(|(offer, _)| offer_hash(offer))
 }
 
 /// Sends a handshake message. A failure is not reported: the client repeats its offer.

@@ -1,9 +1,11 @@
 //! Further connections for Chunnels that reach several addresses.
 
 use super::connect::agree;
+use crate::agreement::binding;
 use crate::{Link, Settings};
 use bertha_core::guarantee::Set;
-use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
+use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open, Opened};
+use std::sync::Arc;
 
 /// Opens links over `datapath`.
 ///
@@ -11,21 +13,24 @@ use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open};
 /// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
 pub(super) struct Reach<D> {
     pub(super) datapath: D,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
 }
 
 impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
-    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Link<D::Connection>, Error>>
+    fn open<'a>(
+        &'a self,
+        to: Addr,
+        above: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Opened<Link<D::Connection>>, Error>>
     where
         Link<D::Connection>: 'a,
     {
         Box::pin(async move {
             let base = self.datapath.connect(to).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
-            let mut settings = self.settings.clone();
-            settings.floor = Set::NONE;
-            let (link, ..) = agree(base, &above, &settings).await?;
-            Ok(link)
+            let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
+            let (connection, _, session) = agree(base, &above, &Arc::new(settings)).await?;
+            Ok(Opened { connection, transcript: binding(&above, &session) })
         })
     }
 }

@@ -11,8 +11,8 @@ use crate::switch::{Pick, Rounds, end_sending, read_meanwhile};
 use crate::wire::Standing;
 use bertha_core::guarantee::check_needs;
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Node, Open, Picks, Preference,
-    Role, Runtime, preferred, resolve,
+    Addr, Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Node, Open, Opened, Picks,
+    Preference, Role, Runtime, preferred, resolve,
 };
 use futures_util::future::{Either, FutureExt, pending, select};
 use futures_util::select_biased;
@@ -146,7 +146,7 @@ where
 struct Alone;
 
 impl<I> Open<I> for Alone {
-    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<I, Error>>
+    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Opened<I>, Error>>
     where
         I: 'a,
     {

@@ -18,7 +18,7 @@ mod watchdog;
 use crate::proto::{Credit, FAREWELL};
 use crate::wire::{HEADER, TEXT_LIMIT, Tag};
 use crate::{Session, Settings};
-use bertha_core::{Base, Buf, Connection, Error, Role};
+use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use filter::Filter;
 use opening::Opening;
 use rounds::{Rounds, Sorted};
@@ -28,6 +28,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
 pub(crate) use lane::{CAPACITY_AMONG, Lane};
@@ -44,11 +45,9 @@ pub(crate) use rounds::Fork;
 pub struct Link<C: Connection<Data = Buf>> {
     shared: Arc<Shared<C>>,
     lane: Arc<Lane>,
-    /// Ends the watchdog with the last link.
-    watchdog: Watchdog<C>,
 }
 
-type Watchdog<C> = Arc<<<<C as Connection>::Base as Base>::Runtime as bertha_core::Runtime>::Task>;
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// Shared with the link that replaces this one when the peer restarts.
@@ -61,7 +60,9 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     session: OnceLock<Arc<Session>>,
     agreed: OnceLock<Agreed>,
     /// What there is until the server has answered, if the link was there before.
-    opening: Option<Opening>,
+    opening: Option<Box<Opening>>,
+    /// Ends with the last link. Not there where another task [watches](watchdog::watch).
+    watchdog: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
@@ -71,7 +72,9 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
     dropped: Arc<AtomicU64>,
-    settings: Settings,
+    settings: Arc<Settings>,
+    /// What both ends agreed on; the settings say what this end asked for.
+    idle_timeout: Duration,
 }
 
 /// What is said of a failure at least, in bytes.
@@ -108,14 +111,17 @@ pub(crate) struct Start<C> {
     pub(crate) listener: Option<Sender<FromLink<C>>>,
     /// There for a client that has not shown that its address is its own, with what may still be sent to it.
     pub(crate) unproven: Option<(Place, Credit)>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Arc<Settings>,
+    /// What both ends agreed on.
+    pub(crate) idle_timeout: Duration,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
-        let Start { base, id, role, early, session, agreed, listener, unproven, settings } = start;
+        let Start { base, id, role, early, session, agreed, listener, unproven, settings, idle_timeout } =
+            start;
         let (unproven, credit) = unproven.unzip();
-        let mut shared = Shared::new(base, id, role, settings);
+        let mut shared = Shared::new(base, id, role, (settings, idle_timeout));
         shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
             TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
         });
@@ -123,7 +129,10 @@ impl<C: Connection<Data = Buf>> Link<C> {
         shared.agreed = agreed.into();
         shared.replacement = listener.map(replacement::Replacement::new);
         shared._unproven = unproven;
-        Self::of(shared, early)
+        let link = Self::of(shared, early);
+        let task = link.shared.base.base().runtime().spawn(watchdog::watch(&link.shared));
+        let _ = link.shared.watchdog.set(task);
+        link
     }
 
     fn of(shared: Shared<C>, early: VecDeque<Buf>) -> Self {
@@ -133,9 +142,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
             base.reserve(HEADER);
         }
         let lane = Arc::new(Lane::first(Tag::of(shared.id), early));
-        let shared = Arc::new(shared);
-        let watchdog = Arc::new(watchdog::start(&shared));
-        Self { shared, lane, watchdog }
+        Self { shared: Arc::new(shared), lane }
     }
 
     /// A running count of messages that were dropped: damaged, late, or of no connection.
@@ -159,7 +166,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Nothing is agreed, and no message is there.
-    fn new(base: Arc<C>, id: u64, role: Role, settings: Settings) -> Self {
+    fn new(base: Arc<C>, id: u64, role: Role, (settings, idle_timeout): (Arc<Settings>, Duration)) -> Self {
         Self {
             base,
             id,
@@ -169,17 +176,19 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             session: OnceLock::new(),
             agreed: OnceLock::new(),
             opening: None,
+            watchdog: OnceLock::new(),
             replacement: None,
             _unproven: None,
             longest_reason: TEXT_LIMIT,
             in_setup: AtomicBool::new(false),
             dropped: Arc::default(),
             settings,
+            idle_timeout,
         }
     }
 
     /// Keys and peer; nothing is proved before the server has answered.
-    fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         static UNKNOWN: Session = Session::unknown();
         self.session.get().map_or(&UNKNOWN, |session| session)
     }
@@ -239,16 +248,17 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         {
             self.shared.base.send(seal(left, self.lane.header)?).await?;
         }
-        let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match seal(message, self.lane.header) {
+        let mut outcome = Ok(());
+        let (header, failed) = (self.lane.header, &mut outcome);
+        let sealed = messages.map_while(move |message| match seal(message, header) {
             Ok(message) => Some(message),
             Err(error) => {
-                failed = Err(error);
+                *failed = Err(error);
                 None
             }
         });
         self.shared.base.send_batch(sealed).await?;
-        failed
+        outcome
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {

@@ -1,6 +1,6 @@
 //! A link on which a stack stands before the server has answered.
 
-use super::{Agreed, End, Lane, Link, Shared, Start, seal};
+use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
 use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::wire::{Answer, HEADER};
 use crate::{Session, Settings};
@@ -9,6 +9,7 @@ use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// What the link has until there is an answer.
@@ -30,16 +31,26 @@ pub(crate) struct Opened<C: Connection<Data = Buf>> {
     /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
     /// starts with. The old one has ended.
     pub(crate) replaced: Option<Start<C>>,
-    link: Arc<Shared<C>>,
+    /// The link, if it stays.
+    pub(crate) link: Kept<C>,
 }
 
+/// A link whose stack the server agreed to.
+pub(crate) struct Kept<C: Connection<Data = Buf>>(Arc<Shared<C>>);
+
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// A link for the stack that the server is expected to agree to, within `settings`. It comes to life while the opener
+    /// A link for the stack that the server is expected to agree to, within `settings`, with that idle time-out. It comes to life while the opener
     /// runs.
-    pub(crate) fn opening(base: C, flight: FirstFlight, settings: Settings) -> (Self, Opener<C>) {
+    pub(crate) fn opening(
+        base: C,
+        flight: FirstFlight,
+        settings: Arc<Settings>,
+        idle_timeout: Duration,
+    ) -> (Self, Opener<C>) {
+        let settings = (settings, idle_timeout);
         let mut shared = Shared::new(Arc::new(base), flight.id(), Role::Client, settings);
         shared.liveness = super::Liveness::opening();
-        shared.opening = Some(Opening { flight: Mutex::new(flight), over: Notify::new() });
+        shared.opening = Some(Box::new(Opening { flight: Mutex::new(flight), over: Notify::new() }));
         let link = Self::of(shared, VecDeque::new());
         let opener = Opener(link.shared.clone(), link.lane.clone());
         (link, opener)
@@ -55,7 +66,7 @@ impl Opening {
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// What a link has that can't be used yet; nothing if it can. An error if it never will.
     fn opening(&self) -> Result<Option<&Opening>, Error> {
-        match self.opening.as_ref().filter(|_| self.liveness.is_opening()) {
+        match self.opening.as_deref().filter(|_| self.liveness.is_opening()) {
             None => self.liveness.check().map(|()| None),
             opening => Ok(opening),
         }
@@ -117,17 +128,22 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Opened<C> {
+impl<C: Connection<Data = Buf>> Kept<C> {
     /// From now on the link can be used, unless it was replaced.
     pub(crate) fn open(&self) {
-        self.link.liveness.open();
-        if let Some(opening) = &self.link.opening {
+        self.0.liveness.open();
+        if let Some(opening) = &self.0.opening {
             opening.over.notify_waiters();
         }
     }
 }
 
 impl<C: Connection<Data = Buf>> Opener<C> {
+    /// What has to run beside the link once it can be used: it has no watchdog of its own.
+    pub(crate) fn watch(&self) -> impl Future<Output = ()> + Send + use<C> {
+        watchdog::watch(&self.0)
+    }
+
     /// Sends and repeats the offer until there is an answer. The link can be [opened](Opened::open) then, or has ended. Not to be cancelled, unless nobody
     /// uses the link any more.
     ///
@@ -183,7 +199,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     /// The stack stays: sends what the server has not taken.
     async fn confirmed(
         &self,
-        (answer, session, encoded): (Answer, Box<Session>, &[u8]),
+        (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
         rest: Vec<Vec<u8>>,
     ) -> Result<Opened<C>, Error> {
@@ -202,19 +218,17 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
             shared.base.send(message).await?;
         }
-        Ok(Opened { answer, session, replaced: None, link: self.0.clone() })
+        Ok(Opened { answer, session, replaced: None, link: Kept(self.0.clone()) })
     }
 
     /// The stack goes, and a new one takes over the base.
     fn replaced(
         &self,
-        (answer, session, encoded): (Answer, Box<Session>, &[u8]),
+        (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
     ) -> Opened<C> {
         let shared = &*self.0;
         let (session, agreed) = self.agreed(&answer, session, encoded);
-        let mut settings = shared.settings.clone();
-        settings.idle_timeout = agreed_idle_timeout(settings.idle_timeout, answer.idle_ms);
         shared.liveness.end(End::Replaced);
         let replaced = Start {
             base: shared.base.clone(),
@@ -225,13 +239,13 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             agreed,
             listener: None,
             unproven: None,
-            settings,
+            settings: shared.settings.clone(),
+            idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
         };
-        Opened { answer, session, replaced: Some(replaced), link: self.0.clone() }
+        Opened { answer, session, replaced: Some(replaced), link: Kept(self.0.clone()) }
     }
 
-    fn agreed(&self, answer: &Answer, session: Box<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {
-        let session: Arc<Session> = Arc::from(session);
+    fn agreed(&self, answer: &Answer, session: Arc<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {
         if let Some(opening) = &self.0.opening {
             session.add_forged(opening.flight().forged());
         }

@@ -43,7 +43,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Makes the links of later rounds of a connection.
 pub(crate) struct Fork<C: Connection<Data = Buf>> {
     pub(super) first: Arc<Lane>,
-    pub(super) watchdog: super::Watchdog<C>,
     pub(crate) shared: Arc<Shared<C>>,
 }
 
@@ -52,7 +51,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn fork(&self, agent: Sender<Upgrade>) -> Fork<C> {
         *lock(&self.shared.rounds.agent) = Some(agent);
         lock(&self.shared.rounds.lanes).push(self.lane.clone());
-        Fork { first: self.lane.clone(), watchdog: self.watchdog.clone(), shared: self.shared.clone() }
+        Fork { first: self.lane.clone(), shared: self.shared.clone() }
     }
 
     /// Keeps what later rounds need of the driver: what is in force, and how Chunnels open further connections.
@@ -77,7 +76,7 @@ impl<C: Connection<Data = Buf>> Fork<C> {
             lanes.remove(0);
         }
         lanes.push(lane.clone());
-        let link = Link { shared: self.shared.clone(), lane: lane.clone(), watchdog: self.watchdog.clone() };
+        let link = Link { shared: self.shared.clone(), lane: lane.clone() };
         (link, lane)
     }
 }

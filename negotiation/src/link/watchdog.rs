@@ -1,17 +1,18 @@
-//! The task beside each link that says "alive" and notices when the peer no longer does.
+//! What runs beside each link, says "alive", and notices when the peer no longer does.
 
 use super::{End, Shared};
 use crate::proto::{Idle, TICKS, Verdict};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;
 
-type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
-
-pub(super) fn start<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> TaskOf<C> {
+/// Watches over a link until it has ended, or nobody has it any more.
+pub(super) fn watch<C: Connection<Data = Buf>>(
+    shared: &Arc<Shared<C>>,
+) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
-    let pause = shared.settings.idle_timeout / TICKS;
+    let pause = shared.idle_timeout / TICKS;
     let link = Arc::downgrade(shared);
-    shared.base.base().runtime().spawn(async move {
+    async move {
         let mut idle = Idle::default();
         loop {
             runtime.sleep_until(runtime.now() + pause).await;
@@ -29,5 +30,5 @@ pub(super) fn start<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> TaskO
                 }
             }
         }
-    })
+    }
 }

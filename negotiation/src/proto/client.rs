@@ -3,13 +3,14 @@
 use super::first_flight::Expected;
 use super::floor::Frame;
 use super::idle;
-use super::trim::Trimmed;
+use super::trim::{Choices, Trimmed};
 use crate::auth::Offering;
 use crate::wire::{
     self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
 };
 use crate::{Session, Settings};
 use bertha_core::{Error, ErrorKind, Node, Role};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest pause between two offers.
@@ -23,6 +24,30 @@ const PROMPT_RETURNS: u32 = 4;
 /// the server can't keep the two apart so; and who asks the wrong server is told soon.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// What a client offers: its stack without the alternatives that can't hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    pub(crate) choices: Choices,
+    /// Without a connection id.
+    pub(crate) offer: Offer,
+}
+
+impl Proposal {
+    /// What a client offers whose stack describes itself as `nodes`, and has to hold within `frame`.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if it can't be offered.
+    pub(crate) fn new(nodes: &[Node], frame: Frame) -> Result<Self, Error> {
+        let Trimmed { nodes, choices } = Trimmed::new(nodes, frame);
+        let offer = Offer::new(0, &nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        Ok(Self { choices, offer })
+    }
+}
+
+fn unoffered(reason: String) -> Error {
+    Error::new(ErrorKind::Invalid, reason).at("negotiation")
+}
+
 /// A client that has proposed its stack and waits for the answer.
 ///
 /// `poll_transmit` gives what is to be sent now, `poll_timeout` says when to call it again, `handle` takes what
@@ -34,7 +59,7 @@ pub struct Handshake {
     prompt_returns: u32,
     repeat_after: Duration,
     id: u64,
-    trimmed: Trimmed,
+    choices: Choices,
     pause: Duration,
     next: Option<Instant>,
     deadline: Instant,
@@ -59,7 +84,7 @@ pub enum Progress {
     /// Data of this connection that overtook the answer; keep it.
     Early,
     /// The server picked a stack. The client's picks are those of the whole stack.
-    Agreed(Answer, Box<Session>),
+    Agreed(Answer, Arc<Session>),
 }
 
 impl Handshake {
@@ -73,16 +98,25 @@ impl Handshake {
     pub fn new(
         nodes: &[Node],
         frame: Frame,
+        random: impl FnMut() -> u64,
+        mtu: usize,
+        now: Instant,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        Self::proposing(Proposal::new(nodes, frame)?, random, mtu, now, settings)
+    }
+
+    /// As [`new`](Self::new), for what is to be offered.
+    pub(crate) fn proposing(
+        Proposal { choices, mut offer }: Proposal,
         mut random: impl FnMut() -> u64,
         mtu: usize,
         now: Instant,
         settings: &Settings,
     ) -> Result<Self, Error> {
         settings.credentials.check(Role::Client)?;
-        let unoffered = |reason: String| Error::new(ErrorKind::Invalid, reason).at("negotiation");
         let id = random();
-        let trimmed = Trimmed::new(nodes, frame);
-        let mut offer = Offer::new(id, &trimmed.nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        offer.id = id;
         offer.idle_ms = idle::to_millis(settings.idle_timeout);
         let offering = Offering::new(&offer, &settings.credentials, random)
             .map_err(|error| unoffered(format!("the offer can't be encoded: {error}")))?;
@@ -99,7 +133,7 @@ impl Handshake {
             prompt_returns: 0,
             repeat_after: settings.repeat_after,
             id,
-            trimmed,
+            choices,
             pause: settings.repeat_after,
             next: None,
             deadline: now + settings.handshake_timeout,
@@ -121,7 +155,7 @@ impl Handshake {
     /// What to expect if the server answers so again. The answer's picks are those of the whole stack.
     pub(super) fn expectation(&self, answer: &Answer) -> Expected {
         Expected {
-            client_picks: self.trimmed.contract(&answer.client_picks),
+            client_picks: self.choices.contract(&answer.client_picks),
             server_picks: answer.server_picks.clone(),
             idle_ms: answer.idle_ms,
         }
@@ -210,10 +244,10 @@ impl Handshake {
             Kind::Data => Ok(Progress::Early),
             Kind::Answer => match self.offering.answer(message) {
                 Ok((mut answer, session))
-                    if answer.id == self.id && answer.client_picks.len() == self.trimmed.choices() =>
+                    if answer.id == self.id && answer.client_picks.len() == self.choices.left() =>
                 {
-                    answer.client_picks = self.trimmed.expand(&answer.client_picks);
-                    Ok(Progress::Agreed(answer, Box::new(session)))
+                    answer.client_picks = self.choices.expand(&answer.client_picks);
+                    Ok(Progress::Agreed(answer, Arc::new(session)))
                 }
                 Err(unreadable) => self.unread(unreadable, message),
                 Ok(_) => Ok(Progress::Ignored),

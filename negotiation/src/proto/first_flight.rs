@@ -5,6 +5,7 @@ use crate::Session;
 use crate::wire::{Answer, early_cost, early_room};
 use bertha_core::Error;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a client expects the server to answer, since it did so before.
@@ -54,12 +55,12 @@ pub enum Flight {
         /// The answer.
         answer: Answer,
         /// Its session.
-        session: Box<Session>,
+        session: Arc<Session>,
         /// What the server has not taken.
         rest: Vec<Vec<u8>>,
     },
     /// The server agreed to another stack, and has taken none of the messages. They mean nothing over that one.
-    Replaced(Answer, Box<Session>),
+    Replaced(Answer, Arc<Session>),
 }
 
 impl FirstFlight {

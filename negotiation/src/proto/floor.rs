@@ -48,13 +48,17 @@ pub(crate) fn check_possible(nodes: &[Node], frame: Frame) -> Result<(), Error> 
 /// # Errors
 /// [`Refused`](ErrorKind::Refused): they are not what this end asked for.
 pub fn check_picks(nodes: &[Node], picks: &[u8], frame: Frame) -> Result<(), Error> {
-    let layers = resolve(nodes, Picks::new(picks));
-    check_needs(&layers, frame.transport).map_err(|unmet| {
+    check_layers(&resolve(nodes, Picks::new(picks)), frame)
+}
+
+/// As [`check_picks`], for the layers that are picked.
+pub(crate) fn check_layers(layers: &[Node], frame: Frame) -> Result<(), Error> {
+    check_needs(layers, frame.transport).map_err(|unmet| {
         let what = format!("the other end picked what can't hold: {}", unmet.context());
         Error::new(ErrorKind::Refused, what).at(unmet.chunnel().unwrap_or("negotiation"))
     })?;
     let floor = frame.floor;
-    let missing = floor.without(most(&layers));
+    let missing = floor.without(most(layers));
     if missing.is_empty() {
         return Ok(());
     }

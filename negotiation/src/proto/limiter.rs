@@ -1,6 +1,6 @@
 //! How many offers one network may send.
 
-use crate::auth::MacKey;
+use crate::auth::{Keyed, MacKey};
 use bertha_core::Addr;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const BUCKETS: usize = 1024;
 /// Token buckets by network, each for a second's worth of offers.
 #[derive(Debug)]
 pub(super) struct Limiter {
-    secret: MacKey,
+    secret: Keyed,
     start: Instant,
     per_second: u32,
     buckets: Vec<Bucket>,
@@ -30,13 +30,13 @@ const OFFER: u64 = 1000;
 
 impl Limiter {
     pub(super) fn new(secret: MacKey, start: Instant, per_second: u32) -> Self {
-        Self { secret, start, per_second, buckets: vec![Bucket::default(); BUCKETS] }
+        Self { secret: secret.keyed(), start, per_second, buckets: vec![Bucket::default(); BUCKETS] }
     }
 
     /// Whether `peer`'s network may send one more offer, which then counts.
     pub(super) fn admits(&mut self, now: Instant, peer: &Addr) -> bool {
         let Some(network) = network(peer) else { return true };
-        let [low, high, ..] = self.secret.tag(&[&network]);
+        let [low, high, ..] = self.secret.tag(&network);
         let bucket = &mut self.buckets[usize::from(u16::from_le_bytes([low, high])) % BUCKETS];
         let elapsed: Duration = now.saturating_duration_since(self.start);
         let now = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);

@@ -174,7 +174,9 @@ struct Automaton<'a, L> {
 impl<'a, L> Automaton<'a, L> {
     /// The automaton of `nodes`, and how many choices it has.
     fn of<T: Tree<Layer = L>>(nodes: &'a [T]) -> (Self, usize) {
-        let mut automaton = Self { states: vec![State::End], start: 0 };
+        let mut states = Vec::with_capacity(nodes.len() + 1);
+        states.push(State::End);
+        let mut automaton = Self { states, start: 0 };
         let mut choices = 0;
         automaton.start = automaton.add(nodes, 0, &mut choices);
         (automaton, choices)
@@ -183,16 +185,10 @@ impl<'a, L> Automaton<'a, L> {
     /// Adds `nodes` in front of the state `next`. Choices are numbered in pre-order, states come last first, so a
     /// choice takes its number before its branches are added.
     fn add<T: Tree<Layer = L>>(&mut self, nodes: &'a [T], next: usize, choices: &mut usize) -> usize {
-        let numbers: Vec<usize> = nodes
-            .iter()
-            .map(|node| {
-                let first = *choices;
-                *choices += count(node);
-                first
-            })
-            .collect();
-        let mut next = next;
-        for (node, &number) in nodes.iter().zip(&numbers).rev() {
+        *choices += nodes.iter().map(count).sum::<usize>();
+        let (mut next, mut number) = (next, *choices);
+        for node in nodes.iter().rev() {
+            number -= count(node);
             let state = match node.view() {
                 // What needs no counterpart takes no part in the search, but for what it guarantees and needs.
                 View::Layer(layer) if T::is_one_sided(layer) => match T::is_bound(layer) {

@@ -5,13 +5,14 @@ use super::credit::Credit;
 use super::floor::Frame;
 use super::idle;
 use super::matching::{self, Match};
-use crate::auth::{Answering, Unanswerable, reset};
+use crate::auth::{Answering, Unanswerable, offer_hash, reset};
 use crate::wire::{
     self, Answer, Kind, Offer, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
 use bertha_core::{Buf, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::time::Duration;
 
 /// What a server asks of a client, besides the stack.
@@ -96,8 +97,18 @@ pub struct Accepted {
 
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
-    if let Some((offer, _)) = wire::offer_in(message) {
-        return decide_offer(offer, message, nodes, terms);
+    let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
+    decide_hashed((message, hash), nodes, terms)
+}
+
+/// As [`decide`], with the hash of the offer in the message, if there is one.
+pub(crate) fn decide_hashed(
+    (message, hash): (&[u8], Option<[u8; 32]>),
+    nodes: &[Node],
+    terms: &Terms<'_>,
+) -> Decision {
+    if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
+        return decide_offer((offer, hash), message, nodes, terms);
     }
     match unknown(message, terms.credentials, terms.peer) {
         Some(reply) => Decision::Unknown { reply },
@@ -120,12 +131,17 @@ pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) ->
 }
 
 /// `whole` is what `message` came in, if more came with it.
-fn decide_offer(message: &[u8], whole: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
+fn decide_offer(
+    (message, hash): (&[u8], [u8; 32]),
+    whole: &[u8],
+    nodes: &[Node],
+    terms: &Terms<'_>,
+) -> Decision {
     let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
     if is_flight(whole) && wire::unchecked(whole).is_err() {
         return Decision::Ignore;
     }
-    let (offer, answering) = match Answering::open(terms.credentials, message) {
+    let (offer, answering) = match Answering::open(terms.credentials, message, hash) {
         Ok((offer, answering)) if Tag::of(offer.id) == tag => (offer, answering),
         Err(Unanswerable::Unauthenticated(id, what)) => {
             return refuse_openly(id, tag, RefusalKind::Unauthenticated, what.into(), terms);
@@ -184,7 +200,7 @@ fn accept(
         idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, offer.idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
         early: 0,
-        stack: wire::cut(layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")),
+        stack: wire::cut(described(&layers)),
         reasons: wire::cut(found.reasons.join("; ")),
     };
     let early = early_messages(answering, whole, &layers, &answer, terms);
@@ -223,6 +239,17 @@ fn accept(
     }))
 }
 
+/// The layers for a person to read.
+fn described(layers: &[Node]) -> String {
+    let mut text = String::with_capacity(64);
+    for (place, layer) in layers.iter().enumerate() {
+        let separator = if place > 0 { " / " } else { "" };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{separator}{layer}");
+    }
+    text
+}
+
 /// The messages that came with the offer, if they can be taken: the client expects just this answer, and all layers take
 /// messages that may be replayed. All of them or none.
 fn early_messages(
@@ -245,7 +272,8 @@ fn early_messages(
     }
 }
 
-fn is_flight(message: &[u8]) -> bool {
+/// Whether messages may have come with it.
+pub(crate) fn is_flight(message: &[u8]) -> bool {
     matches!(wire::header(message), Some((Kind::Early, _)))
 }
 

@@ -47,6 +47,7 @@ impl Wants {
     /// What is wanted below `node`, if one of these is wanted above it.
     fn below(self, node: &Node) -> Self {
         match node {
+            Node::Layer(layer) if !is_bound(layer) => self,
             Node::Layer(layer) => (0..SETS)
                 .filter(|bits| self.has(*bits))
                 .fold(Self::NONE, |all, bits| all.with(through(layer, bits))),
@@ -60,6 +61,7 @@ impl Wants {
     /// What may be wanted above `node`, if one of these can be had below it.
     fn above(self, node: &Node) -> Self {
         match node {
+            Node::Layer(layer) if !is_bound(layer) => self,
             Node::Layer(layer) => (0..SETS)
                 .filter(|bits| self.has(through(layer, *bits)))
                 .fold(Self::NONE, |all, bits| all.with(bits)),
@@ -69,6 +71,11 @@ impl Wants {
             }
         }
     }
+}
+
+/// Whether it guarantees or needs anything, and so makes a difference.
+fn is_bound(layer: &Layer) -> bool {
+    !(layer.guarantees() | layer.needs()).is_empty()
 }
 
 fn through(layer: &Layer, wanted: u8) -> u8 {
@@ -84,21 +91,31 @@ pub(super) fn can_hold(nodes: &[Node], frame: Frame) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Trimmed {
     pub(crate) nodes: Vec<Node>,
-    /// For each choice of the whole stack in pre-order what was taken, or nothing if it is left to the other end.
+    pub(crate) choices: Choices,
+}
+
+/// For each choice of the whole stack in pre-order what was taken, or nothing if it is left to the other end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choices {
     taken: Vec<Option<u8>>,
 }
 
 impl Trimmed {
     /// `nodes` without the alternatives that don't hold within `frame`, whatever else is picked.
     pub(crate) fn new(nodes: &[Node], frame: Frame) -> Self {
+        if !nodes.iter().any(|node| matches!(node, Node::Select { .. })) {
+            return Self { nodes: nodes.to_vec(), choices: Choices::default() };
+        }
         let mut taken = Vec::new();
         let (wanted, given) = (Wants::one(frame.floor), Wants::given_by(frame.transport));
         let nodes = trim(nodes, wanted, given, &mut taken);
-        Self { nodes, taken }
+        Self { nodes, choices: Choices { taken } }
     }
+}
 
+impl Choices {
     /// How many choices are left.
-    pub(crate) fn choices(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.taken.iter().filter(|taken| taken.is_none()).count()
     }
 
@@ -196,9 +213,9 @@ mod tests {
             either(vec![layer::<()>("plain"), either(vec![], vec![])], vec![inner]),
         ];
         let trimmed = Trimmed::new(&stack, above::<Encrypted>());
-        assert_eq!(trimmed.choices(), 1);
+        assert_eq!(trimmed.choices.left(), 1);
         assert_eq!(written(&trimmed.nodes), ["(a | b)", "tls"]);
-        assert_eq!(trimmed.expand(&[1]), [1, 1, 0, 1]);
+        assert_eq!(trimmed.choices.expand(&[1]), [1, 1, 0, 1]);
         assert!(check_picks(&stack, &[1, 1, 0, 1], above::<Encrypted>()).is_ok());
         let error = check_picks(&stack, &[1, 1, 0, 0], above::<Encrypted>()).unwrap_err();
         assert_eq!(
@@ -268,11 +285,11 @@ mod tests {
             let trimmed = Trimmed::new(&nodes, frame);
             let names = |nodes: &[Node], picks: &[u8]| written(&resolve(nodes, Picks::new(picks)));
             let mut left = Vec::new();
-            let mut useful = vec![[false; 2]; trimmed.choices()];
-            for picks in all(trimmed.choices()) {
-                let whole = trimmed.expand(&picks);
+            let mut useful = vec![[false; 2]; trimmed.choices.left()];
+            for picks in all(trimmed.choices.left()) {
+                let whole = trimmed.choices.expand(&picks);
                 prop_assert_eq!(whole.len(), choices);
-                prop_assert_eq!(trimmed.contract(&whole), picks.clone());
+                prop_assert_eq!(trimmed.choices.contract(&whole), picks.clone());
                 prop_assert_eq!(names(&trimmed.nodes, &picks), names(&nodes, &whole));
                 if check_picks(&nodes, &whole, frame).is_ok() {
                     picks.iter().zip(&mut useful).for_each(|(&pick, useful)| useful[usize::from(pick)] = true);

@@ -17,6 +17,7 @@
 use super::floor::{Frame, check_picks};
 use super::matching::find_wished;
 use crate::Pick;
+use crate::auth::hash;
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
@@ -105,6 +106,8 @@ pub enum Act {
     Build {
         /// With these alternatives.
         picks: Vec<u8>,
+        /// A hash of what the ends said to agree on it, which is the same on both.
+        said: [u8; 32],
     },
     /// Throw away what was staged and built.
     Discard,
@@ -287,8 +290,9 @@ impl Upgrades {
     pub fn handle(&mut self, now: Instant, Upgrade { round, step, .. }: Upgrade) {
         match step {
             UpgradeStep::Propose { offer } => self.proposed(now, round, &offer),
-            UpgradeStep::Accept { is_ready, proposer_picks, reasons, .. } => {
-                self.accepted(now, round, is_ready, Terms { picks: proposer_picks, reasons });
+            UpgradeStep::Accept { is_ready, proposer_picks, own_picks, reasons } => {
+                let terms = Terms { picks: proposer_picks, reasons };
+                self.accepted(now, round, is_ready, terms, &own_picks);
             }
             UpgradeStep::Decline { next, text } => self.declined(now, round, next, text),
             UpgradeStep::Abort => {
@@ -351,6 +355,7 @@ impl Upgrades {
             Ok(found) => {
                 let (picks, reasons) = (found.server_picks, wire::cut(found.reasons.join("; ")));
                 let terms = Terms { picks: picks.clone(), reasons: reasons.clone() };
+                let said = said(round, offer, [&found.client_picks, &picks]);
                 let accept = UpgradeStep::Accept {
                     is_ready: false,
                     proposer_picks: found.client_picks,
@@ -358,7 +363,7 @@ impl Upgrades {
                     reasons,
                 };
                 self.acts.push_back(Act::Stage { round });
-                self.acts.push_back(Act::Build { picks });
+                self.acts.push_back(Act::Build { picks, said });
                 self.say(round, accept.clone());
                 self.phase = Phase::Staging { round, accept, terms, is_built: false };
             }
@@ -369,9 +374,9 @@ impl Upgrades {
         }
     }
 
-    fn accepted(&mut self, now: Instant, of: u64, ready: bool, terms: Terms) {
+    fn accepted(&mut self, now: Instant, of: u64, ready: bool, terms: Terms, theirs: &[u8]) {
         match &mut self.phase {
-            Phase::Proposing { round, wish, accepted, is_ready, .. } if *round == of => {
+            Phase::Proposing { round, wish, offer, accepted, is_ready, .. } if *round == of => {
                 *is_ready |= ready;
                 if accepted.is_none() {
                     let choices = self.nodes.iter().map(Node::selects).sum::<usize>();
@@ -384,7 +389,8 @@ impl Upgrades {
                     if let Err(below) = check_picks(&self.nodes, &terms.picks, self.frame) {
                         return self.abort(now, below);
                     }
-                    self.acts.push_back(Act::Build { picks: terms.picks.clone() });
+                    let (picks, said) = (terms.picks.clone(), said(of, offer, [&terms.picks, theirs]));
+                    self.acts.push_back(Act::Build { picks, said });
                     *accepted = Some(terms);
                 }
                 self.commit(now);
@@ -529,6 +535,14 @@ impl Phase {
             is_retired: false,
         }
     }
+}
+
+/// What both ends know of the attempt once the one that did not propose has found a stack. Not the reasons, which are
+/// for people.
+fn said(round: u64, offer: &Offer, [proposer_picks, other_picks]: [&[u8]; 2]) -> [u8; 32] {
+    // Fails for nothing that was decoded, or encoded to be sent.
+    let offer = postcard::to_allocvec(offer).unwrap_or_default();
+    hash("bertha 2 said", &[&round.to_le_bytes(), &offer, proposer_picks, other_picks])
 }
 
 fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {

@@ -220,7 +220,7 @@ where
                 let before = shared.base().reserved();
                 self.staged = Some(Staged { lane, link: Some(link), round: None, before });
             }
-            Act::Build { picks } => self.build(picks),
+            Act::Build { picks, said } => self.build(picks, said),
             Act::Discard => {
                 self.building = None;
                 if let Some(staged) = self.staged.take() {
@@ -275,21 +275,15 @@ where
         }
     }
 
-    fn build(&mut self, picks: Vec<u8>) {
+    fn build(&mut self, picks: Vec<u8>, said: [u8; 32]) {
         let Some(link) = self.staged.as_mut().and_then(|staged| staged.link.take()) else { return };
         let (stack, shared) = (self.stack.clone(), self.shared().clone());
         self.building = Some(Box::pin(async move {
             let runtime = shared.base().runtime();
-            let more = shared.opener();
-            let building = async {
-                match &more {
-                    Some(more) => {
-                        let more = More::new(&**more, shared.role());
-                        stack.instantiate(link, Picks::new(&picks), more).await
-                    }
-                    None => stack.instantiate(link, Picks::new(&picks), More::none()).await,
-                }
-            };
+            let opener = shared.opener();
+            let more = opener.as_ref().map_or_else(More::none, |more| More::new(&**more, shared.role()));
+            let more = more.with_transcript(Some(shared.session().transcript_of(&said)));
+            let building = stack.instantiate(link, Picks::new(&picks), more);
             let deadline = runtime.now() + shared.settings().handshake_timeout;
             let mut timer = pin!(runtime.sleep_until(deadline).fuse());
             let mut building = pin!(building.fuse());

@@ -1,6 +1,6 @@
 //! An offer with the first messages behind it.
 
-use super::{ENVELOPE, HEADER, Kind, LARGEST, PROVEN, VERSION, checked, header, offer_in, unchecked};
+use super::{ENVELOPE, HEADER, Kind, LARGEST, PROVEN, USUAL, VERSION, checked, header, offer_in, unchecked};
 use crate::auth::{MAC, MacKey, hash};
 
 /// The length of a claim, in bytes.
@@ -43,7 +43,8 @@ pub(crate) fn with_early<'m>(
     key: Option<&MacKey>,
 ) -> Option<Vec<u8>> {
     let (Kind::Offer | Kind::Returned, tag) = header(offer)? else { return None };
-    let mut bytes = tag.header(Kind::Early).to_vec();
+    let mut bytes = Vec::with_capacity(USUAL.max(offer.len() + USUAL / 2));
+    bytes.extend(tag.header(Kind::Early));
     bytes.push(if key.is_some() { VERSION | PROVEN } else { VERSION });
     bytes.extend(u16::try_from(offer.len()).ok()?.to_le_bytes());
     bytes.extend(offer);

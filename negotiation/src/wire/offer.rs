@@ -6,6 +6,7 @@
 
 use bertha_core::{Layer, Mismatch, Node, Preference};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The most entries of an offer's node list.
 pub const NODES: usize = 512;
@@ -25,7 +26,7 @@ pub struct Offer {
     /// The client's idle time-out in milliseconds; the smaller of both ends' counts.
     pub idle_ms: u32,
     /// Each distinct crate and type name once.
-    strings: Vec<String>,
+    strings: Vec<Cow<'static, str>>,
     /// Layers and choices in pre-order.
     entries: Vec<Entry>,
 }
@@ -101,15 +102,15 @@ impl Offer {
         Ok(())
     }
 
-    fn name(&mut self, full: &str) -> Name {
+    fn name(&mut self, full: &'static str) -> Name {
         let (package, ident) = full.rsplit_once("::").unwrap_or(("", full));
         (self.string(package), self.string(ident))
     }
 
-    fn string(&mut self, text: &str) -> u16 {
+    fn string(&mut self, text: &'static str) -> u16 {
         let known = self.strings.iter().position(|string| string == text);
         known.unwrap_or_else(|| {
-            self.strings.push(text.into());
+            self.strings.push(Cow::Borrowed(text));
             self.strings.len() - 1
         }) as u16
     }
@@ -124,7 +125,7 @@ impl Offer {
 
     fn read(&self, mut entries: &[Entry], depth: usize) -> Option<Vec<OfferedNode>> {
         let depth = depth.checked_sub(1)?;
-        let mut nodes = Vec::new();
+        let mut nodes = Vec::with_capacity(entries.len());
         while let Some((entry, rest)) = entries.split_first() {
             entries = rest;
             nodes.push(match entry {
@@ -162,7 +163,7 @@ impl Offer {
     fn full_name(&self, (package, ident): Name) -> Option<String> {
         let (package, ident) =
             (self.strings.get(usize::from(package))?, self.strings.get(usize::from(ident))?);
-        Some(if package.is_empty() { ident.clone() } else { format!("{package}::{ident}") })
+        Some(if package.is_empty() { ident.to_string() } else { [package, "::", ident].concat() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a neighbour may put on the wire of the network stack.
 
-use bertha_netstack::{Arrival, Checksums, Flow, Interface, MacAddr, Route, Stack};
+use bertha_netstack::{Arrival, Checksums, Destination, Flow, Interface, MacAddr, Route, Spread, Stack};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
@@ -28,6 +28,12 @@ pub fn frames(bytes: &[u8]) {
 }
 
 fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
+    if let Destination::Queue(queue) = Spread::new(3, 0).destination(frame) {
+        assert!(queue < 3);
+    }
+    let counters = stack.counters();
+    stack.overhear(&mut frame.to_vec(), checksums, now);
+    assert_eq!((stack.counters(), stack.has_frames()), (counters, false), "overheard in silence");
     let mut taken = frame.to_vec();
     match stack.receive(&mut taken, checksums, now) {
         Arrival::Datagram { flow, payload } => {
@@ -40,6 +46,12 @@ fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
             }
         }
         Arrival::Answer(len) => assert!(len <= frame.len()),
+        Arrival::TooBig { flow, mtu } => {
+            let peer = flow.peer().ip();
+            stack.narrow(peer, mtu, now);
+            let most = stack.most(peer);
+            assert!(if peer.is_ipv4() { most >= 548 } else { most >= 1232 });
+        }
         Arrival::Unreachable(_) | Arrival::Nothing => assert_eq!(frame.len(), taken.len()),
     }
     while stack.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}
@@ -74,7 +86,31 @@ pub fn good_frames() -> Vec<Vec<u8>> {
         theirs.refuse(&datagram, now);
         collect(&mut theirs, &mut ours, &mut frames, now);
     }
+    for error in frames.split_off(frames.len() - 2) {
+        let v6 = error[12..14] == [0x86, 0xdd];
+        let mut large = too_big(&error, v6);
+        frames.extend([error, large.clone()]);
+        assert!(matches!(ours.receive(&mut large, Checksums::Unknown, now), Arrival::TooBig { .. }));
+    }
     frames
+}
+
+/// The ICMP error in `frame` made one that says that a packet was too large: with another kind, and with what would not have
+/// been. The checksum changes by as much (RFC 1624).
+fn too_big(frame: &[u8], v6: bool) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let (message, kind) = if v6 { (54, [2, 0]) } else { (34, [3, 4]) };
+    let word = |frame: &[u8], at: usize| u32::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
+    let before = word(&frame, message) + word(&frame, message + 6);
+    frame[message..message + 2].copy_from_slice(&kind);
+    frame[message + 6..message + 8].copy_from_slice(&1300_u16.to_be_bytes());
+    let after = word(&frame, message) + word(&frame, message + 6);
+    let mut sum = (0xffff - word(&frame, message + 2)) + (2 * 0xffff - before) + after;
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    frame[message + 2..message + 4].copy_from_slice(&(!sum as u16).to_be_bytes());
+    frame
 }
 
 fn collect(from: &mut Stack, to: &mut Stack, frames: &mut Vec<Vec<u8>>, now: Instant) {

@@ -8,6 +8,50 @@ async fn redis() {
     passes(&RedisStore::new(&url).unwrap()).await;
 }
 
+/// Those of one store share a channel of the server's, which hears when the last of them is gone.
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn watches_in_redis_come_and_go() {
+    use bertha_negotiation::rendezvous::{Name, RedisStore, RendezvousStore, Transaction, Watch};
+    let Some(url) = bertha_tests::service("BERTHA_REDIS") else { return };
+    let store = RedisStore::new(&url).unwrap();
+    let name = Name::new(format!("watches-{}", std::process::id())).unwrap();
+    let write = Transaction::new().put_for("a", vec![1], std::time::Duration::from_secs(1));
+    let mut kept = store.watch(&name).await.unwrap();
+    for _ in 0..50 {
+        let mut other = store.watch(&name).await.unwrap();
+        let revision = store.transact(&name, &write).await.unwrap().snapshot.revision;
+        for watch in [&mut kept, &mut other] {
+            while watch.changed().await.unwrap() < revision {}
+        }
+        // Nobody watches for a moment, and the next watch begins while the server is told so.
+        drop((kept, other));
+        kept = store.watch(&name).await.unwrap();
+    }
+    assert_eq!(subscribers(&url, &name), 1);
+    drop(kept);
+    while subscribers(&url, &name) > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut again = store.watch(&name).await.unwrap();
+    let revision = store.transact(&name, &write).await.unwrap().snapshot.revision;
+    while again.changed().await.unwrap() < revision {}
+}
+
+/// How many connections to the server are subscribed to the changes of `name`.
+#[cfg(feature = "redis")]
+fn subscribers(url: &str, name: &bertha_negotiation::rendezvous::Name) -> usize {
+    use std::io::{Read, Write};
+    let address = url.trim_start_matches("redis://").trim_end_matches('/');
+    let mut server = std::net::TcpStream::connect(address).unwrap();
+    let ask = format!("PUBSUB NUMSUB bertha:rendezvous:{{{name}}}:changes\r\nQUIT\r\n");
+    server.write_all(ask.as_bytes()).unwrap();
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).unwrap();
+    let count = answer.lines().rev().find_map(|line| line.strip_prefix(':'));
+    count.unwrap().parse().unwrap()
+}
+
 #[cfg(feature = "etcd")]
 #[tokio::test]
 async fn etcd() {

@@ -9,10 +9,11 @@ use std::task::{Context, Waker};
 
 type Call = thread::JoinHandle<Vec<u32>>;
 
-fn rounds() -> (Arc<Round<Stack>>, Arc<Round<Stack>>, Arc<Rounds<Stack>>) {
-    let (old, new) = (Round::new(Stack::default()), Round::new(Stack::default()));
+/// An old round that is in force, and a new one.
+fn rounds() -> ([Arc<Round<Stack>>; 2], Arc<Rounds<Stack>>) {
+    let [old, new] = [(); 2].map(|()| Round::new(Stack::default()));
     let rounds = Arc::new(Rounds::new(&old));
-    (old, new, rounds)
+    ([old, new], rounds)
 }
 
 fn sending(rounds: &Arc<Rounds<Stack>>, messages: std::ops::Range<u32>) -> Call {
@@ -74,7 +75,7 @@ fn change_among_two(rounds: &Rounds<Stack>, old: &Round<Stack>, new: &Arc<Round<
 #[test]
 fn a_change_of_a_group_loses_and_swaps_nothing() {
     explore(2, || {
-        let (old, new, rounds) = rounds();
+        let ([old, new], rounds) = rounds();
         // It receives until the change is over, as an application has to.
         let (sender, receiver) = (sending(&rounds, 0..1), receiving(&rounds, 2));
         change_among_many(&rounds, &old, &new);
@@ -89,7 +90,7 @@ fn a_change_of_a_group_loses_and_swaps_nothing() {
 #[test]
 fn whoever_waits_in_a_group_leaves_with_the_one_that_finds_the_old_stack_dry() {
     explore(2, || {
-        let (old, new, rounds) = rounds();
+        let ([old, new], rounds) = rounds();
         let receivers = [receiving(&rounds, 1), receiving(&rounds, 1)];
         change_among_many(&rounds, &old, &new);
         block_on(async { rounds.send(0).await.and(rounds.send(1).await) }).unwrap();
@@ -104,7 +105,7 @@ fn whoever_waits_in_a_group_leaves_with_the_one_that_finds_the_old_stack_dry() {
 #[test]
 fn a_change_between_two_ends_loses_and_swaps_nothing() {
     explore(2, || {
-        let (old, new, rounds) = rounds();
+        let ([old, new], rounds) = rounds();
         let (sender, receiver) = (sending(&rounds, 0..2), receiving(&rounds, 2));
         change_among_two(&rounds, &old, &new);
         assert_eq!(receiver.join().unwrap(), sender.join().unwrap());
@@ -118,7 +119,7 @@ fn a_change_between_two_ends_loses_and_swaps_nothing() {
 #[should_panic(expected = "a round that had ended")]
 fn a_change_that_does_not_wait_for_receivers_is_found_out() {
     explore(2, || {
-        let (old, new, rounds) = rounds();
+        let ([old, new], rounds) = rounds();
         let receiver = receiving(&rounds, 1);
         begin(&rounds, &old, &new);
         rounds.receiving.close();

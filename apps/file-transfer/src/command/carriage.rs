@@ -1,16 +1,18 @@
 //! Over what files travel.
 
+#[cfg(feature = "quic")]
+use super::transport::Transport;
 use bertha::Settings;
 use bertha::chunnels::Fault;
 use bertha::kernel::{Tcp, Udp, Unix};
 use bertha::prelude::*;
-use bertha_file_transfer::stack::{over_datagrams, over_streams};
+use bertha_file_transfer::stack::{over_datagrams, over_streams, reliable};
 use bertha_file_transfer::{Error, Message};
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
 /// The bottom, and how long to wait for it.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Carriage {
     /// What carries messages; both ends choose the same
     #[arg(long, value_enum, default_value_t)]
@@ -21,6 +23,9 @@ pub(super) struct Carriage {
     /// Seconds after which a silent peer is given up
     #[arg(long, default_value_t = 10.0, value_name = "SECONDS", value_parser = seconds)]
     patience: f64,
+    #[cfg(feature = "quic")]
+    #[command(flatten)]
+    transport: Transport,
     #[command(flatten)]
     faults: Faults,
 }
@@ -67,7 +72,22 @@ impl Carriage {
         settings.idle_timeout = patience;
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
-        let sound = over_datagrams(packet, patience, make_stack!());
+        #[cfg(feature = "quic")]
+        if let Some(quic) = self.transport.quic(self.packet, patience)? {
+            let faults = self.faults.get();
+            return match self.datapath {
+                Bottom::Udp => task.run(quic.over(&Udp::new(), packet, faults), Udp::new(), settings).await,
+                Bottom::Unix => {
+                    task.run(quic.over(&Unix::new(), packet, faults), Unix::new(), settings).await
+                }
+                Bottom::Tcp => {
+                    let what = "--transport is for datagrams; use --datapath udp or unix";
+                    Err(bertha::Error::new(ErrorKind::Invalid, what).into())
+                }
+            };
+        }
+        let reliable = reliable(packet, patience);
+        let sound = over_datagrams(packet, make_stack!(reliable.clone()));
         let Some(faults) = self.faults.get() else {
             return match self.datapath {
                 Bottom::Udp => task.run(sound, Udp::new(), settings).await,
@@ -75,7 +95,7 @@ impl Carriage {
                 Bottom::Tcp => task.run(over_streams(), Tcp::new(), settings).await,
             };
         };
-        let faulty = over_datagrams(packet, patience, make_stack!(faults));
+        let faulty = over_datagrams(packet, make_stack!(reliable, faults));
         match self.datapath {
             Bottom::Udp => task.run(faulty, Udp::new(), settings).await,
             Bottom::Unix => task.run(faulty, Unix::new(), settings).await,

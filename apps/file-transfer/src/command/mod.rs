@@ -4,6 +4,8 @@ mod carriage;
 mod progress;
 mod receive;
 mod send;
+#[cfg(feature = "quic")]
+mod transport;
 
 use bertha_file_transfer::Error;
 use clap::{Parser, Subcommand};

@@ -79,8 +79,12 @@ async fn serve<C: Connection<Data = Message>>(receiver: Receiver, connection: Ne
     tracing::info!(%peer, agreement = %connection.explain(), "connected");
     match receiver.serve(&connection).await {
         Ok(kept) => say(&format!(
-            "kept {}, {} bytes, from byte {} on over this connection, sha256 {}",
-            kept.name, kept.bytes, kept.offset, kept.digest
+            "kept {}, {} bytes, from byte {} on over this connection, sha256 {}; {}",
+            kept.name,
+            kept.bytes,
+            kept.offset,
+            kept.digest,
+            connection.explain()
         )),
         Err(error) => tracing::warn!(%peer, %error, "received no file"),
     }

@@ -31,20 +31,23 @@ pub(super) struct Turn {
 impl Turns {
     /// Asks whoever has the file to stop, and waits until that is done.
     pub(super) async fn take(&self, name: &Name) -> Turn {
-        let place = self.place(name);
-        let mut number = 0;
-        place.asked.send_modify(|asked| {
-            *asked += 1;
-            number = *asked;
-        });
+        let (place, number) = self.ask(name);
         let asked = place.asked.subscribe();
         let writing = place.writing.clone().lock_owned().await;
         Turn { turns: self.clone(), name: name.clone(), number, asked, _writing: writing }
     }
 
-    fn place(&self, name: &Name) -> Arc<Place> {
+    /// Asks under the lock: else the last turn could remove the place in between, and two would write the file.
+    fn ask(&self, name: &Name) -> (Arc<Place>, u64) {
         let new = || Arc::new(Place { writing: Arc::default(), asked: watch::Sender::new(0) });
-        self.0.lock().entry(name.clone()).or_insert_with(new).clone()
+        let mut places = self.0.lock();
+        let place = places.entry(name.clone()).or_insert_with(new);
+        let mut number = 0;
+        place.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        (place.clone(), number)
     }
 }
 

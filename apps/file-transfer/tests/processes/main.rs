@@ -1,8 +1,10 @@
-//! The program itself: whole files, broken connections, wrong hashes, and machines with a bad network between them.
+//! The program itself: whole files, broken connections, wrong hashes, other transports, and machines with a bad network between them.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod broken;
 mod hashes;
 mod namespaces;
 mod program;
+#[cfg(feature = "quic")]
+mod quic;
 mod whole;

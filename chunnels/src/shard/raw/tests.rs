@@ -4,8 +4,8 @@ use crate::serialize::{Anywhere, At, Bincode, Codec, Serialize};
 use crate::shard::service::map;
 use crate::shard::{Keyed, LocalShards, ServerShard};
 use bertha_core::{
-    Addr, BoxFuture, Buf, Chunnel, Connection, Describe, Error, ErrorKind, More, Node, Open, Role, Wrap,
-    make_stack, optimize, select,
+    Addr, BoxFuture, Buf, Chunnel, Connection, Describe, Error, ErrorKind, More, Node, Open, Opened, Role,
+    Wrap, make_stack, optimize, select,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize as Serde};
@@ -80,13 +80,14 @@ struct Opener {
 }
 
 impl Open<Memory<Buf>> for Opener {
-    fn open<'a>(&'a self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Memory<Buf>, Error>>
+    fn open<'a>(&'a self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Opened<Memory<Buf>>, Error>>
     where
         Memory<Buf>: 'a,
     {
         self.layers.lock().unwrap().push(layers);
         let opened = self.shards.lock().unwrap().remove(&to);
-        Box::pin(async move { opened.ok_or_else(|| Error::new(ErrorKind::Unreachable, "nobody there")) })
+        let nobody = || Error::new(ErrorKind::Unreachable, "nobody there");
+        Box::pin(async move { opened.map(Opened::from).ok_or_else(nobody) })
     }
 }
 

@@ -22,7 +22,9 @@ use slab::Slab;
 use slot::Slot;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 use waiters::Waiters;
 pub(crate) use waiters::{Owner, Ticket};
@@ -102,9 +104,15 @@ impl Demux {
         }
     }
 
-    /// A connection to `peer` from a port of its own, which `random` chooses; nothing if there is no port left.
-    pub(crate) fn connect(&mut self, peer: SocketAddr, random: u64) -> Option<(usize, u16)> {
-        let port = self.ports.take_any(random)?;
+    /// A connection to `peer` from a port of its own, which `random` chooses of those that `suit`; nothing if there is no port
+    /// left.
+    pub(crate) fn connect(
+        &mut self,
+        peer: SocketAddr,
+        random: u64,
+        suits: impl Fn(u16) -> bool,
+    ) -> Option<(usize, u16)> {
+        let port = self.ports.take_any(random, suits)?;
         let flow = Flow::new(peer, port);
         let slot = self.slots.insert(Slot::new(flow, true, true));
         self.flows.insert(flow, slot);
@@ -114,7 +122,7 @@ impl Demux {
     /// Listens at `port`, or at one that `random` chooses if it is zero; nothing if it is in use, or none is left.
     pub(crate) fn listen(&mut self, port: u16, random: u64) -> Option<(usize, u16)> {
         let port = match port {
-            0 => self.ports.take_any(random)?,
+            0 => self.ports.take_any(random, |_| true)?,
             port if self.ports.take(port) => port,
             _ => return None,
         };
@@ -216,6 +224,24 @@ impl Demux {
         }
     }
 
+    /// Whether there is a connection with this flow.
+    pub(crate) fn knows(&self, flow: Flow) -> bool {
+        self.flows.contains_key(&flow)
+    }
+
+    /// Where the largest message of a connection stands; see [`set_most`](Self::set_most).
+    pub(crate) fn most(&self, connection: usize) -> Arc<AtomicUsize> {
+        self.slots[connection].most.clone()
+    }
+
+    /// Notes for all connections to `peer` the largest message that the path carries, in bytes.
+    pub(crate) fn set_most(&self, peer: IpAddr, most: usize) {
+        for (_, slot) in self.slots.iter().filter(|(_, slot)| slot.flow.peer().ip() == peer) {
+            // Relaxed: a number by itself.
+            slot.most.store(most, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the future waits while another one leads.
     #[inline]
     pub(crate) fn follows(&self, ticket: &Ticket) -> bool {
@@ -223,15 +249,15 @@ impl Demux {
     }
 
     /// The future waits. Whether it leads, and so polls the port: it does if it begins to wait, if it led before, and if nobody
-    /// leads. With `may_lead` false nobody does.
+    /// leads. With `may_lead` false it does not.
     pub(crate) fn wait(&mut self, ticket: &mut Ticket, waker: &Waker, may_lead: bool) -> bool {
         let (token, new) = match ticket.token {
             Some(token) => {
-                self.waiters.renew(token, waker);
+                self.waiters.renew(token, waker, may_lead);
                 (token, false)
             }
             None => {
-                let token = self.waiters.join(waker);
+                let token = self.waiters.join(waker, may_lead);
                 ticket.token = Some(token);
                 self.queue_of(ticket.owner).push_back(token);
                 (token, true)
@@ -271,9 +297,9 @@ impl Demux {
         }
     }
 
-    /// Has somebody lead who waits, if nobody does. Whether anybody waits.
+    /// Has somebody lead who waits and may, if nobody does. Whether there is such a one.
     pub(crate) fn promote(&mut self) -> bool {
-        let Some(last) = self.waiters.last() else { return false };
+        let Some(last) = self.waiters.last_that_may_lead() else { return false };
         if self.leader.is_none() {
             self.leader = Some(last);
             self.woken.push(self.waiters.waker(last).clone());

@@ -32,10 +32,11 @@ impl Ports {
         free
     }
 
-    /// Takes a port that nobody uses and that strangers can't guess from `random` bits (RFC 6056, section 3.3.1).
-    pub(super) fn take_any(&mut self, random: u64) -> Option<u16> {
+    /// Takes a port that nobody uses, that `suits`, and that strangers can't guess from `random` bits (RFC 6056, section
+    /// 3.3.1).
+    pub(super) fn take_any(&mut self, random: u64, suits: impl Fn(u16) -> bool) -> Option<u16> {
         let start = (random % u64::from(COUNT)) as u16;
-        (0..COUNT).map(|step| FIRST + (start + step) % COUNT).find(|&port| self.take(port))
+        (0..COUNT).map(|step| FIRST + (start + step) % COUNT).find(|&port| suits(port) && self.take(port))
     }
 
     /// One more uses a port.
@@ -65,7 +66,7 @@ mod tests {
         let mut random = u64::MAX - u64::from(COUNT);
         let next = || {
             random += 1;
-            ports.take_any(random)
+            ports.take_any(random, |_| true)
         };
         let mut given: Vec<u16> = std::iter::from_fn(next).collect();
         assert_eq!(given.len(), usize::from(COUNT) - 1);
@@ -73,7 +74,15 @@ mod tests {
         given.dedup();
         assert_eq!((given.len(), given[0]), (usize::from(COUNT) - 1, FIRST + 1));
         ports.release(60_000);
-        assert_eq!(ports.take_any(3), Some(60_000));
+        assert_eq!(ports.take_any(3, |_| true), Some(60_000));
+    }
+
+    #[test]
+    fn ports_that_do_not_suit_are_left_out() {
+        let mut ports = Ports::new();
+        let mut given: Vec<u16> = std::iter::from_fn(|| ports.take_any(7, |port| port % 4000 == 1)).collect();
+        given.sort_unstable();
+        assert_eq!(given, [52_001, 56_001, 60_001, 64_001]);
     }
 
     #[test]

@@ -4,10 +4,14 @@ use super::Next;
 use bertha_core::Buf;
 use bertha_netstack::{Flow, Path};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) flow: Flow,
+    /// The largest message that the path carries, in bytes, which the connection's base tells without a lock.
+    pub(super) most: Arc<AtomicUsize>,
     /// The headers of its last message.
     pub(super) path: Option<Path>,
     pub(super) queue: VecDeque<Buf>,
@@ -24,6 +28,7 @@ impl Slot {
     pub(super) fn new(flow: Flow, connected: bool, accepted: bool) -> Self {
         Self {
             flow,
+            most: Arc::default(),
             path: None,
             queue: VecDeque::new(),
             waiting: VecDeque::new(),

@@ -57,7 +57,7 @@ fn queues_are_bounded_and_shorter_for_strangers() {
 #[test]
 fn that_nobody_is_there_is_told_once_and_to_who_connected() {
     let mut demux = Demux::new(LIMITS);
-    let (connection, port) = demux.connect(flow(7, 0).peer(), 3).unwrap();
+    let (connection, port) = demux.connect(flow(7, 0).peer(), 3, |_| true).unwrap();
     demux.fail(flow(7, port));
     assert!(matches!(demux.next(connection), Some(Next::Unreachable)));
     assert!(demux.next(connection).is_none());
@@ -71,7 +71,8 @@ fn that_nobody_is_there_is_told_once_and_to_who_connected() {
 #[test]
 fn the_last_to_wait_leads_and_the_keeper_sees_to_another() {
     let mut demux = Demux::new(LIMITS);
-    let [(one, port), (two, _)] = [1, 2].map(|peer| demux.connect(flow(peer, 0).peer(), 5).unwrap());
+    let [(one, port), (two, _)] =
+        [1, 2].map(|peer| demux.connect(flow(peer, 0).peer(), 5, |_| true).unwrap());
     let [mut a, mut b] = [one, two].map(|connection| Ticket::new(Owner::Connection(connection)));
     assert!(demux.wait(&mut a, Waker::noop(), true));
     assert!(demux.wait(&mut b, Waker::noop(), true));
@@ -91,5 +92,7 @@ fn the_last_to_wait_leads_and_the_keeper_sees_to_another() {
     // With a thread that polls, nobody leads.
     let mut c = Ticket::new(Owner::Connection(one));
     assert!(!demux.wait(&mut c, Waker::noop(), false));
+    // Nor is such a one asked to.
+    assert!(!demux.promote());
     demux.leave(&mut c);
 }

@@ -43,14 +43,16 @@ struct Waiter {
     waker: Waker,
     /// Woken since it was last polled, so another one of the same owner is to be woken next.
     notified: bool,
+    /// It polls the port if it has to.
+    may_lead: bool,
     before: Option<usize>,
     after: Option<usize>,
 }
 
 impl Waiters {
-    pub(super) fn join(&mut self, waker: &Waker) -> usize {
+    pub(super) fn join(&mut self, waker: &Waker, may_lead: bool) -> usize {
         let before = self.last;
-        let waiter = Waiter { waker: waker.clone(), notified: false, before, after: None };
+        let waiter = Waiter { waker: waker.clone(), notified: false, may_lead, before, after: None };
         let token = self.entries.insert(waiter);
         if let Some(before) = before {
             self.entries[before].after = Some(token);
@@ -60,9 +62,9 @@ impl Waiters {
     }
 
     /// Notes that the future was polled once more and has still found nothing.
-    pub(super) fn renew(&mut self, token: usize, waker: &Waker) {
+    pub(super) fn renew(&mut self, token: usize, waker: &Waker, may_lead: bool) {
         let waiter = &mut self.entries[token];
-        waiter.notified = false;
+        (waiter.notified, waiter.may_lead) = (false, may_lead);
         waiter.waker.clone_from(waker);
     }
 
@@ -77,9 +79,10 @@ impl Waiters {
         }
     }
 
-    /// Who began to wait last.
-    pub(super) fn last(&self) -> Option<usize> {
-        self.last
+    /// Who began to wait last of those that may lead.
+    pub(super) fn last_that_may_lead(&self) -> Option<usize> {
+        std::iter::successors(self.last, |&token| self.entries[token].before)
+            .find(|&token| self.entries[token].may_lead)
     }
 
     pub(super) fn waker(&self, token: usize) -> &Waker {

@@ -1,12 +1,16 @@
 //! This program once more, in a role.
 
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, Listener};
-use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection};
+use super::queues::CONNECTIONS;
+use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener};
+use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection, Offload};
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
 
 /// Nobody, as everywhere.
 const NOBODY: u32 = 65_534;
@@ -91,11 +95,26 @@ fn child() {
     let words: Vec<&str> = role.split(' ').collect();
     let [role, about, count] = words[..] else { panic!("{role}") };
     let count: usize = count.parse().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    match role {
+        "serve-threads" => return serve_by_threads(&about.parse().unwrap(), count),
+        "ask-threads" => return ask_by_threads(&about.parse().unwrap(), count),
+        "too-large" => return too_large_by_threads(&about.parse().unwrap(), count),
+        _ => {}
+    }
+    runtime().block_on(async {
         match role {
-            "serve" => serve(about.parse().unwrap()).await,
-            "ask" => ask(about.parse().unwrap(), count).await,
+            "serve" => serve(dpdk(), about.parse().unwrap()).await,
+            "ask" => ask(dpdk(), about.parse().unwrap(), count).await,
+            "offload-serve" => {
+                let dpdk = dpdk();
+                say_offload(&dpdk);
+                serve(dpdk, about.parse().unwrap()).await;
+            }
+            "offload-ask" => {
+                let dpdk = dpdk();
+                say_offload(&dpdk);
+                ask(dpdk, about.parse().unwrap(), count).await;
+            }
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
@@ -108,9 +127,14 @@ fn dpdk() -> Dpdk {
     Dpdk::open(&Config::from_env().unwrap()).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
+/// Says which checksums are the port's to compute.
+fn say_offload(dpdk: &Dpdk) {
+    let Offload { header, udp } = dpdk.offload().unwrap();
+    say(&format!("offload {header} {udp}"));
+}
+
 /// Echoes to every client.
-async fn serve(at: Addr) {
-    let dpdk = dpdk();
+async fn serve(dpdk: Dpdk, at: Addr) {
     let listener = dpdk.listen(at).await.unwrap();
     say("ready");
     loop {
@@ -139,15 +163,93 @@ fn is_message(message: &[u8], number: usize) -> bool {
         && message[8..].iter().all(|byte| *byte == number as u8)
 }
 
-/// Has messages echoed, bursts of 16 at a time, and says that none was lost and no buffer kept.
-async fn ask(to: Addr, count: usize) {
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Runs `work` in two threads, each with a runtime of its own.
+fn by_threads<F: Future<Output = ()>>(work: impl Fn() -> F + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| runtime().block_on(work()));
+        }
+    });
+}
+
+/// No buffer is in use, but for those in the port's rings: virtio lends all that it may receive into, and gets back what was
+/// sent when it sends more.
+fn assert_nothing_is_kept(dpdk: &Dpdk) {
+    let config = Config::from_env().unwrap();
+    // Two rings of 256 descriptors for each queue.
+    let lent = 2 * 256 * u32::from(config.queues);
+    let most = if config.device.unwrap().contains("virtio") { lent } else { 0 };
+    let in_use = dpdk.buffers_in_use().unwrap();
+    assert!(in_use <= most, "{in_use} buffers were kept: {:?}", dpdk.counters());
+}
+
+/// What each queue received.
+fn say_queues(dpdk: &Dpdk) {
+    let queues = dpdk.queues().unwrap();
+    let words = queues.iter().map(|it| format!("{}/{}/{}", it.received, it.handed_on, it.taken_over));
+    say(&format!("queues {}", words.collect::<Vec<_>>().join(" ")));
+}
+
+/// Echoes to every client, in two threads that share a listener; says once what the queues received: after so many messages.
+fn serve_by_threads(at: &Addr, count: usize) {
     let dpdk = dpdk();
+    let listener = runtime().block_on(dpdk.listen(at.clone())).unwrap();
+    let echoed = Arc::new(AtomicUsize::new(0));
+    say("ready");
+    by_threads(async || {
+        loop {
+            let (connection, echoed, dpdk) = (listener.accept().await.unwrap(), echoed.clone(), dpdk.clone());
+            tokio::spawn(async move {
+                let mut messages = Vec::new();
+                while let Ok(received) = connection.recv_batch(&mut messages, 64).await {
+                    connection.send_batch(messages.drain(..)).await.unwrap();
+                    let before = echoed.fetch_add(received, Ordering::Relaxed);
+                    if before < count && before + received >= count {
+                        say_queues(&dpdk);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Asks over several connections in each of two threads, and says what the queues received.
+fn ask_by_threads(to: &Addr, count: usize) {
+    let dpdk = dpdk();
+    by_threads(async || {
+        let dpdk = &dpdk;
+        let all = (0..CONNECTIONS / 2).map(|_| {
+            let (dpdk, to) = (dpdk.clone(), to.clone());
+            tokio::spawn(async move { ask_over(&dpdk, to, count / CONNECTIONS, 4).await })
+        });
+        for one in all.collect::<Vec<_>>() {
+            one.await.unwrap();
+        }
+    });
+    assert_nothing_is_kept(&dpdk);
+    assert_eq!(dpdk.counters().unwrap().ring_full, 0);
+    say_queues(&dpdk);
+}
+
+/// Has messages echoed, and says that none was lost and no buffer kept.
+async fn ask(dpdk: Dpdk, to: Addr, count: usize) {
+    ask_over(&dpdk, to, count, 16).await;
+    assert_nothing_is_kept(&dpdk);
+    say("done");
+}
+
+/// Has messages echoed over one connection, bursts of `burst` at a time: a socket of the kernel's has little room.
+async fn ask_over(dpdk: &Dpdk, to: Addr, count: usize, burst: usize) {
     let connection = dpdk.connect(to).await.unwrap();
-    for first in (0..count).step_by(16) {
-        let burst: Vec<Buf> =
-            (first..first + 16).map(|number| message(&connection, number).unwrap()).collect();
-        connection.send_batch(burst.into_iter()).await.unwrap();
-        for number in first..first + 16 {
+    for first in (0..count).step_by(burst) {
+        let messages: Vec<Buf> =
+            (first..first + burst).map(|number| message(&connection, number).unwrap()).collect();
+        connection.send_batch(messages.into_iter()).await.unwrap();
+        for number in first..first + burst {
             let recv = tokio::time::timeout(Duration::from_secs(20), connection.recv()).await;
             let echo = recv.unwrap_or_else(|_| {
                 panic!("echo {number} is missing: {:?} {:?}", dpdk.counters(), dpdk.statistics())
@@ -155,9 +257,6 @@ async fn ask(to: Addr, count: usize) {
             assert!(is_message(&echo.unwrap(), number), "echo {number}");
         }
     }
-    drop(connection);
-    assert_eq!(dpdk.buffers_in_use().unwrap(), 0, "buffers were kept: {:?}", dpdk.counters());
-    say("done");
 }
 
 /// Sends messages and waits for nothing.
@@ -170,6 +269,36 @@ async fn tell(to: Addr, count: usize) {
     drop(connection);
     drop(dpdk);
     say("done");
+}
+
+/// In two threads, so that each queue learns what the path carries.
+fn too_large_by_threads(to: &Addr, carries: usize) {
+    let dpdk = dpdk();
+    by_threads(async || too_large(&dpdk, to, carries).await);
+    say("done");
+}
+
+/// Sends what the interface carries, until a router says that the path carries no more than `carries` bytes in a packet.
+async fn too_large(dpdk: &Dpdk, to: &Addr, carries: usize) {
+    let connection = dpdk.connect(to.clone()).await.unwrap();
+    let headers = if to.ip("test").unwrap().is_ipv4() { 28 } else { 48 };
+    let started = Instant::now();
+    // Nobody answers; so this also polls.
+    while let Ok(message) = connection.base().buffer(1500 - headers) {
+        assert!(started.elapsed() < Duration::from_secs(20), "it still fits: {:?}", dpdk.counters());
+        match connection.send(message).await {
+            Err(error) if error.kind() == ErrorKind::TooLarge => break,
+            sent => sent.unwrap(),
+        }
+        let _ = tokio::time::timeout(Duration::from_millis(20), connection.recv()).await;
+    }
+    let fits = connection.base().mtu();
+    assert_eq!(fits, carries - headers);
+    let sent = connection.send(Buf::new(fits + 1, 0).unwrap()).await;
+    assert_eq!(sent.unwrap_err().kind(), ErrorKind::TooLarge);
+    connection.send(connection.base().buffer(fits).unwrap()).await.unwrap();
+    // The path is the same for whoever comes next.
+    assert_eq!(dpdk.connect(to.clone()).await.unwrap().base().mtu(), fits);
 }
 
 /// As `serve`, with a socket of the kernel's.

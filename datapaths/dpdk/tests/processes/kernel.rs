@@ -1,6 +1,6 @@
 //! The kernel's stack at the other end of a wire.
 
-use super::child::{Child, Role};
+use super::child::Child;
 use super::namespaces::Namespaces;
 
 const SETTINGS: [(&str, &str); 2] =
@@ -8,10 +8,7 @@ const SETTINGS: [(&str, &str); 2] =
 
 impl Namespaces {
     fn start(&self, side: &str, role: &str, about: &str, count: usize) -> Child {
-        let within = self.within(side);
-        let within: Vec<&str> = within.iter().map(String::as_str).collect();
-        let settings: &[_] = if side == "a" { &SETTINGS } else { &[] };
-        Child::start(&Role { role, about, count, settings, within: &within, unprivileged: false })
+        self.child(side, role, about, count, if side == "a" { &SETTINGS } else { &[] })
     }
 }
 
@@ -50,5 +47,29 @@ fn bertha_asks_the_kernel() {
         assert_eq!(server.says(), "ready");
         let mut client = namespaces.start("a", "ask", to, 1_600);
         assert_eq!(client.says(), "done");
+    }
+}
+
+/// The kernel as a router, with a narrow link behind it.
+#[test]
+fn a_router_says_what_the_path_carries() {
+    let Some(namespaces) = Namespaces::new("bkr") else { return };
+    for command in [
+        "ip link add narrow mtu 1300 type veth peer name far",
+        "ip link set narrow up",
+        "ip link set far up",
+        "ip route add 192.0.2.0/24 dev narrow",
+        "ip -6 route add 2001:db8::/64 dev narrow",
+        "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1",
+    ] {
+        namespaces.run("b", &command.split(' ').collect::<Vec<_>>());
+    }
+    for queues in ["1", "2"] {
+        let gateways = [("GATEWAY", "10.99.0.2,fd99::2"), ("QUEUES", queues)];
+        let settings = [&SETTINGS[..], &gateways].concat();
+        for to in ["192.0.2.9:9", "[2001:db8::9]:9"] {
+            let mut client = namespaces.child("a", "too-large", to, 1300, &settings);
+            assert_eq!(client.says(), "done");
+        }
     }
 }

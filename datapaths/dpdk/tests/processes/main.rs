@@ -9,6 +9,9 @@ mod golden;
 mod kernel;
 mod memif;
 mod namespaces;
+mod queues;
+mod tap;
+mod vhost;
 
 use std::process::Command;
 

@@ -1,5 +1,6 @@
 //! Two network namespaces with a wire in between.
 
+use super::child::{Child, Role};
 use super::{has, has_dpdk, skip};
 use std::process::Command;
 
@@ -26,6 +27,20 @@ impl Namespaces {
     /// What runs a program in one of them, `a` or `b`.
     pub(crate) fn within(&self, side: &str) -> [String; 4] {
         ["ip".into(), "netns".into(), "exec".into(), format!("{}-{side}", self.name)]
+    }
+
+    /// Starts a child in one of them.
+    pub(crate) fn child(
+        &self,
+        side: &str,
+        role: &str,
+        about: &str,
+        count: usize,
+        settings: &[(&str, &str)],
+    ) -> Child {
+        let within = self.within(side);
+        let within: Vec<&str> = within.iter().map(String::as_str).collect();
+        Child::start(&Role { role, about, count, settings, within: &within, unprivileged: false })
     }
 
     /// What a program in one of them says.

@@ -77,9 +77,10 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         self.open()?;
         let mtu = self.base.mtu();
         let mut oversize = None;
-        let mut fitting = messages.map_while(|message| {
+        let too_large = &mut oversize;
+        let mut fitting = messages.map_while(move |message| {
             if message.len() > mtu {
-                oversize = Some(message.len());
+                *too_large = Some(message.len());
                 return None;
             }
             Some(message)

@@ -20,29 +20,32 @@ pub(super) struct Run {
     /// The room behind them; `None` if there is only one message, or if the room is offered to the next.
     pub(super) room: Option<Buf>,
     segment: usize,
-    /// No further message is added once there are so many bytes.
-    full: usize,
+    /// How many more messages there may be.
+    free: usize,
 }
 
 impl Run {
     pub(super) fn of(message: Buf) -> Self {
         let segment = message.len();
         let is_segment = (1..=SEGMENT).contains(&segment);
-        let full = if is_segment { (SEGMENTS * segment).min(CONTENTS + 1 - segment) } else { 0 };
-        Self { contents: message, room: None, segment, full }
+        let free = if is_segment { SEGMENTS.min(CONTENTS / segment) - 1 } else { 0 };
+        Self { contents: message, room: None, segment, free }
     }
 
-    /// Adds a message that lies directly behind the others. Returns the room behind it.
+    /// Adds a message that lies directly behind the others, which are less than they may be. Returns the room behind it.
     ///
     /// # Errors
     /// The message, if it lies anywhere else.
     #[inline]
     pub(super) fn join(&mut self, message: Buf) -> Result<Buf, Buf> {
-        self.contents.join(message)
+        let room = self.contents.join(message)?;
+        self.free -= 1;
+        Ok(room)
     }
 
-    /// Adds a message, which is copied if need be; then its buffer is returned.
+    /// Adds a message to others that are less than they may be. It is copied if need be; then its buffer is returned.
     pub(super) fn add(&mut self, message: Buf) -> Result<Option<Buf>, Error> {
+        self.free -= 1;
         let outcome = self.contents.join(message);
         let outcome = match outcome {
             Err(message) if self.room.is_none() => self.contents.join(at_front(message)?),
@@ -94,7 +97,7 @@ impl Run {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.contents.len() >= self.full
+        self.free == 0
     }
 
     /// The length of its messages.
@@ -120,10 +123,8 @@ impl Run {
 
     /// The first `count` messages, of more, have left.
     pub(super) fn have_left(&mut self, count: usize) {
-        let bytes = count * self.segment;
-        if self.contents.advance(bytes).is_ok() {
-            self.full = self.full.saturating_sub(bytes);
-        }
+        // Cannot fail: there are more.
+        let _ = self.contents.advance(count * self.segment);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Two stacks on one wire.
 
-use super::{MACS, address, stack, transmits};
-use crate::{Arrival, Checksums, Flow, MacAddr, Path, Route, Stack};
+use super::{MACS, address, stack, too_big, transmits};
+use crate::{Arrival, Checksums, Flow, MacAddr, Offload, Path, Route, Stack};
 use std::time::{Duration, Instant};
 
 /// Brings the frames that wait at either to the other, until none does.
@@ -181,4 +181,128 @@ fn requests_beyond_measure_are_dropped_and_counted() {
         let _ = one.route(Flow::new(([10, 0, 0, number + 10], 9).into(), 4000), now);
     }
     assert_eq!(one.counters().outbox_full, 100 - transmits(&mut one).len() as u64);
+}
+
+#[test]
+fn a_stack_that_overhears_learns_and_says_nothing() {
+    let now = Instant::now();
+    for v6 in [false, true] {
+        let mut stacks = [stack(0, None, now), stack(1, None, now)];
+        let mut sibling = stack(1, None, now);
+        let _ = stacks[0].route(Flow::new(address(1, v6, 9), 4000), now);
+        for mut frame in transmits(&mut stacks[0]) {
+            assert_eq!(sibling.overhear(&mut frame, Checksums::Unknown, now), Arrival::Nothing);
+        }
+        assert!(transmits(&mut sibling).is_empty());
+        assert_eq!(sibling.counters(), crate::Counters::default());
+        assert!(matches!(sibling.route(Flow::new(address(0, v6, 4000), 9), now), Route::Ready(_)));
+    }
+}
+
+/// A port's work: fills in what was left to it.
+fn offload(frame: &mut [u8], path: &Path) {
+    use crate::checksum::Sum;
+    let Some(offloaded) = path.offloaded() else { return };
+    let (link, udp) = (offloaded.link, offloaded.link + offloaded.ip);
+    if offloaded.offload.header {
+        assert!(offloaded.is_v4);
+        assert_eq!(frame[link + 10..link + 12], [0, 0]);
+        let checksum = Sum::of(&frame[link..udp]).checksum();
+        frame[link + 10..link + 12].copy_from_slice(&checksum);
+    }
+    if offloaded.offload.udp {
+        // The field holds the sum of the pseudo-header, which so becomes a part of the sum.
+        let checksum = Sum::of(&frame[udp..]).checksum();
+        frame[udp + 6..udp + 8].copy_from_slice(&checksum);
+    }
+}
+
+#[test]
+fn a_port_completes_the_checksums_that_are_left_to_it() {
+    let now = Instant::now();
+    for (v6, vlan, header, udp) in [
+        (false, None, true, true),
+        (false, Some(7), true, true),
+        (true, None, true, true),
+        (true, Some(7), false, true),
+        (false, None, true, false),
+        (false, None, false, true),
+        (true, None, true, false),
+        (false, None, false, false),
+    ] {
+        let plain = [stack(0, vlan, now), stack(1, vlan, now)];
+        let [ours, theirs] = plain;
+        let mut stacks = [ours.with_offload(Offload { header, udp }), theirs];
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let path = path(&mut stacks, flow, now);
+        assert_eq!(path.offloaded().is_some(), udp || header && !v6);
+        for len in [0, 1, 2, 63, 1000] {
+            let sent = datagram(&path, &vec![0xa5; len]);
+            if path.offloaded().is_some() {
+                // Not yet whole, unless the port is told so.
+                let left = stacks[1].receive(&mut sent.clone(), Checksums::Unknown, now);
+                assert_eq!(left, Arrival::Nothing);
+                let said = match (header && !v6, udp) {
+                    (true, true) => Checksums::Good,
+                    (true, false) => Checksums::Header,
+                    _ => Checksums::Payload,
+                };
+                let trusted = stacks[1].receive(&mut sent.clone(), said, now);
+                assert!(matches!(trusted, Arrival::Datagram { .. }), "{trusted:?} as {said:?}");
+            }
+            let mut completed = sent;
+            offload(&mut completed, &path);
+            let arrival = stacks[1].receive(&mut completed, Checksums::Unknown, now);
+            assert!(matches!(arrival, Arrival::Datagram { .. }), "{arrival:?}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_carries_less_is_told_and_remembered_for_a_while() {
+    let now = Instant::now();
+    for (v6, header) in [(false, 28), (true, 48)] {
+        let mut stacks = [stack(0, None, now), stack(1, None, now)];
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        let ip = flow.peer().ip();
+        let path = path(&mut stacks, flow, now);
+        let large = datagram(&path, &vec![7; 1400]);
+        stacks[1].refuse(&large, now);
+        let [error] = &transmits(&mut stacks[1])[..] else { panic!("one error") };
+        let arrival = stacks[0].receive(&mut too_big(error, 1300), Checksums::Unknown, now);
+        assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1300 });
+        assert_eq!(stacks[0].most(ip), 1500 - header);
+        assert!(stacks[0].narrow(ip, 1300, now) && !stacks[0].narrow(ip, 1300, now));
+        assert_eq!(stacks[0].most(ip), 1300 - header);
+        assert!(!stacks[0].is_current(&path, now), "who has sent too much is to look again");
+        let later = stacks[0].widens_at().unwrap();
+        assert_eq!(later, now + Duration::from_secs(600));
+        assert_eq!(stacks[0].poll_widened(later), Some(ip));
+        assert_eq!((stacks[0].poll_widened(later), stacks[0].widens_at()), (None, None));
+        assert_eq!(stacks[0].most(ip), 1500 - header);
+        // A router that does not say, about a packet of 1428 bytes.
+        if !v6 {
+            let arrival = stacks[0].receive(&mut too_big(error, 0), Checksums::Unknown, now);
+            assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1006 });
+        }
+    }
+}
+
+#[test]
+fn fragments_are_dropped_and_counted() {
+    let now = Instant::now();
+    let mut stacks = [stack(0, None, now), stack(1, None, now)];
+    let path = path(&mut stacks, Flow::new(address(1, false, 9), 4000), now);
+    let whole = datagram(&path, b"some bytes");
+    // More fragments, and an offset.
+    for (at, value) in [(20, 0x20), (21, 1), (20, 1)] {
+        let mut fragment = whole.clone();
+        fragment[20] = 0;
+        fragment[at] |= value;
+        fragment[24..26].fill(0);
+        let checksum = crate::checksum::Sum::of(&fragment[14..34]).checksum();
+        fragment[24..26].copy_from_slice(&checksum);
+        assert_eq!(stacks[1].receive(&mut fragment, Checksums::Unknown, now), Arrival::Nothing);
+    }
+    assert_eq!(stacks[1].counters().fragments, 3);
 }

@@ -233,3 +233,26 @@ fn a_closed_port_is_told_as_the_rfc_has_it() {
     assert!(message.verify_checksum());
     assert_eq!(message.data(), &bytes[14..14 + 28]);
 }
+
+#[test]
+fn a_packet_that_was_too_big_is_found_in_what_smoltcp_says() {
+    let now = Instant::now();
+    let mut ours = stack(0, None, now);
+    let capabilities = ChecksumCapabilities::default();
+    let header = Ipv6Repr {
+        src_addr: US6,
+        dst_addr: THEM6,
+        next_header: IpProtocol::Udp,
+        payload_len: 1400,
+        hop_limit: 64,
+    };
+    let data =
+        [&4000_u16.to_be_bytes()[..], &9_u16.to_be_bytes(), &1400_u16.to_be_bytes(), &[0; 40]].concat();
+    let message = Icmpv6Repr::PktTooBig { mtu: 1320, header, data: &data };
+    let mut bytes = ipv6(US6, IpProtocol::Icmpv6, 9, message.buffer_len(), |bytes| {
+        message.emit(&THEM6, &US6, &mut Icmpv6Packet::new_unchecked(bytes), &capabilities);
+    });
+    let flow = Flow::new(address(1, true, 9), 4000);
+    let arrival = ours.receive(&mut bytes, Checksums::Unknown, now);
+    assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1320 });
+}

@@ -30,6 +30,25 @@ pub(crate) fn address(number: usize, v6: bool, port: u16) -> SocketAddr {
     SocketAddr::new(ip.parse().unwrap(), port)
 }
 
+/// The ICMP error in a frame made one that says that a packet was too large, and what would not have been.
+pub(crate) fn too_big(error: &[u8], mtu: u16) -> Vec<u8> {
+    use crate::checksum::Sum;
+    let mut frame = error.to_vec();
+    let v6 = frame[12..14] == [0x86, 0xdd];
+    let (message, kind) = if v6 { (14 + 40, [2, 0]) } else { (14 + 20, [3, 4]) };
+    frame[message..message + 2].copy_from_slice(&kind);
+    frame[message + 2..message + 4].fill(0);
+    frame[message + 6..message + 8].copy_from_slice(&mtu.to_be_bytes());
+    let mut sum = Sum::of(&frame[message..]);
+    if v6 {
+        // The pseudo-header: addresses, length and protocol.
+        let len = (frame.len() - message) as u16;
+        sum = sum.and(Sum::of(&frame[22..54])).and_number(len).and_number(58);
+    }
+    frame[message + 2..message + 4].copy_from_slice(&sum.checksum());
+    frame
+}
+
 /// What the stack wants to send.
 pub(crate) fn transmits(stack: &mut Stack) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| stack.poll_transmit(<[u8]>::to_vec)).collect()

@@ -1,7 +1,7 @@
 //! Frames that were damaged on purpose.
 
-use super::{address, stack, transmits};
-use crate::{Arrival, Checksums, Flow, Route, Stack};
+use super::{address, stack, too_big, transmits};
+use crate::{Arrival, Checksums, Destination, Flow, Route, Spread, Stack};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const FRAMES: u64 = 1_000_000;
 /// One frame of each kind that the two stacks exchange.
 fn good_frames(now: Instant) -> Vec<Vec<u8>> {
     let mut stacks = [stack(0, None, now), stack(1, None, now)];
-    let mut frames = Vec::new();
+    let (mut frames, mut errors) = (Vec::new(), Vec::new());
     let [ours, theirs] = &mut stacks;
     let mut collect = |from: &mut Stack, to: &mut Stack| {
         for mut frame in transmits(from) {
@@ -42,7 +42,9 @@ fn good_frames(now: Instant) -> Vec<Vec<u8>> {
         let mut refused = vec![7; path.len() + 64];
         path.seal(&mut refused);
         theirs.refuse(&refused, now);
-        collect(theirs, ours);
+        let refusals = transmits(theirs);
+        errors.extend(refusals.iter().map(|refusal| too_big(refusal, 1300)));
+        errors.extend(refusals);
     }
     for v6 in [false, true] {
         let flow = Flow::new(address(0, v6, 9), 4000);
@@ -53,6 +55,7 @@ fn good_frames(now: Instant) -> Vec<Vec<u8>> {
         tagged.splice(12..12, [0x81, 0, 0, 0]);
         frames.extend([datagram, tagged]);
     }
+    frames.extend(errors);
     frames
 }
 
@@ -80,14 +83,18 @@ fn a_million_mutated_frames_are_each_dealt_with() {
     let start = Instant::now();
     let frames = good_frames(start);
     assert!(frames.len() > 12);
-    let mut ours = stack(0, None, start);
-    let mut seen = [0_u64; 4];
+    let (mut ours, spread) = (stack(0, None, start), Spread::new(3, 0));
+    let mut seen = [0_u64; 5];
     for number in 0..FRAMES {
         let now = start + Duration::from_micros(number * 50);
         let mut frame = frames[rng.random_range(0..frames.len())].clone();
         damage(&mut frame, &mut rng);
         // As if a port had found all checksums right, so that the parts behind them are reached.
         let checksums = [Checksums::Unknown, Checksums::Good][rng.random_range(0..2)];
+        // What arrives in any of several queues comes this way first.
+        if let Destination::Queue(queue) = spread.destination(&frame) {
+            assert!(queue < 3);
+        }
         match ours.receive(&mut frame, checksums, now) {
             Arrival::Datagram { flow, payload } => {
                 assert!(payload.end <= frame.len(), "{frame:?}");
@@ -100,11 +107,16 @@ fn a_million_mutated_frames_are_each_dealt_with() {
                 seen[1] += 1;
             }
             Arrival::Unreachable(_) => seen[2] += 1,
+            Arrival::TooBig { flow, mtu } => {
+                ours.narrow(flow.peer().ip(), mtu, now);
+                assert!(ours.most(flow.peer().ip()) >= 548);
+                seen[4] += 1;
+            }
             Arrival::Nothing => seen[3] += 1,
         }
         while ours.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}
     }
-    assert!([0, 2, 3].into_iter().all(|kind| seen[kind] > 1000), "{seen:?}");
+    assert!([0, 2, 3, 4].into_iter().all(|kind| seen[kind] > 1000), "{seen:?}");
     let counters = ours.counters();
     assert!(counters.malformed > 1000 && counters.checksum > 1000 && counters.foreign > 1000, "{counters:?}");
 }

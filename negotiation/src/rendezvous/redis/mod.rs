@@ -3,7 +3,11 @@
 //! The entries of a connection are one hash, so that a connection lives on one node of a cluster, and everything that
 //! happens to them is one run of a script. Entries carry the time at which they expire, by the server's clock; whoever
 //! touches the hash next removes what has expired. Changes are published on a channel.
+//!
+//! One connection to the server carries the requests of all who share the store, and the changes that they watch (RESP3
+//! pushes). So whoever joins where others of the process are already waits for no connection and no subscription.
 
+mod channels;
 mod failure;
 mod watch;
 
@@ -11,10 +15,15 @@ pub use watch::RedisWatch;
 
 use super::{Entry, Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction, Write, limits};
 use bertha_core::{Error, ErrorKind};
+use channels::{Channels, Subscription};
 use failure::{failure, malformed};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Script, ScriptInvocation};
+use redis::{
+    AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, PushInfo, Script, ScriptInvocation,
+};
+use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
@@ -29,15 +38,22 @@ const RETENTION_MS: u64 = 24 * 60 * 60 * 1000;
 /// How long to wait for the server, to connect and for each answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A store in a Redis server of version 5 or later. Runs on tokio alone.
+/// A store in a Redis server of version 6 or later. Runs on tokio alone.
 ///
 /// Connects when it is first used, and again when the connection was lost. What the server promises about durability is
 /// what the store promises: with replication or without `appendfsync always`, a server that crashes may forget what it
 /// had confirmed. Participants notice, and join anew.
 pub struct RedisStore {
     client: Client,
-    connection: Mutex<Option<MultiplexedConnection>>,
+    server: Mutex<Option<Server>>,
     script: Script,
+}
+
+/// The connection to the server, which all callers share.
+#[derive(Clone)]
+struct Server {
+    connection: MultiplexedConnection,
+    channels: Arc<Channels>,
 }
 
 impl RedisStore {
@@ -46,41 +62,52 @@ impl RedisStore {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if that is no such address. Whether there is a server shows when it is used.
     pub fn new(url: &str) -> Result<Self, Error> {
-        let client = Client::open(url).map_err(|error| {
+        let open = || {
+            let info = url.into_connection_info()?;
+            let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+            Client::open(info.set_redis_settings(settings))
+        };
+        let client = open().map_err(|error| {
             Error::new(ErrorKind::Invalid, "the address has to be redis://host:port")
                 .at("RedisStore")
                 .because(error)
         })?;
-        Ok(Self { client, connection: Mutex::new(None), script: Script::new(include_str!("transact.lua")) })
+        Ok(Self { client, server: Mutex::new(None), script: Script::new(include_str!("transact.lua")) })
     }
 
     async fn run(&self, call: &ScriptInvocation<'_>) -> Result<(bool, Revision, Vec<Vec<u8>>), Error> {
-        let mut connection = self.connection().await?;
-        let answer: Result<(u8, u64, Vec<Vec<u8>>), _> = call.invoke_async(&mut connection).await;
+        let mut server = self.server().await?;
+        let answer: Result<(u8, u64, Vec<Vec<u8>>), _> = call.invoke_async(&mut server.connection).await;
         match answer {
             Ok((applied, revision, entries)) => Ok((applied == 1, Revision(revision), entries)),
-            Err(error) => Err(self.lost(error).await),
+            Err(error) => Err(self.lost(&server, error).await),
         }
     }
 
-    /// The connection to the server, which all callers share.
-    async fn connection(&self) -> Result<MultiplexedConnection, Error> {
-        let mut shared = self.connection.lock().await;
-        if let Some(connection) = &*shared {
-            return Ok(connection.clone());
+    async fn server(&self) -> Result<Server, Error> {
+        let mut shared = self.server.lock().await;
+        if let Some(server) = shared.as_ref().filter(|server| !server.channels.is_over()) {
+            return Ok(server.clone());
         }
+        let channels = Arc::new(Channels::default());
+        let pushes = channels.clone();
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE));
+            .set_response_timeout(Some(PATIENCE))
+            .set_push_sender(move |push: PushInfo| {
+                pushes.take(push);
+                Ok::<_, Infallible>(())
+            });
         let connection =
             self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(failure)?;
-        Ok(shared.insert(connection).clone())
+        Ok(shared.insert(Server { connection, channels }).clone())
     }
 
-    /// Gives the connection up if `error` says that it is of no more use.
-    async fn lost(&self, error: redis::RedisError) -> Error {
+    /// Gives the connection up if `error` says that it is of no more use. Its watches end, and begin anew over the next.
+    async fn lost(&self, server: &Server, error: redis::RedisError) -> Error {
         if error.is_unrecoverable_error() || error.is_timeout() {
-            *self.connection.lock().await = None;
+            self.server.lock().await.take_if(|it| Arc::ptr_eq(&it.channels, &server.channels));
+            server.channels.end();
         }
         failure(error)
     }
@@ -134,20 +161,25 @@ impl RendezvousStore for RedisStore {
     }
 
     async fn watch(&self, name: &Name) -> Result<RedisWatch, Error> {
-        RedisWatch::new(&self.client, &channel(name)).await
+        let server = self.server().await?;
+        let Server { connection, channels } = server.clone();
+        match Subscription::new(channels, connection, channel(name)).await {
+            Ok(subscription) => Ok(RedisWatch(subscription)),
+            Err(error) => Err(self.lost(&server, error).await),
+        }
     }
 
     async fn names(&self, limit: usize) -> Result<Vec<Name>, Error> {
-        let mut connection = self.connection().await?;
+        let mut server = self.server().await?;
         let mut names = Vec::new();
         let mut cursor = 0_u64;
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(format!("{PREFIX}*}}")).arg("COUNT").arg(100);
-            let answer: Result<(u64, Vec<String>), _> = scan.query_async(&mut connection).await;
+            let answer: Result<(u64, Vec<String>), _> = scan.query_async(&mut server.connection).await;
             let (next, keys) = match answer {
                 Ok(answer) => answer,
-                Err(error) => return Err(self.lost(error).await),
+                Err(error) => return Err(self.lost(&server, error).await),
             };
             let found = keys.iter().filter_map(|key| key.strip_prefix(PREFIX)?.strip_suffix('}'));
             names.extend(found.filter_map(|name| Name::new(name).ok()));

@@ -76,14 +76,19 @@ elseif applied == 1 and at <= #ARGV then
   changed = true
   while at <= #ARGV do
     local operation, key = ARGV[at], ARGV[at + 1]
-    remove(key)
     if operation == 'put' then
       local value, ttl = ARGV[at + 2], ARGV[at + 3]
       versions[key], values[key] = text(revision + 1), value
-      redis.call('HSET', hash, 'v' .. key, versions[key], 'd' .. key, value)
-      if ttl ~= '' then redis.call('HSET', hash, 't' .. key, text(now + ttl)) end
+      -- As few commands as can be: they are most of what a transaction costs the server.
+      if ttl ~= '' then
+        redis.call('HSET', hash, 'v' .. key, versions[key], 'd' .. key, value, 't' .. key, text(now + ttl))
+      else
+        if deadlines[key] then redis.call('HDEL', hash, 't' .. key) end
+        redis.call('HSET', hash, 'v' .. key, versions[key], 'd' .. key, value)
+      end
       at = at + 4
     else
+      remove(key)
       at = at + 2
     end
   end

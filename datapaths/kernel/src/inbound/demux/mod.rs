@@ -24,7 +24,6 @@
 //! receiving will see to a new one.
 
 mod counters;
-mod messages;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -33,8 +32,8 @@ mod waiters;
 use crate::window::WINDOW;
 use ahash::RandomState;
 use bertha_core::Buf;
+use bertha_core::buf::Pieces;
 pub use counters::Counters;
-pub(crate) use messages::Messages;
 use queue::Queue;
 use slab::Slab;
 use std::collections::hash_map::Entry;
@@ -173,7 +172,7 @@ impl<A: Peer> Demux<A> {
     }
 
     /// Removes up to `limit` messages of a connection, as they came in buffers.
-    pub(crate) fn drain(&mut self, connection: usize, mut limit: usize) -> impl Iterator<Item = Messages> {
+    pub(crate) fn drain(&mut self, connection: usize, mut limit: usize) -> impl Iterator<Item = Pieces> {
         let queue = &mut self.slots[connection].queue;
         from_fn(move || {
             let messages = queue.take(limit)?;
@@ -236,7 +235,7 @@ impl<A: Peer> Demux<A> {
     /// others' queues are bounded.
     pub(crate) fn deliver(&mut self, from: &A, stride: usize, messages: Buf, receiver: Owner) {
         let Some(connection) = self.route(from) else {
-            self.counters.unknown += Messages::new(messages, stride).count() as u64;
+            self.counters.unknown += messages.into_pieces(stride).len() as u64;
             return;
         };
         self.recent = connection;
@@ -247,7 +246,7 @@ impl<A: Peer> Demux<A> {
         if slot.closed {
             return;
         }
-        self.counters.overflow += slot.queue.push(Messages::new(messages, stride), room) as u64;
+        self.counters.overflow += slot.queue.push(messages.into_pieces(stride), room) as u64;
         if !own {
             self.notify(Owner::Connection(connection));
         }

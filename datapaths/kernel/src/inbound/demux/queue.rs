@@ -1,14 +1,14 @@
 //! The messages that wait for one connection.
 
-use super::messages::Messages;
 use bertha_core::Buf;
+use bertha_core::buf::Pieces;
 use std::collections::VecDeque;
 
 /// A queue of received buffers, counted in messages.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// None of them is empty.
-    buffers: VecDeque<Messages>,
+    buffers: VecDeque<Pieces>,
     len: usize,
 }
 
@@ -20,7 +20,7 @@ impl Queue {
 
     /// Appends as many messages as there is room for, and returns how many were dropped.
     #[inline]
-    pub(super) fn push(&mut self, mut messages: Messages, room: usize) -> usize {
+    pub(super) fn push(&mut self, mut messages: Pieces, room: usize) -> usize {
         let count = messages.len();
         let dropped = count.saturating_sub(room);
         if dropped > 0 {
@@ -48,7 +48,7 @@ impl Queue {
 
     /// The next messages that came in one buffer, at most `limit`.
     #[inline]
-    pub(super) fn take(&mut self, limit: usize) -> Option<Messages> {
+    pub(super) fn take(&mut self, limit: usize) -> Option<Pieces> {
         let first = self.buffers.front_mut()?;
         let count = first.len();
         if count <= limit {
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn messages(bytes: &[u8]) -> Messages {
-        Messages::new(Buf::copy_of(bytes, 0).unwrap(), 1)
+    fn messages(bytes: &[u8]) -> Pieces {
+        Buf::copy_of(bytes, 0).unwrap().into_pieces(1)
     }
 
     proptest! {

@@ -1,5 +1,8 @@
 //! The key-value store under workload B over one datapath and the next, with the same stack, store and client: the server on
-//! one core, the client on another.
+//! one core, the client on another. And the same without stack or negotiation.
+
+mod bare;
+mod figure;
 
 use crate::baseline::kv_raw::{Sample, Setup};
 use crate::cores::{self, Placement};
@@ -13,6 +16,9 @@ use bertha_kvstore::server::{Handler, Shard};
 use bertha_kvstore::{Capacity, Message};
 use std::sync::mpsc;
 use tokio::runtime::{Builder, Runtime};
+
+pub use bare::run as bare;
+pub use figure::{Line, draw};
 
 /// The store over `server`'s datapath at `addr`, and a client over `client`'s.
 ///
@@ -70,17 +76,28 @@ fn stack() -> Bytes {
 /// Answers until the client is done.
 async fn serve<C: Connection<Data = Message>>(connection: &C, over: mpsc::Receiver<()>) -> Result<(), Error> {
     let shard = Shard::new(Capacity::default());
+    // It ends with the client's connection.
+    until(over, async {
+        shard.serve(connection).await;
+        Ok(())
+    })
+    .await
+}
+
+/// Runs `serving` until the client is done.
+async fn until(
+    over: mpsc::Receiver<()>,
+    serving: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
     let over = async {
         while over.try_recv() == Err(mpsc::TryRecvError::Empty) {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     };
     tokio::select! {
-        // It ends with the client's connection.
-        _ended = shard.serve(connection) => {}
-        () = over => {}
+        ended = serving => ended,
+        () = over => Ok(()),
     }
-    Ok(())
 }
 
 async fn ask<C: Connection<Data = Message>>(connection: C, setup: &Setup) -> Result<Sample, Error> {

@@ -1,0 +1,61 @@
+//! Messages that were read.
+
+use super::Buf;
+use super::raw::View;
+use std::fmt;
+use std::mem::ManuallyDrop;
+
+/// Buffers that nobody needs any more, to be released together.
+///
+/// The messages of a burst mostly lie in one storage. Whoever is done with each of them and adds it here releases that
+/// storage once, instead of once a message with an atomic operation each. It is held that much longer: so this is for the
+/// time of one call, and to be dropped at its end.
+#[derive(Default)]
+pub struct Spent {
+    /// One of them.
+    view: Option<View>,
+    /// How many there are, all in the same storage.
+    count: u32,
+}
+
+impl Spent {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds another. If it lies elsewhere than those before, these are released.
+    #[inline]
+    pub fn add(&mut self, buf: Buf) {
+        let buf = ManuallyDrop::new(buf);
+        match &self.view {
+            Some(view) if view.is_in(&buf.view) => self.count += 1,
+            _ => self.begin(buf.view.counted(buf.view.window)),
+        }
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, view: View) {
+        self.release();
+        (self.view, self.count) = (Some(view), 1);
+    }
+
+    /// Releases all of them.
+    pub fn release(&mut self) {
+        if let Some(mut view) = self.view.take() {
+            view.release(self.count);
+        }
+    }
+}
+
+impl Drop for Spent {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl fmt::Debug for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spent").field("count", &self.count).finish_non_exhaustive()
+    }
+}
