@@ -42,6 +42,7 @@ mod datapath;
 mod describe;
 mod erased;
 mod error;
+pub mod framing;
 mod group;
 pub mod guarantee;
 pub mod identity;

@@ -1,10 +1,11 @@
 //! The conformance suites over DPDK: two ports of this process that share memory, and one port that talks to itself.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::{Addr, ErrorKind};
-use bertha_datapath_dpdk::{Config, Dpdk, Polling};
-use bertha_tests::conformance::{self, Site};
+use bertha_core::{Addr, Datapath, ErrorKind};
+use bertha_datapath_dpdk::{Config, Dpdk, Polling, Tcp};
+use bertha_tests::conformance::{self, Bufs, Site};
 use bertha_tests::skip;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -45,10 +46,23 @@ async fn datagrams(server: &Dpdk, client: &Dpdk, on: &str) {
     conformance::nobody_there_is_unreachable(&site).await;
 }
 
+/// All checks of a datapath over streams.
+async fn streams<S: Datapath, C: Datapath>(server: &S, client: &C, on: &str) {
+    let on: Addr = on.parse().unwrap();
+    let site = Site { server, client, on: &|| on.clone() };
+    conformance::datapath(&site).await;
+    conformance::nobody_there_is_unreachable(&site).await;
+    let (client, server) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&client, &server, &Bufs).await;
+    let (client, server) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
+}
+
 async fn neighbours(polling: Polling, queues: u16, on: &[&str]) {
     let Some([server, client]) = memif(polling, queues) else { return };
     for on in on {
         datagrams(&server, &client, on).await;
+        streams(&Tcp::over(&server), &Tcp::over(&client), on).await;
     }
     for side in [&server, &client] {
         nothing_is_kept(side).await;
@@ -100,5 +114,75 @@ async fn neighbours_with_several_queues_and_polling_threads() {
 async fn an_interface_reaches_itself() {
     let Some(dpdk) = open(&Config::new("net_null0", "10.0.0.1/24")) else { return };
     datagrams(&dpdk, &dpdk, "10.0.0.1:0").await;
+    let tcp = Tcp::over(&dpdk);
+    streams(&tcp, &tcp, "10.0.0.1:0").await;
+    nothing_is_kept(&dpdk).await;
+}
+
+/// Two interfaces on one wire, both in one namespace: `va` for DPDK, `vb` for the kernel. Removed when dropped.
+struct Wire(String);
+
+impl Wire {
+    fn new() -> Self {
+        let wire = Self(format!("bct{}", std::process::id()));
+        let namespace = |side: &str| format!("{}-{side}", wire.0);
+        run(SCRIPT, &["up", &wire.0]);
+        run("ip", &["-n", &namespace("a"), "link", "set", "va", "netns", &namespace("b")]);
+        let within = namespace("b");
+        run("ip", &["netns", "exec", &within, "sysctl", "-qw", "net.ipv6.conf.va.disable_ipv6=1"]);
+        run("ip", &["-n", &within, "link", "set", "va", "up"]);
+        wire
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        run(SCRIPT, &["down", &self.0]);
+    }
+}
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/dpdk");
+
+/// What a program says.
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).env(BESIDE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    said
+}
+
+/// Set where a test runs that another one started.
+const BESIDE: &str = "BERTHA_TEST_BESIDE_THE_KERNEL";
+
+#[test]
+fn streams_to_and_from_the_kernel() {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+    if !bertha_datapath_dpdk::AVAILABLE || !root || Command::new("ip").arg("-V").output().is_err() {
+        return skip("conformance of TCP with the kernel's: it needs DPDK, root, and `ip`");
+    }
+    let wire = Wire::new();
+    let (within, program) = (format!("{}-b", wire.0), std::env::current_exe().unwrap());
+    let program = program.to_str().unwrap();
+    run(
+        "ip",
+        &["netns", "exec", &within, program, "--exact", "beside_the_kernel", "--ignored", "--nocapture"],
+    );
+}
+
+/// Not a test: what the one above runs in a namespace.
+#[tokio::test]
+#[ignore = "run by another test, as a process of its own"]
+async fn beside_the_kernel() {
+    if std::env::var_os(BESIDE).is_none() {
+        return;
+    }
+    let address = ["10.99.0.1/24", "fd99::1/64"].map(str::to_owned).to_vec();
+    let device = Some("net_af_packet0,iface=va".to_owned());
+    let dpdk = open(&Config { device, address, buffers: 4095, ..Config::default() }).unwrap();
+    let (tcp, kernel) = (Tcp::over(&dpdk), bertha_datapath_kernel::Tcp::new());
+    for (on_dpdk, on_kernel) in [("10.99.0.1:0", "10.99.0.2:0"), ("[fd99::1]:0", "[fd99::2]:0")] {
+        streams(&tcp, &kernel, on_dpdk).await;
+        streams(&kernel, &tcp, on_kernel).await;
+    }
     nothing_is_kept(&dpdk).await;
 }

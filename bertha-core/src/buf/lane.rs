@@ -39,16 +39,18 @@ impl Lane {
     /// [taken back](Self::take_back) before the call ends; what is forgotten is released by the next offer.
     pub fn offer(&self, mut room: Buf) {
         room.view.window = room.view.window.emptied();
-        drop(ROOM.take().map(ManuallyDrop::into_inner));
         self.offer_rest(room);
     }
 
-    /// Offers what [`Buf::join`] has left of the room that was offered before, and was taken. Were there another offer in
-    /// this thread that nobody took, it would be leaked.
+    /// As [`offer`](Self::offer), for what [`Buf::join`] has left: that is empty already.
     #[inline]
     pub fn offer_rest(&self, room: Buf) {
         OFFERED_BY.set(self.id);
-        ROOM.set(Some(ManuallyDrop::new(room)));
+        // There is one if the message that was joined was made elsewhere, and yet lay behind the last: as what was received
+        // in one buffer does.
+        if let Some(forgotten) = ROOM.replace(Some(ManuallyDrop::new(room))) {
+            release(forgotten);
+        }
     }
 
     /// What was offered, if nobody has used it.
@@ -75,6 +77,11 @@ impl Lane {
         }
         fresh(len, headroom)
     }
+}
+
+#[cold]
+fn release(forgotten: ManuallyDrop<Buf>) {
+    drop(ManuallyDrop::into_inner(forgotten));
 }
 
 /// Out of line, so that the short way stays short.

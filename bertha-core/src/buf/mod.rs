@@ -73,6 +73,23 @@ impl Buf {
         Ok(buf)
     }
 
+    /// A copy of `bytes` in a buffer of their size, if they are few: up to 2 KiB.
+    ///
+    /// What is received lies in a large buffer. A short message that its receiver keeps would keep all of it from being used, a
+    /// thousand queued ones 64 MiB; and the copy of so few bytes, which are in the cache, costs less than fetching a large
+    /// buffer that is not.
+    pub fn copy_of_few(bytes: &[u8]) -> Option<Self> {
+        const FEW: usize = 2048;
+        if bytes.len() <= FEW { Self::copy_of(bytes, 0).ok() } else { None }
+    }
+
+    /// The first `len` bytes, moved to a buffer of their size if they are few; see [`copy_of_few`](Self::copy_of_few).
+    #[must_use]
+    pub fn fitted(mut self, len: usize) -> Self {
+        self.truncate(len);
+        Self::copy_of_few(&self).unwrap_or(self)
+    }
+
     /// A buffer over memory that a datapath owns.
     ///
     /// # Safety

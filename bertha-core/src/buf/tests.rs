@@ -140,6 +140,18 @@ fn a_lane_has_messages_made_behind_each_other() {
 }
 
 #[test]
+fn a_room_that_nobody_takes_is_released_by_the_next_offer() {
+    let (lane, mut whole) = (Lane::new(), Buf::copy_of(b"onetwothree", 0).unwrap());
+    let mut burst = whole.split_to(0).unwrap();
+    for piece in whole.into_pieces(3) {
+        lane.offer_rest(burst.join(piece).unwrap());
+    }
+    assert_eq!((&*burst, counted(&burst)), (&b"onetwothree"[..], 2));
+    drop(lane.take_back());
+    assert_eq!(counted(&burst), 1);
+}
+
+#[test]
 fn headroom_beyond_what_a_buffer_remembers_is_refused() {
     assert_eq!(Buf::new(1, 511).unwrap().headroom(), 511);
     assert_eq!(Buf::new(1, 512).unwrap_err().kind(), ErrorKind::TooLarge);

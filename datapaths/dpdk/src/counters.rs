@@ -9,7 +9,8 @@ use std::ops::AddAssign;
 pub struct Counters {
     /// What the network stack dropped and answered.
     pub stack: bertha_netstack::Counters,
-    /// Datagrams to a port at which nobody listens, or from a stranger while as many as allowed were waiting to be accepted.
+    /// Datagrams and segments to a port at which nobody listens, or from a stranger while as many as allowed were waiting to
+    /// be accepted.
     pub unknown: u64,
     /// Messages for a connection whose queue was full, since nobody received from it.
     pub overflow: u64,

@@ -44,7 +44,7 @@ impl Dpdk {
         Ok(Self { device: Some(Device::open(config)?) })
     }
 
-    fn device(&self) -> Result<Arc<Device>, Error> {
+    pub(crate) fn device(&self) -> Result<Arc<Device>, Error> {
         if let Some(device) = &self.device {
             return Ok(device.clone());
         }
@@ -140,10 +140,7 @@ impl Datapath for Dpdk {
     async fn listen(&self, on: Addr) -> Result<DpdkListener, Error> {
         let on = on.ip(NAME)?;
         let device = self.device()?;
-        if !on.ip().is_unspecified() && !device.interface().is_own(on.ip()) {
-            let what = format!("cannot listen on {on}: the interface has {}", addresses(&device));
-            return Err(failure(ErrorKind::Invalid, what));
-        }
+        listenable(&device, on)?;
         let (acceptors, port) = listen(&device, on.port()).ok_or_else(|| {
             failure(ErrorKind::Invalid, format!("cannot listen on {on}: the port is in use, or none is left"))
         })?;
@@ -175,7 +172,7 @@ fn listen(device: &Device, port: u16) -> Option<(Vec<usize>, u16)> {
 }
 
 /// Whether connections to `peer` make sense.
-fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
+pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
     let ip: IpAddr = peer.ip();
     if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || peer.port() == 0 {
         let what =
@@ -188,6 +185,15 @@ fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
         return Err(failure(ErrorKind::Invalid, what));
     }
     Ok(())
+}
+
+/// Whether the interface has the address to listen at.
+pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<(), Error> {
+    if on.ip().is_unspecified() || device.interface().is_own(on.ip()) {
+        return Ok(());
+    }
+    let what = format!("cannot listen on {on}: the interface has {}", addresses(device));
+    Err(failure(ErrorKind::Invalid, what))
 }
 
 fn addresses(device: &Device) -> String {

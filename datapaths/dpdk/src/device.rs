@@ -7,6 +7,8 @@ use crate::keeper::Keeper;
 use crate::port::{self, Receiver, Shared};
 use crate::sending::Sending;
 use crate::steering::{Steered, Steering};
+#[cfg(feature = "tcp")]
+use crate::tcp::Driver;
 use crate::{Burst, Config, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_netstack::{Arrival, Flow, HEADERS, Interface, Offload, Path, Route, Stack};
@@ -55,24 +57,27 @@ pub(crate) struct State {
     lane: usize,
     /// Nothing if the port has fewer queues than there are lanes.
     receiver: Option<Receiver>,
-    sending: Sending,
+    pub(crate) sending: Sending,
     /// Nothing if this is the only lane.
     steering: Option<Steering>,
     port: Arc<Shared>,
-    stack: Stack,
+    pub(crate) stack: Stack,
     pub(crate) demux: Demux,
+    /// All segments arrive in the first lane.
+    #[cfg(feature = "tcp")]
+    pub(crate) tcp: Driver,
     /// What has arrived and was not sorted in. Empty whenever the lock is free; kept, so that nothing has to be made.
     arrived: Burst,
     /// Frames of the stack's own. Likewise.
     answers: Burst,
     /// The time as of the last look.
-    now: Instant,
+    pub(crate) now: Instant,
     polls: u32,
     /// Polls in a row that found nothing.
     pub(crate) idle: u32,
     /// Polls since the keeper has looked.
     pub(crate) since_kept: u32,
-    counters: Counters,
+    pub(crate) counters: Counters,
     queue_counters: QueueCounters,
     /// The link was up when it was last looked at.
     was_up: bool,
@@ -121,6 +126,8 @@ impl Device {
                 port: port.clone(),
                 stack,
                 demux: Demux::new(LIMITS),
+                #[cfg(feature = "tcp")]
+                tcp: Driver::new(&interface, now),
                 arrived: Burst::new(),
                 answers: Burst::new(),
                 now,
@@ -381,7 +388,7 @@ impl State {
         self.since_kept = self.since_kept.wrapping_add(1);
         self.polls += 1;
         if self.polls >= POLLS_PER_LOOK {
-            self.look_at_clock();
+            self.look_around(pool);
         }
         if self.steering.is_some() {
             return self.poll_steered(received, pool);
@@ -392,8 +399,10 @@ impl State {
         }
         self.idle = 0;
         while let Some(packet) = self.arrived.pop() {
-            self.sort_in(packet);
+            self.sort_in(packet, pool);
         }
+        #[cfg(feature = "tcp")]
+        self.flush(pool);
         if self.stack.has_frames() {
             self.send_answers(pool);
         }
@@ -403,16 +412,18 @@ impl State {
     /// Sorts in what has arrived of several lanes' frames, and what others have handed over.
     fn poll_steered(&mut self, received: usize, pool: &Pool) -> usize {
         self.queue_counters.received += received as u64;
-        self.steer_arrived(false);
+        self.steer_arrived(false, pool);
         let handed = self.steering.as_ref().map_or(0, |steering| steering.take(&mut self.arrived));
         self.queue_counters.taken_over += handed as u64;
-        self.steer_arrived(true);
+        self.steer_arrived(true, pool);
         let found = received + handed;
         if found == 0 {
             self.idle = self.idle.saturating_add(1);
             return 0;
         }
         self.idle = 0;
+        #[cfg(feature = "tcp")]
+        self.flush(pool);
         if let Some(steering) = &mut self.steering {
             self.counters.ring_full += steering.flush();
         }
@@ -423,11 +434,11 @@ impl State {
     }
 
     /// Sorts in what has arrived or was `handed` over, as far as it belongs here.
-    fn steer_arrived(&mut self, handed: bool) {
+    fn steer_arrived(&mut self, handed: bool, pool: &Pool) {
         while let Some(packet) = self.arrived.pop() {
-            let Some(steering) = &mut self.steering else { return self.sort_in(packet) };
+            let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool) };
             match steering.steer(packet, handed) {
-                Steered::Keep(packet) => self.sort_in(packet),
+                Steered::Keep(packet) => self.sort_in(packet, pool),
                 Steered::Overhear(packet) => self.overhear(packet),
                 Steered::HandedOn => self.queue_counters.handed_on += 1,
             }
@@ -440,7 +451,7 @@ impl State {
         match self.stack.overhear(&mut packet.into_buf(), checksums, self.now) {
             Arrival::Unreachable(flow) => self.demux.fail(flow),
             Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
-            Arrival::Datagram { .. } | Arrival::Answer(_) | Arrival::Nothing => {}
+            Arrival::Datagram { .. } | Arrival::Segment { .. } | Arrival::Answer(_) | Arrival::Nothing => {}
         }
     }
 
@@ -452,8 +463,17 @@ impl State {
         }
     }
 
+    /// Does what is due by the clock.
+    #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "datagrams have no clock"))]
+    pub(crate) fn look_around(&mut self, pool: &Pool) {
+        self.look_at_clock();
+        #[cfg(feature = "tcp")]
+        self.drive(pool);
+    }
+
     #[inline]
-    fn sort_in(&mut self, packet: Packet) {
+    #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "datagrams need no buffers"))]
+    fn sort_in(&mut self, packet: Packet, pool: &Pool) {
         let checksums = packet.checksums();
         let mut frame = packet.into_buf();
         match self.stack.receive(&mut frame, checksums, self.now) {
@@ -481,6 +501,10 @@ impl State {
                     self.answer(packet);
                 }
             }
+            #[cfg(feature = "tcp")]
+            Arrival::Segment { flow, packet, opens } => self.take_segment(pool, &frame, flow, packet, opens),
+            #[cfg(not(feature = "tcp"))]
+            Arrival::Segment { .. } => self.counters.unknown += 1,
             Arrival::Unreachable(flow) => self.demux.fail(flow),
             Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
             Arrival::Nothing => {}

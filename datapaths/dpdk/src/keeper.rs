@@ -85,7 +85,7 @@ fn keep_lane(device: &Device, lane: usize) -> Option<bool> {
     let mut state = device.try_lock(lane)?;
     let neglected = state.since_kept == 0;
     if neglected {
-        state.look_at_clock();
+        state.look_around(&device.pool());
         state.is_up();
         // What has come in a tick, or more: others are to get the lock in between.
         for _ in 0..8 {

@@ -1,7 +1,9 @@
 //! [DPDK](https://www.dpdk.org) ports as a Bertha datapath: [`Dpdk`], datagrams (UDP over IPv4 and IPv6) by a network stack
 //! in user space, [`bertha-netstack`](bertha_netstack).
 //!
-//! A received message is the buffer that the driver filled; headers of Chunnels and of the network go into the room in front
+//! With the feature `tcp` there is `Tcp` beside it: streams over the same port, for peers that speak TCP.
+//!
+//! A received datagram is the buffer that the driver filled; headers of Chunnels and of the network go into the room in front
 //! of a message, so one travels between application and driver without a copy and without an allocation.
 //!
 //! # Who polls
@@ -37,6 +39,8 @@ mod port;
 mod runtime;
 mod sending;
 mod steering;
+#[cfg(feature = "tcp")]
+mod tcp;
 mod visit;
 
 pub use base::DpdkBase;
@@ -53,3 +57,5 @@ pub use mbuf::Packet;
 pub use pool::Pool;
 pub use port::{Port, PortStatistics};
 pub use runtime::{Task, TokioRuntime};
+#[cfg(feature = "tcp")]
+pub use tcp::{Tcp, TcpBase, TcpConnection, TcpListener};

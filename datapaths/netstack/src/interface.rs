@@ -149,14 +149,14 @@ impl Interface {
         [self.v4, self.v6].into_iter().flatten().map(|family| family.subnet)
     }
 
+    /// The largest IP packet, in bytes.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
     /// The largest payload of a datagram to the family of `peer`, in bytes.
     pub fn most(&self, peer: IpAddr) -> usize {
         payload(self.mtu, peer)
-    }
-
-    /// The largest packet, in bytes.
-    pub(crate) fn mtu(&self) -> usize {
-        self.mtu
     }
 
     pub(crate) fn v4(&self) -> Option<Ipv4Addr> {

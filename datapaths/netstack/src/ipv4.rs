@@ -12,6 +12,7 @@ pub(crate) const HOPS: u8 = 64;
 /// The numbers of protocols, in both versions of IP.
 pub(crate) mod protocol {
     pub(crate) const ICMP: u8 = 1;
+    pub(crate) const TCP: u8 = 6;
     pub(crate) const UDP: u8 = 17;
     pub(crate) const ICMPV6: u8 = 58;
 }

@@ -5,13 +5,16 @@
 //! and under a fuzzer. [`Stack`] is all of it:
 //!
 //! ```text
-//!  frame ---> Stack::receive ---> Arrival: a datagram, an answer to send, an error for a flow, or nothing
+//!  frame ---> Stack::receive ---> Arrival: a datagram, a segment, an answer to send, an error for a flow, or nothing
 //!  flow  ---> Stack::route   ---> Route: headers for this flow (a Path), or that a neighbour must answer first
+//!  peer  ---> Stack::link    ---> likewise: the Ethernet header alone (a Link), for who makes packets by himself
 //!             Stack::poll_transmit ---> ARP and neighbour requests, ICMP errors
 //! ```
 //!
 //! Payloads are never copied: [`Stack::receive`] says where in the frame a datagram's payload lies, and a [`Path`] writes
 //! headers into the room in front of one.
+//!
+//! TCP is not in here: segments are checked and handed out as packets, and [`Stack::link`] is how packets leave.
 //!
 //! Datagrams are never fragmented: what routers say of a path's MTU is remembered ([`Stack::narrow`]), and
 //! [`Stack::most`] tells what fits.
@@ -32,13 +35,16 @@ mod icmpv6;
 mod interface;
 mod ipv4;
 mod ipv6;
+mod link;
 mod mac;
 mod neighbours;
 mod outbox;
 mod path;
 mod path_mtu;
+mod ports;
 mod spread;
 mod stack;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod toeplitz;
@@ -47,7 +53,9 @@ mod udp;
 pub use counters::Counters;
 pub use flow::Flow;
 pub use interface::{Interface, InvalidInterface, Subnet};
+pub use link::Link;
 pub use mac::MacAddr;
 pub use path::{HEADERS, Offload, Offloaded, Path};
+pub use ports::Ports;
 pub use spread::{Destination, Spread};
 pub use stack::{Arrival, Checksums, Route, Stack};

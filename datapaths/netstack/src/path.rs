@@ -1,8 +1,7 @@
 //! The headers in front of a flow's datagrams.
 
 use crate::checksum::Sum;
-use crate::ethernet::{EtherType, Ethernet};
-use crate::{Flow, MacAddr, ethernet, ipv4, ipv6, udp};
+use crate::{Flow, Link, ethernet, ipv4, ipv6, udp};
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -54,21 +53,10 @@ pub struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(
-        flow: Flow,
-        own: IpAddr,
-        vlan: Option<u16>,
-        offload: Offload,
-        [source, destination]: [MacAddr; 2],
-        generation: u32,
-        until: Instant,
-    ) -> Self {
+    pub(crate) fn new(flow: Flow, own: IpAddr, link: &Link, offload: Offload) -> Self {
         let mut headers = [0; HEADERS];
-        let (is_v4, carries) = match own {
-            IpAddr::V4(_) => (true, EtherType::IPV4),
-            IpAddr::V6(_) => (false, EtherType::IPV6),
-        };
-        let ip = Ethernet::write(&mut headers, destination, source, vlan, carries);
+        let ip = link.header().len();
+        headers[..ip].copy_from_slice(link.header());
         let protocol = ipv4::protocol::UDP;
         let (at, pseudo) = match (own, flow.peer().ip()) {
             (IpAddr::V4(own), IpAddr::V4(peer)) => {
@@ -89,6 +77,7 @@ impl Path {
         let len = at + udp::HEADER;
         let ip_sum = Sum::of(&headers[ip..at]);
         let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
+        let (is_v4, generation, until) = (own.is_ipv4(), link.generation, link.until);
         let offload = Offload { header: offload.header && is_v4, ..offload };
         Self { headers, len, ip, is_v4, ip_sum, udp_sum, pseudo_sum: pseudo, offload, generation, until }
     }

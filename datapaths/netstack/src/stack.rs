@@ -10,13 +10,14 @@ use crate::ipv6::{self, Ipv6};
 use crate::neighbours::{Answer, Neighbours};
 use crate::outbox::Outbox;
 use crate::path_mtu::PathMtus;
+use crate::tcp::Tcp;
 use crate::udp::{self, Udp};
-use crate::{Counters, Flow, Interface, MacAddr, Offload, Path};
+use crate::{Counters, Flow, Interface, Link, MacAddr, Offload, Path};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How many errors about datagrams to closed ports are sent in a [`WINDOW`]: strangers are to cause little traffic (RFC 1812,
+/// How many errors about packets to closed ports are sent in a [`WINDOW`]: strangers are to cause little traffic (RFC 1812,
 /// section 4.3.2.8).
 const ERRORS: u32 = 100;
 
@@ -57,6 +58,15 @@ pub enum Arrival {
         /// Where in the frame its payload lies.
         payload: Range<usize>,
     },
+    /// A TCP segment to this interface, whose header and checksum are right.
+    Segment {
+        /// Between whom.
+        flow: Flow,
+        /// Where in the frame its IP packet lies.
+        packet: Range<usize>,
+        /// Whether it asks for a new connection.
+        opens: bool,
+    },
     /// The frame was turned into an answer, which is to be sent: its first so many bytes.
     Answer(usize),
     /// A datagram of this flow was not delivered: the peer has nobody at that port, or can't be reached.
@@ -73,11 +83,11 @@ pub enum Arrival {
     Nothing,
 }
 
-/// How datagrams of a flow leave.
+/// How datagrams of a flow leave, or packets to a peer.
 #[derive(Debug, Clone)]
-pub enum Route {
+pub enum Route<Headers = Path> {
     /// With these headers.
-    Ready(Path),
+    Ready(Headers),
     /// Not at all: the peer is this interface itself.
     Here,
     /// Not before a neighbour has answered. A request may be in [`Stack::poll_transmit`]; to be asked again when something was
@@ -222,6 +232,11 @@ impl Stack {
                 let datagram = Udp::read(&packet[payload], (!checksums.payload()).then(pseudo), true)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
+            protocol::TCP => {
+                let pseudo = || ipv4::pseudo_header(header.source, header.destination, protocol::TCP);
+                let segment = Tcp::read(&packet[payload], (!checksums.payload()).then(pseudo))?;
+                Ok(segment_arrival(&segment, header.source.into(), link.len..link.len + header.total))
+            }
             protocol::ICMP => match Icmp::read(&packet[payload], header.destination) {
                 None => Err(Unread::Checksum),
                 Some(Icmp::EchoRequest) => {
@@ -258,6 +273,12 @@ impl Stack {
                 let bytes = &packet[header.len..header.total];
                 let datagram = Udp::read(bytes, (!checksums.payload()).then(pseudo), false)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
+            }
+            protocol::TCP if direct && is_unicast(header.source.into()) => {
+                let pseudo = || ipv6::pseudo_header(header.source, header.destination, protocol::TCP);
+                let segment =
+                    Tcp::read(&packet[header.len..header.total], (!checksums.payload()).then(pseudo))?;
+                Ok(segment_arrival(&segment, header.source.into(), link.len..link.len + header.total))
             }
             protocol::ICMPV6 => match Icmpv6::read(packet, &header) {
                 None => Err(Unread::Checksum),
@@ -343,15 +364,21 @@ impl Stack {
         }
     }
 
-    /// Tells the sender of `frame`, which [`receive`](Self::receive) found to be a datagram, that nobody listens at its port.
-    pub fn refuse(&mut self, frame: &[u8], now: Instant) {
+    /// Whether a stranger may be told once more that nobody is there: a hundred times a second, by whatever protocol.
+    pub fn may_refuse(&mut self, now: Instant) -> bool {
         if now.saturating_duration_since(self.errors.0) >= WINDOW {
             self.errors = (now, 0);
         }
-        if self.errors.1 >= ERRORS {
+        let may = self.errors.1 < ERRORS;
+        self.errors.1 += u32::from(may);
+        may
+    }
+
+    /// Tells the sender of `frame`, which [`receive`](Self::receive) found to be a datagram, that nobody listens at its port.
+    pub fn refuse(&mut self, frame: &[u8], now: Instant) {
+        if !self.may_refuse(now) {
             return;
         }
-        self.errors.1 += 1;
         let Some(link) = Ethernet::read(frame) else { return };
         let (packet, own, vlan) = (&frame[link.len..], self.interface.mac, self.interface.vlan);
         // Read once before, so without its checksum.
@@ -402,7 +429,18 @@ impl Stack {
     pub fn route(&mut self, flow: Flow, now: Instant) -> Route {
         let peer = flow.peer().ip();
         let Some(own) = self.interface.address_for(peer) else { return Route::None };
-        if own == peer {
+        match self.link(peer, now) {
+            Route::Ready(link) => Route::Ready(Path::new(flow, own, &link, self.offload)),
+            Route::Here => Route::Here,
+            Route::Waiting => Route::Waiting,
+            Route::Nobody => Route::Nobody,
+            Route::None => Route::None,
+        }
+    }
+
+    /// How packets to `peer` leave that have their IP header already.
+    pub fn link(&mut self, peer: IpAddr, now: Instant) -> Route<Link> {
+        if self.interface.is_own(peer) {
             return Route::Here;
         }
         let Some(hop) = self.interface.next_hop(peer) else { return Route::None };
@@ -413,13 +451,17 @@ impl Stack {
         match finding.answer {
             Answer::Known(mac, until) => {
                 let generation = self.generation();
-                let ends = [self.interface.mac, mac];
-                let (vlan, offload) = (self.interface.vlan, self.offload);
-                Route::Ready(Path::new(flow, own, vlan, offload, ends, generation, until))
+                Route::Ready(Link::new(&self.interface, peer, mac, generation, until))
             }
             Answer::Waiting => Route::Waiting,
             Answer::Nobody => Route::Nobody,
         }
+    }
+
+    /// The header of frames from this interface to itself, if `peer` is its own address: nobody has to carry them.
+    pub fn link_to_itself(&self, peer: IpAddr, now: Instant) -> Option<Link> {
+        let own = self.interface.mac;
+        self.interface.is_own(peer).then(|| Link::new(&self.interface, peer, own, 0, now))
     }
 
     /// Whether headers that [`route`](Self::route) gave may be used once more.
@@ -432,6 +474,12 @@ impl Stack {
     #[inline]
     fn generation(&self) -> u32 {
         self.neighbours.generation().wrapping_add(self.path_mtus.generation())
+    }
+
+    /// Whether a header that [`link`](Self::link) gave may be used once more.
+    #[inline]
+    pub fn is_known(&self, link: &Link, now: Instant) -> bool {
+        link.generation == self.generation() && now < link.until
     }
 
     fn ask(&mut self, neighbour: IpAddr) {
@@ -489,4 +537,9 @@ impl Stack {
 fn arrival(datagram: &Udp, peer: IpAddr, at: usize) -> Arrival {
     let flow = Flow::between(peer, datagram.source, datagram.destination);
     Arrival::Datagram { flow, payload: at + udp::HEADER..at + datagram.len }
+}
+
+fn segment_arrival(segment: &Tcp, peer: IpAddr, packet: Range<usize>) -> Arrival {
+    let flow = Flow::between(peer, segment.source, segment.destination);
+    Arrival::Segment { flow, packet, opens: segment.opens }
 }

@@ -132,11 +132,16 @@ impl Liveness {
         if let Err(error) = self.check() {
             return Poll::Ready(error);
         }
-        if !waiters.iter().any(|waiter| waiter.will_wake(context.waker())) {
-            if waiters.len() >= WAITERS {
-                waiters.drain(..).for_each(Waker::wake);
+        let is_known = |waiters: &[Waker], waker| waiters.iter().any(|waiter| waiter.will_wake(waker));
+        if !is_known(&waiters, context.waker()) {
+            // With some executors it is only another clone that equals a clone.
+            let waker = context.waker().clone();
+            if !is_known(&waiters, &waker) {
+                if waiters.len() >= WAITERS {
+                    waiters.drain(..).for_each(Waker::wake);
+                }
+                waiters.push(waker);
             }
-            waiters.push(context.waker().clone());
         }
         Poll::Pending
     }

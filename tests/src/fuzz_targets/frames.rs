@@ -45,6 +45,10 @@ fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
                 path.seal(&mut answer);
             }
         }
+        Arrival::Segment { packet, .. } => {
+            assert!(packet.start <= packet.end && packet.end <= frame.len());
+            assert_eq!(taken, frame, "a segment is not changed");
+        }
         Arrival::Answer(len) => assert!(len <= frame.len()),
         Arrival::TooBig { flow, mtu } => {
             let peer = flow.peer().ip();

@@ -8,7 +8,6 @@
 //! or until the keeper sees to another: handing the lead on at once would wake a task, perhaps in another thread, for each
 //! message.
 
-mod ports;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -16,8 +15,7 @@ mod waiters;
 
 use ahash::RandomState;
 use bertha_core::Buf;
-use bertha_netstack::{Flow, Path};
-use ports::Ports;
+use bertha_netstack::{Flow, Path, Ports};
 use slab::Slab;
 use slot::Slot;
 use std::collections::hash_map::Entry;
@@ -81,6 +79,8 @@ pub(crate) struct Demux {
     acceptors: Slab<Acceptor>,
     listening: HashMap<u16, usize, RandomState>,
     ports: Ports,
+    /// Who waits for what is not in this table, at places that others announce at.
+    places: Slab<VecDeque<usize>>,
     waiters: Waiters,
     leader: Option<usize>,
     limits: Limits,
@@ -97,6 +97,7 @@ impl Demux {
             acceptors: Slab::new(),
             listening: HashMap::with_hasher(RandomState::new()),
             ports: Ports::new(),
+            places: Slab::new(),
             waiters: Waiters::default(),
             leader: None,
             limits,
@@ -273,6 +274,7 @@ impl Demux {
         match owner {
             Owner::Connection(connection) => &mut self.slots[connection].waiting,
             Owner::Acceptor(acceptor) => &mut self.acceptors[acceptor].waiting,
+            Owner::Place(place) => &mut self.places[place],
         }
     }
 
@@ -291,6 +293,8 @@ impl Demux {
             && match ticket.owner {
                 Owner::Connection(connection) => !self.slots[connection].queue.is_empty(),
                 Owner::Acceptor(acceptor) => !self.acceptors[acceptor].backlog.is_empty(),
+                // What is left there, others know; the next one looks.
+                Owner::Place(_) => true,
             };
         if left {
             self.notify(ticket.owner);
@@ -312,6 +316,7 @@ impl Demux {
         let waiting = match owner {
             Owner::Connection(connection) => &self.slots[connection].waiting,
             Owner::Acceptor(acceptor) => &self.acceptors[acceptor].waiting,
+            Owner::Place(place) => &self.places[place],
         };
         if let Some(&token) = waiting.iter().find(|&&token| self.waiters.notify(token)) {
             // The leader looks for itself, in this poll or in its next.
@@ -319,6 +324,24 @@ impl Demux {
                 self.woken.push(self.waiters.waker(token).clone());
             }
         }
+    }
+
+    /// A new place to wait at.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn open_place(&mut self) -> usize {
+        self.places.insert(VecDeque::new())
+    }
+
+    /// Nobody waits there any more.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn close_place(&mut self, place: usize) {
+        self.places.try_remove(place);
+    }
+
+    /// Wakes one future at the place. When it leaves, with or without what it came for, it wakes the next.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn announce(&mut self, place: usize) {
+        self.notify(Owner::Place(place));
     }
 
     /// Whether anyone is to be woken once the lock is free.

@@ -10,6 +10,9 @@ pub(crate) enum Owner {
     Connection(usize),
     /// A connection of the listener with this number.
     Acceptor(usize),
+    /// Whatever is announced at the place with this number.
+    #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "streams wait at places"))]
+    Place(usize),
 }
 
 /// A future's place among those that wait. It must leave before it is dropped.

@@ -54,7 +54,7 @@ impl Child {
         if role.unprivileged && rustix_is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         Self { process, output }
     }
@@ -71,6 +71,19 @@ impl Child {
     }
 }
 
+impl Child {
+    /// Says something to it.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn hears(&mut self, what: &str) {
+        use std::io::Write;
+        self.process.stdin.as_mut().unwrap().write_all(what.as_bytes()).unwrap();
+    }
+
+    /// Ends it without a chance to say anything.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn kill(self) {}
+}
+
 impl Drop for Child {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -83,7 +96,7 @@ fn rustix_is_root() -> bool {
 }
 
 #[allow(clippy::print_stdout, reason = "what the parent waits for")]
-fn say(what: &str) {
+pub(crate) fn say(what: &str) {
     println!("SAYS {what}");
 }
 
@@ -118,6 +131,9 @@ fn child() {
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
+            #[cfg(feature = "tcp")]
+            _ => super::tcp::play(role, about, count).await,
+            #[cfg(not(feature = "tcp"))]
             _ => panic!("{role}"),
         }
     });

@@ -7,7 +7,7 @@ const SETTINGS: [(&str, &str); 2] =
     [("DEVICE", "net_af_packet0,iface=va"), ("ADDRESS", "10.99.0.1/24,fd99::1/64")];
 
 impl Namespaces {
-    fn start(&self, side: &str, role: &str, about: &str, count: usize) -> Child {
+    pub(crate) fn start(&self, side: &str, role: &str, about: &str, count: usize) -> Child {
         self.child(side, role, about, count, if side == "a" { &SETTINGS } else { &[] })
     }
 }

@@ -11,6 +11,8 @@ mod memif;
 mod namespaces;
 mod queues;
 mod tap;
+#[cfg(feature = "tcp")]
+mod tcp;
 mod vhost;
 
 use std::process::Command;

@@ -17,12 +17,6 @@ pub(crate) use endpoint::Endpoint;
 pub(crate) use io::{Drained, Io};
 use std::sync::Arc;
 
-/// What is received stays in its large buffer from this length on; below, it moves to one of its size.
-///
-/// A message that its receiver keeps would otherwise keep 64 KiB from being used, a thousand queued ones 64 MiB; and
-/// the copy of so few bytes, which are in the cache, costs less than fetching a large buffer that is not.
-const KEEP: usize = 2048;
-
 /// What one receiving call found.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received {
@@ -65,15 +59,4 @@ pub(crate) fn connected<S: Source>(
 ) -> (Arc<Endpoint<S>>, usize) {
     let (demux, slot) = Demux::connected(peer, limits);
     (Endpoint::connected(source, demux, waiting), slot)
-}
-
-/// The first `len` bytes of a receive buffer, in one of their size if they are few.
-pub(crate) fn fitted(mut buffer: Buf, len: usize) -> Buf {
-    buffer.truncate(len);
-    moved(&buffer).unwrap_or(buffer)
-}
-
-/// A message in a buffer of its size, if it is to leave the one that it was received in.
-pub(crate) fn moved(message: &[u8]) -> Option<Buf> {
-    if message.len() <= KEEP { Buf::copy_of(message, 0).ok() } else { None }
 }

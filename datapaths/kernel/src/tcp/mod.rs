@@ -1,7 +1,6 @@
 //! TCP.
 
 mod connection;
-mod frames;
 mod listener;
 mod socket;
 mod writer;
@@ -18,7 +17,7 @@ use tokio::net::TcpSocket;
 /// The name in errors.
 const NAME: &str = "Tcp";
 
-/// TCP over IPv4 and IPv6 as a datapath. A message is preceded by its length in four bytes, big-endian.
+/// TCP over IPv4 and IPv6 as a datapath. Messages are framed as [`framing`](bertha_core::framing) says.
 ///
 /// Messages go out at once (`TCP_NODELAY`), a burst in one call. What one call receives is handed out message by
 /// message without a copy.

@@ -1,7 +1,7 @@
 //! The receiving half of a TCP connection.
 
-use super::frames::Frames;
 use crate::inbound::{Drained, Io, Received, Source};
+use bertha_core::framing::Frames;
 use bertha_core::{Buf, Error, ErrorKind};
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;

@@ -1,7 +1,7 @@
 //! Writing messages to a stream that may take a part of one.
 
-use super::frames::{HEADER, header};
 use crate::window::WINDOW;
+use bertha_core::framing::{HEADER, header};
 use bertha_core::{Buf, Error};
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use std::array::from_fn;

@@ -6,7 +6,7 @@ use super::run::{Run, SEGMENTS};
 use super::runs::Runs;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted, moved};
+use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -137,7 +137,7 @@ impl UdpSocket {
             Err(error) => return Err(error.into()),
         };
         let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
-        if let Some(message) = moved(&space[..len]) {
+        if let Some(message) = Buf::copy_of_few(&space[..len]) {
             *buffer = Some(space);
             return Ok(Some((from, message)));
         }
@@ -193,7 +193,7 @@ impl UdpSocket {
             Ok((filled, Drained(filled < N)))
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
-            deliver(&meta.addr, meta.stride, fitted(buffer, meta.len));
+            deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
         }
         Ok(Received { buffers: filled, oversize: 0 })
     }

@@ -3,7 +3,7 @@
 use super::address;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Drained, Io, Received, Source, WIDTHS, fitted};
+use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
 use crate::options::Options;
 use crate::window::Window;
 use bertha_core::{Addr, Buf, Properties};
@@ -80,7 +80,7 @@ impl UnixSocket {
         if len > MTU {
             return Ok((from, None));
         }
-        Ok((from, Some(fitted(buffer, len))))
+        Ok((from, Some(buffer.fitted(len))))
     }
 
     fn receive_several<const N: usize>(

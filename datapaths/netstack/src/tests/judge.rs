@@ -7,7 +7,8 @@ use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
     Icmpv4Message, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpProtocol, Ipv4Packet, Ipv4Repr,
-    Ipv6Packet, Ipv6Repr, NdiscRepr, RawHardwareAddress, UdpPacket, UdpRepr,
+    Ipv6Packet, Ipv6Repr, NdiscRepr, RawHardwareAddress, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
+    UdpPacket, UdpRepr,
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
@@ -56,7 +57,66 @@ fn ipv6(to: Ipv6Addr, protocol: IpProtocol, hops: u8, len: usize, emit: impl FnO
     })
 }
 
+/// A segment from the second stack's address to the first one's.
+pub(super) fn segment(v6: bool, ports: [u16; 2], control: TcpControl, ack: bool, payload: &[u8]) -> Vec<u8> {
+    let repr = TcpRepr {
+        src_port: ports[0],
+        dst_port: ports[1],
+        control,
+        seq_number: TcpSeqNumber(7),
+        ack_number: ack.then_some(TcpSeqNumber(9)),
+        window_len: 1000,
+        window_scale: None,
+        max_seg_size: (control == TcpControl::Syn).then_some(1460),
+        sack_permitted: false,
+        sack_ranges: [None; 3],
+        timestamp: None,
+        payload,
+    };
+    let emit = |bytes: &mut [u8]| {
+        repr.emit(
+            &mut TcpPacket::new_unchecked(bytes),
+            &address(1, v6, 0).ip().into(),
+            &address(0, v6, 0).ip().into(),
+            &ChecksumCapabilities::default(),
+        );
+    };
+    let len = repr.buffer_len();
+    if v6 { ipv6(US6, IpProtocol::Tcp, 9, len, emit) } else { ipv4(IpProtocol::Tcp, len, emit) }
+}
+
 proptest! {
+    #[test]
+    fn segments_are_handed_out_whole_and_damage_is_noticed(
+        payload in prop::collection::vec(any::<u8>(), 0..1400),
+        ports in any::<[u16; 2]>().prop_filter("a port is not zero", |ports| ports.iter().all(|port| *port != 0)),
+        v6 in any::<bool>(),
+        control in prop::sample::select(vec![TcpControl::None, TcpControl::Syn, TcpControl::Fin, TcpControl::Rst]),
+        ack in any::<bool>(),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u8,
+    ) {
+        let now = Instant::now();
+        let mut ours = stack(0, None, now);
+        let mut theirs = segment(v6, ports, control, ack, &payload);
+        let whole = theirs.clone();
+        let expected = Arrival::Segment {
+            flow: Flow::new(address(1, v6, ports[0]), ports[1]),
+            packet: 14..whole.len(),
+            opens: control == TcpControl::Syn && !ack,
+        };
+        prop_assert_eq!(ours.receive(&mut theirs, Checksums::Unknown, now), expected.clone());
+        prop_assert_eq!(&theirs, &whole);
+        // Padding does not belong to it.
+        theirs.extend([0; 7]);
+        prop_assert_eq!(ours.receive(&mut theirs, Checksums::Good, now), expected);
+        // Behind the IP header, which for IPv6 has no checksum.
+        let behind = 14 + if v6 { 40 } else { 20 };
+        theirs.truncate(whole.len());
+        theirs[behind + at.index(whole.len() - behind)] ^= 1_u8 << bit;
+        prop_assert_eq!(ours.receive(&mut theirs, Checksums::Unknown, now), Arrival::Nothing);
+    }
+
     #[test]
     fn datagrams_of_either_are_the_others(
         payload in prop::collection::vec(any::<u8>(), 0..1400),

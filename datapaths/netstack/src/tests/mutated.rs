@@ -1,9 +1,11 @@
 //! Frames that were damaged on purpose.
 
+use super::judge::segment;
 use super::{address, stack, too_big, transmits};
 use crate::{Arrival, Checksums, Destination, Flow, Route, Spread, Stack};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use smoltcp::wire::TcpControl;
 use std::time::{Duration, Instant};
 
 /// So many frames, each made of a good one.
@@ -53,7 +55,10 @@ fn good_frames(now: Instant) -> Vec<Vec<u8>> {
         path.seal(&mut datagram);
         let mut tagged = datagram.clone();
         tagged.splice(12..12, [0x81, 0, 0, 0]);
+        let segments = [(TcpControl::Syn, false), (TcpControl::None, true)]
+            .map(|(control, ack)| segment(v6, [4000, 9], control, ack, b"some bytes"));
         frames.extend([datagram, tagged]);
+        frames.extend(segments);
     }
     frames.extend(errors);
     frames
@@ -102,6 +107,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
                 let _ = ours.route(flow, now);
                 seen[0] += 1;
             }
+            Arrival::Segment { packet, .. } => assert!(packet.end <= frame.len(), "{frame:?}"),
             Arrival::Answer(len) => {
                 assert!(len <= frame.len(), "{frame:?}");
                 seen[1] += 1;

@@ -1,4 +1,4 @@
-//! The UDP ports in use.
+//! The ports of a transport that are in use.
 
 use ahash::RandomState;
 use std::collections::HashMap;
@@ -8,23 +8,25 @@ const FIRST: u16 = 49_152;
 
 const COUNT: u16 = u16::MAX - FIRST + 1;
 
-/// How many connections and listeners use each port.
-#[derive(Debug)]
-pub(super) struct Ports {
+/// How many connections and listeners use each port of UDP, or of TCP.
+#[derive(Debug, Default)]
+pub struct Ports {
     users: HashMap<u16, usize, RandomState>,
 }
 
 impl Ports {
-    pub(super) fn new() -> Self {
+    /// All of them are free.
+    pub fn new() -> Self {
         Self { users: HashMap::with_hasher(RandomState::new()) }
     }
 
-    pub(super) fn is_used(&self, port: u16) -> bool {
+    /// Whether somebody uses `port`.
+    pub fn is_used(&self, port: u16) -> bool {
         self.users.contains_key(&port)
     }
 
     /// Takes a port that nobody uses; whether nobody does.
-    pub(super) fn take(&mut self, port: u16) -> bool {
+    pub fn take(&mut self, port: u16) -> bool {
         let free = !self.is_used(port);
         if free {
             self.users.insert(port, 1);
@@ -33,19 +35,19 @@ impl Ports {
     }
 
     /// Takes a port that nobody uses, that `suits`, and that strangers can't guess from `random` bits (RFC 6056, section
-    /// 3.3.1).
-    pub(super) fn take_any(&mut self, random: u64, suits: impl Fn(u16) -> bool) -> Option<u16> {
+    /// 3.3.1); nothing if none is left.
+    pub fn take_any(&mut self, random: u64, suits: impl Fn(u16) -> bool) -> Option<u16> {
         let start = (random % u64::from(COUNT)) as u16;
         (0..COUNT).map(|step| FIRST + (start + step) % COUNT).find(|&port| suits(port) && self.take(port))
     }
 
     /// One more uses a port.
-    pub(super) fn share(&mut self, port: u16) {
+    pub fn share(&mut self, port: u16) {
         *self.users.entry(port).or_default() += 1;
     }
 
     /// One less uses a port.
-    pub(super) fn release(&mut self, port: u16) {
+    pub fn release(&mut self, port: u16) {
         if let Some(users) = self.users.get_mut(&port) {
             *users -= 1;
             if *users == 0 {

@@ -1,39 +1,44 @@
-//! Cutting a stream of bytes into messages.
+//! Messages on a stream of bytes: each is preceded by its length in four bytes, big-endian.
+//!
+//! All datapaths over TCP frame messages like this, so that one's client talks to another's server.
 
-use crate::inbound::fitted;
-use bertha_core::{Buf, Error, ErrorKind};
+use crate::{Buf, Error, ErrorKind};
+use std::io;
 
-/// The length in front of each message.
-pub(super) const HEADER: usize = 4;
+/// How many bytes stand in front of each message.
+pub const HEADER: usize = 4;
 
 /// The least room to read into.
 const READ: usize = 65_536;
 
-/// The header of a message; its length was checked against the largest.
-pub(super) fn header(message: &Buf) -> [u8; HEADER] {
+/// The header of `message`, whose length was checked against the largest.
+pub fn header(message: &Buf) -> [u8; HEADER] {
     (message.len() as u32).to_be_bytes()
 }
 
-/// Bytes that arrived and are not a whole message yet. Sans-IO.
+/// Bytes that arrived and are not a whole message yet. Sans-IO: whoever reads the stream hands bytes in.
+///
+/// It holds no memory between messages, and at most what the largest message takes within one.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub struct Frames {
     /// `None` between messages, so that a connection that waits holds no memory.
     partial: Option<Buf>,
     largest: usize,
 }
 
 impl Frames {
-    pub(super) fn new(largest: usize) -> Self {
+    /// The beginning of a stream whose messages have at most `largest` bytes.
+    pub fn new(largest: usize) -> Self {
         Self { partial: None, largest }
     }
 
     /// Whether the stream is in the middle of a message.
-    pub(super) fn within_message(&self) -> bool {
+    pub fn within_message(&self) -> bool {
         self.partial.is_some()
     }
 
     /// Whether the next message is announced to be larger than the largest. Reading on fails.
-    pub(super) fn is_malformed(&self) -> bool {
+    pub fn is_malformed(&self) -> bool {
         self.partial.as_deref().is_some_and(|partial| self.announced(partial).is_err())
     }
 
@@ -43,27 +48,27 @@ impl Frames {
     /// # Errors
     /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a message is announced that is
     /// larger than the largest.
-    pub(super) fn read(
+    pub fn read(
         &mut self,
-        read: impl FnOnce(&mut [u8]) -> std::io::Result<usize>,
+        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
         mut deliver: impl FnMut(Buf),
-    ) -> std::io::Result<usize> {
-        let mut bytes = self.with_room().map_err(std::io::Error::other)?;
+    ) -> io::Result<usize> {
+        let mut bytes = self.with_room().map_err(io::Error::other)?;
         let before = bytes.len();
         let room = bytes.tailroom();
-        let outcome = bytes.grow(room).map_err(std::io::Error::other).and_then(read);
+        let outcome = bytes.grow(room).map_err(io::Error::other).and_then(read);
         let whole = before + outcome.as_ref().copied().unwrap_or_default();
         if whole == 0 {
             return outcome;
         }
-        let mut bytes = if whole == before { cut(bytes, whole) } else { fitted(bytes, whole) };
+        let mut bytes = if whole == before { cut(bytes, whole) } else { bytes.fitted(whole) };
         // An error is for the next call: the messages before it are whole.
         while let Ok(Some(len)) = self.announced(&bytes) {
             if bytes.len() < HEADER + len {
                 break;
             }
-            let mut message = bytes.split_to(HEADER + len).map_err(std::io::Error::other)?;
-            message.advance(HEADER).map_err(std::io::Error::other)?;
+            let mut message = bytes.split_to(HEADER + len).map_err(io::Error::other)?;
+            message.advance(HEADER).map_err(io::Error::other)?;
             deliver(message);
         }
         self.partial = (!bytes.is_empty()).then_some(bytes);
@@ -151,8 +156,8 @@ mod tests {
     fn a_read_that_blocks_loses_nothing() {
         let (mut frames, mut seen) = (Frames::new(10), Vec::new());
         assert!(feed(&mut frames, &mut &b"\0\0\0\x03a"[..], 9, &mut seen));
-        let blocked = frames.read(|_| Err(std::io::ErrorKind::WouldBlock.into()), |_| panic!("no message"));
-        assert_eq!(blocked.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        let blocked = frames.read(|_| Err(io::ErrorKind::WouldBlock.into()), |_| panic!("no message"));
+        assert_eq!(blocked.unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(feed(&mut frames, &mut &b"bc"[..], 9, &mut seen));
         assert_eq!(seen, [b"abc"]);
     }

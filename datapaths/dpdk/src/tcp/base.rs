@@ -1,0 +1,83 @@
+//! The bottom of every connection over TCP.
+
+use super::{NAME, failure};
+use crate::TokioRuntime;
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The [`Base`] of connections over TCP and DPDK. Its buffers are memory of this process, since messages are longer than packets.
+#[derive(Debug)]
+pub struct TcpBase {
+    runtime: TokioRuntime,
+    reserved: AtomicUsize,
+    mtu: usize,
+    local: SocketAddr,
+    peer: SocketAddr,
+}
+
+impl TcpBase {
+    pub(super) fn new(mtu: usize, local: SocketAddr, peer: SocketAddr) -> Self {
+        Self { runtime: TokioRuntime, reserved: AtomicUsize::new(0), mtu, local, peer }
+    }
+
+    /// The error for a message that does not fit.
+    #[cold]
+    pub(super) fn too_large(&self, len: usize) -> Error {
+        let what = format!("message of {len} bytes to {}, at most {} fit", self.peer, self.mtu);
+        failure(ErrorKind::TooLarge, what)
+    }
+
+    /// The error for a call after [`close`](bertha_core::Connection::close).
+    #[cold]
+    pub(super) fn closed(&self) -> Error {
+        failure(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
+    }
+}
+
+impl Base for TcpBase {
+    type Runtime = TokioRuntime;
+
+    fn runtime(&self) -> &TokioRuntime {
+        &self.runtime
+    }
+
+    #[inline]
+    fn buffer(&self, len: usize) -> Result<Buf, Error> {
+        let headroom = self.reserved();
+        match len.checked_add(headroom) {
+            Some(whole) if whole <= self.mtu => Buf::new(len, headroom).map_err(|error| error.at(NAME)),
+            _ => Err(self.too_large(len.saturating_add(headroom))),
+        }
+    }
+
+    fn reserve(&self, bytes: usize) {
+        // Relaxed: a number by itself; layers reserve before the connection is shared.
+        self.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn release(&self, bytes: usize) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.into()
+    }
+
+    fn peer_addr(&self) -> Addr {
+        self.peer.into()
+    }
+
+    fn properties(&self) -> Properties {
+        Properties::STREAM
+    }
+}

@@ -1,0 +1,170 @@
+//! TCP over a port.
+
+mod base;
+mod connection;
+mod drive;
+mod listener;
+mod stream;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use crate::datapath::reachable;
+use crate::{Config, Dpdk};
+pub use base::TcpBase;
+use bertha_core::{Addr, Datapath, Error, ErrorKind};
+pub use connection::TcpConnection;
+pub(crate) use drive::Driver;
+pub use listener::TcpListener;
+use std::time::Duration;
+use stream::Settings;
+
+/// The name in errors.
+const NAME: &str = "DpdkTcp";
+
+/// The lane that all segments arrive in: only flows of datagrams are spread.
+const LANE: usize = 0;
+
+/// TCP over a DPDK port as a datapath: [smoltcp](https://docs.rs/smoltcp)'s, above the port's own network stack. Messages are
+/// framed as [`framing`](bertha_core::framing) says, so its ends talk to those of TCP through the kernel.
+///
+/// Messages go out at once; a burst goes out together. Congestion control is CUBIC (RFC 9438). Neither a received nor a sent
+/// message is free of copies, since smoltcp keeps a stream of bytes in buffers of its own, and a connection allocates these
+/// when it begins: this is for peers that speak TCP, and [`Dpdk`] for speed.
+///
+/// Idle connections live on; a peer that owes an answer and is silent is given up after [`patience`](Self::patience). A process
+/// that ends takes the network stack with it: what its peers have not acknowledged is lost, and they hear nothing. So
+/// [`close`](bertha_core::Connection::close) waits for a second at most until they have.
+///
+/// Of several queues of a port, it uses the first alone. What routers say of a path's MTU is not heeded: the path has to carry
+/// what the interface does.
+///
+/// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, and 256 connections that were
+/// dropped and wait for their peer, or for late segments.
+#[derive(Debug, Clone)]
+pub struct Tcp {
+    dpdk: Dpdk,
+    settings: Settings,
+    backlog: usize,
+}
+
+impl Tcp {
+    /// Over the port that the environment describes, which [`Dpdk::new`] has as well.
+    pub fn new() -> Self {
+        Self::over(&Dpdk::new())
+    }
+
+    /// Over the port of `dpdk`.
+    pub fn over(dpdk: &Dpdk) -> Self {
+        let settings = Settings {
+            largest: 16 << 20,
+            receive: 128 << 10,
+            send: 128 << 10,
+            patience: Duration::from_secs(240),
+        };
+        Self { dpdk: dpdk.clone(), settings, backlog: 1024 }
+    }
+
+    /// Over the port that `config` describes, as [`Dpdk::open`] opens it.
+    ///
+    /// # Errors
+    /// Those of [`Dpdk::open`].
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        Ok(Self::over(&Dpdk::open(config)?))
+    }
+
+    /// The datapath of datagrams over the same port; it also tells what was dropped.
+    pub fn dpdk(&self) -> &Dpdk {
+        &self.dpdk
+    }
+
+    /// The largest message in bytes, 16 MiB by default, at most 127 MiB. A peer that announces a larger one is
+    /// [`Malformed`](ErrorKind::Malformed), which ends the connection.
+    #[must_use]
+    pub fn largest(mut self, bytes: usize) -> Self {
+        self.settings.largest = bytes.min(127 << 20);
+        self
+    }
+
+    /// How many received bytes of a connection wait until somebody takes them: 128 KiB by default, between 4 KiB and 64 MiB.
+    #[must_use]
+    pub fn receive_buffer(mut self, bytes: usize) -> Self {
+        self.settings.receive = bytes.clamp(4 << 10, 64 << 20);
+        self
+    }
+
+    /// How many bytes of a connection wait to be sent and acknowledged: 128 KiB by default, between 4 KiB and 64 MiB. On top of
+    /// that waits one message.
+    #[must_use]
+    pub fn send_buffer(mut self, bytes: usize) -> Self {
+        self.settings.send = bytes.clamp(4 << 10, 64 << 20);
+        self
+    }
+
+    /// How many connections of a listener wait to be accepted, 1024 by default. Who comes when so many wait is not answered, and
+    /// tries again by himself; handshakes that are under way then, 128 at most, come to their end.
+    #[must_use]
+    pub fn backlog(mut self, connections: usize) -> Self {
+        self.backlog = connections.max(1);
+        self
+    }
+
+    /// For how long a peer that owes an answer may be silent until the connection is
+    /// [`TimedOut`](ErrorKind::TimedOut): four minutes by default (RFC 9293, section 3.8.3). Repetitions and probes are a minute
+    /// apart at most, so that much takes three of them that are lost in a row.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.settings.patience = patience;
+        self
+    }
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Datapath for Tcp {
+    type Connection = TcpConnection;
+    type Listener = TcpListener;
+
+    async fn connect(&self, to: Addr) -> Result<TcpConnection, Error> {
+        let peer = to.ip(NAME)?;
+        let device = self.dpdk.device()?;
+        reachable(&device, peer)?;
+        let connection = {
+            let mut state = device.lock(LANE);
+            state.look_at_clock();
+            let now = state.now;
+            let random = [rand::random(), rand::random()];
+            let Some((key, port)) = state.tcp.streams.connect(peer, &self.settings, random, now) else {
+                return Err(failure(
+                    ErrorKind::Exhausted,
+                    "no port or no room is left for another connection",
+                ));
+            };
+            let connection = TcpConnection::new(&device, &mut state, key, port, peer, self.settings.largest);
+            state.step(&device.pool(), key);
+            state.flush(&device.pool());
+            device.release(state);
+            connection
+        };
+        connection.established().await?;
+        Ok(connection)
+    }
+
+    async fn listen(&self, on: Addr) -> Result<TcpListener, Error> {
+        let on = on.ip(NAME)?;
+        let device = self.dpdk.device()?;
+        crate::datapath::listenable(&device, on)?;
+        TcpListener::new(device, on, self)
+    }
+}
+
+/// An error of this datapath.
+#[cold]
+fn failure(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(kind, what).at(NAME)
+}

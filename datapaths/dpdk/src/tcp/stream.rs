@@ -1,0 +1,407 @@
+//! One connection: smoltcp's state machine, with messages on top. Sans-IO.
+
+use super::NAME;
+use super::wire::{Nowhere, Outlet, Wire};
+use bertha_core::framing::{Frames, HEADER, header};
+use bertha_core::{Buf, Error, ErrorKind};
+use bertha_netstack::{Flow, Link};
+use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
+use smoltcp::socket::tcp::{RecvError, Socket, SocketBuffer, State};
+use smoltcp::time::Instant as Tick;
+use smoltcp::wire::{HardwareAddress, IpCidr};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// The pause until a connection whose segments could not leave tries again.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// How a connection is to be.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    /// The largest message in bytes.
+    pub(super) largest: usize,
+    /// How many received bytes wait for the application: the window.
+    pub(super) receive: usize,
+    /// How many bytes wait to be sent and acknowledged.
+    pub(super) send: usize,
+    /// After how long without a word from a peer that owes an answer the connection is given up.
+    pub(super) patience: Duration,
+}
+
+/// What all connections of an interface have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ground {
+    /// smoltcp counts from here.
+    pub(super) start: Instant,
+    /// The largest IP packet in bytes.
+    pub(super) mtu: usize,
+}
+
+impl Ground {
+    pub(super) fn tick(&self, now: Instant) -> Tick {
+        Tick::from_micros(now.saturating_duration_since(self.start).as_micros() as i64)
+    }
+
+    fn time(&self, tick: Tick) -> Instant {
+        self.start + Duration::from_micros(tick.total_micros().max(0) as u64)
+    }
+
+    /// An interface of smoltcp's with these addresses. It reaches everybody, since the stack below knows the ways.
+    pub(super) fn interface(
+        &self,
+        own: impl Iterator<Item = IpAddr>,
+        random: u64,
+        now: Instant,
+    ) -> Interface {
+        let mut config = smoltcp::iface::Config::new(HardwareAddress::Ip);
+        config.random_seed = random;
+        let mut interface =
+            Interface::new(config, &mut Wire::new(None, &mut Nowhere, self.mtu), self.tick(now));
+        interface.update_ip_addrs(|addresses| {
+            for address in own {
+                // There is room for one of each family.
+                let _ = addresses.push(IpCidr::new(address.into(), 0));
+            }
+        });
+        interface
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// Both ends closed it.
+    Done,
+    /// The peer does not know it any more, or gave up on it.
+    Reset,
+    /// The peer answered nothing for too long.
+    TimedOut,
+    /// Nobody listens there.
+    Refused,
+    /// No neighbour has the address, or the way to it.
+    NoWay,
+}
+
+/// The message whose beginning, perhaps, is in smoltcp's buffer. It goes there whole before the next, so that no cancelled call
+/// leaves half of one.
+#[derive(Debug, Default)]
+struct Outgoing {
+    message: Option<Buf>,
+    /// How many of its bytes are there, its header included.
+    sent: usize,
+}
+
+/// One connection.
+pub(super) struct Stream {
+    flow: Flow,
+    ground: Ground,
+    interface: Interface,
+    sockets: SocketSet<'static>,
+    socket: SocketHandle,
+    patience: Duration,
+    frames: Frames,
+    /// Messages that are whole. No more is taken from smoltcp's buffer while one waits, so that the window closes.
+    queue: VecDeque<Buf>,
+    outgoing: Outgoing,
+    /// How many messages were taken to be sent, and how many of them are in smoltcp's buffer or beyond.
+    taken: u64,
+    moved: u64,
+    /// Something was taken from smoltcp's buffer, so that the peer may have to be told of room.
+    has_read: bool,
+    /// This end sends nothing more.
+    closing: bool,
+    /// The state when it was last looked at.
+    state: State,
+    /// Since when the peer owes an answer and is silent.
+    owing: Option<Instant>,
+    end: Option<End>,
+    /// The way to the peer that was found last.
+    pub(super) link: Option<Link>,
+}
+
+impl Stream {
+    fn new(ground: Ground, own: IpAddr, flow: Flow, settings: &Settings, random: u64, now: Instant) -> Self {
+        let buffer = |len| SocketBuffer::new(vec![0; len]);
+        let mut socket = Socket::new(buffer(settings.receive), buffer(settings.send));
+        // Messages go out at once.
+        socket.set_nagle_enabled(false);
+        let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY]);
+        let socket = sockets.add(socket);
+        Self {
+            flow,
+            ground,
+            interface: ground.interface(std::iter::once(own), random, now),
+            sockets,
+            socket,
+            patience: settings.patience,
+            frames: Frames::new(settings.largest),
+            queue: VecDeque::new(),
+            outgoing: Outgoing::default(),
+            taken: 0,
+            moved: 0,
+            has_read: false,
+            closing: false,
+            state: State::Closed,
+            owing: None,
+            end: None,
+            link: None,
+        }
+    }
+
+    /// A connection that asks the peer of `flow` for one. Nothing is sent yet.
+    pub(super) fn connect(
+        ground: Ground,
+        own: IpAddr,
+        flow: Flow,
+        settings: &Settings,
+        random: u64,
+        now: Instant,
+    ) -> Self {
+        let mut stream = Self::new(ground, own, flow, settings, random, now);
+        let socket = stream.sockets.get_mut::<Socket<'_>>(stream.socket);
+        let local = SocketAddr::new(own, flow.local_port);
+        // It fails for addresses that no interface has; then nobody answers there.
+        if socket.connect(stream.interface.context(), flow.peer(), local).is_err() {
+            stream.end = Some(End::NoWay);
+        }
+        stream.observe(now);
+        stream
+    }
+
+    /// A connection that waits for the first segment of `flow`.
+    pub(super) fn listen(
+        ground: Ground,
+        own: IpAddr,
+        flow: Flow,
+        settings: &Settings,
+        random: u64,
+        now: Instant,
+    ) -> Self {
+        let mut stream = Self::new(ground, own, flow, settings, random, now);
+        let socket = stream.sockets.get_mut::<Socket<'_>>(stream.socket);
+        // It fails for port 0 alone, where nobody can listen.
+        let _ = socket.listen(SocketAddr::new(own, flow.local_port));
+        stream
+    }
+
+    pub(super) fn flow(&self) -> Flow {
+        self.flow
+    }
+
+    fn socket(&self) -> &Socket<'static> {
+        self.sockets.get(self.socket)
+    }
+
+    fn socket_mut(&mut self) -> &mut Socket<'static> {
+        self.sockets.get_mut(self.socket)
+    }
+
+    /// Takes the IP packet of a segment in, and sends what is to be said.
+    pub(super) fn receive(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+        let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
+        self.interface.poll_ingress_single(self.ground.tick(now), &mut wire, &mut self.sockets);
+        if self.owing.is_some() {
+            self.owing = Some(now);
+        }
+        self.observe(now);
+    }
+
+    /// Sends what is to be sent now: data, acknowledgements, repetitions. Whether everything could leave.
+    pub(super) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) -> bool {
+        if self.gives_up(now) {
+            self.break_off(End::TimedOut);
+        }
+        let mut blocked = false;
+        loop {
+            self.pump();
+            let mut wire = Wire::new(None, outlet, self.ground.mtu);
+            let sent = self.interface.poll_egress(self.ground.tick(now), &mut wire, &mut self.sockets);
+            blocked |= wire.blocked;
+            if wire.blocked || sent == PollResult::None {
+                break;
+            }
+        }
+        self.observe(now);
+        !blocked
+    }
+
+    /// When to transmit next, if nothing else happens.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
+        // What can't leave now is tried again after a moment.
+        let timer = self.interface.poll_at(self.ground.tick(now), &self.sockets);
+        let timer = timer.map(|tick| self.ground.time(tick).max(now + AGAIN));
+        let patience = self.owing.map(|since| since + self.patience);
+        timer.into_iter().chain(patience).min()
+    }
+
+    /// Moves what fits of the message that is being sent to smoltcp's buffer.
+    fn pump(&mut self) {
+        let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
+        if let Some(message) = &self.outgoing.message
+            && socket.may_send()
+        {
+            let header = header(message);
+            let whole = HEADER + message.len();
+            while self.outgoing.sent < whole && socket.can_send() {
+                let rest = match self.outgoing.sent {
+                    sent if sent < HEADER => &header[sent..],
+                    sent => &message[sent - HEADER..],
+                };
+                self.outgoing.sent += socket.send_slice(rest).unwrap_or_default();
+            }
+            if self.outgoing.sent == whole {
+                self.outgoing = Outgoing::default();
+                self.moved += 1;
+            }
+        }
+        if self.closing && self.outgoing.message.is_none() {
+            socket.close();
+        }
+    }
+
+    /// Notes what has become of the connection.
+    fn observe(&mut self, now: Instant) {
+        let (state, before) = (self.socket().state(), self.state);
+        self.state = state;
+        let over = match (before, state) {
+            (State::TimeWait | State::LastAck, State::Closed) => Some(End::Done),
+            (State::SynSent, State::Closed) => Some(End::Refused),
+            (State::Closed, State::Closed) => None,
+            (_, State::Closed) | (State::SynReceived, State::Listen) => Some(End::Reset),
+            _ => None,
+        };
+        self.end = self.end.or(over);
+        let unanswered = matches!(
+            state,
+            State::SynSent | State::SynReceived | State::FinWait1 | State::Closing | State::LastAck
+        );
+        let owes = self.end.is_none() && (unanswered || self.socket().send_queue() > 0);
+        self.owing = owes.then(|| self.owing.unwrap_or(now));
+    }
+
+    /// Whether the peer has owed an answer for too long.
+    pub(super) fn gives_up(&self, now: Instant) -> bool {
+        self.owing.is_some_and(|since| now.saturating_duration_since(since) >= self.patience)
+    }
+
+    /// Ends the connection at once, and tells the peer when something is sent next.
+    pub(super) fn break_off(&mut self, why: End) {
+        self.end = self.end.or(Some(why));
+        self.socket_mut().abort();
+        self.outgoing = Outgoing::default();
+        self.owing = None;
+    }
+
+    /// This end sends nothing after what it was given.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+        self.pump();
+    }
+
+    /// Both ends have agreed that there is a connection.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// The peer asked for the connection, and was not heard of since.
+    pub(super) fn is_half_open(&self) -> bool {
+        self.state == State::SynReceived
+    }
+
+    /// Nothing but late segments can come any more.
+    pub(super) fn is_waiting_for_late_segments(&self) -> bool {
+        self.state == State::TimeWait
+    }
+
+    /// The peer has acknowledged all that this end sent, and that it is all.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.end.is_some()
+            || matches!(self.state, State::FinWait2 | State::TimeWait | State::Closed | State::Listen)
+    }
+
+    pub(super) fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// Whether something was received that nobody took.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.queue.is_empty() || self.socket().can_recv() || self.frames.within_message()
+    }
+
+    /// The next message, or why there will be none.
+    pub(super) fn next(&mut self) -> Option<Result<Buf, Error>> {
+        if let Some(message) = self.queue.pop_front() {
+            return Some(Ok(message));
+        }
+        let Self { frames, queue, .. } = self;
+        let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
+        while socket.can_recv() || frames.is_malformed() {
+            let read = |room: &mut [u8]| socket.recv_slice(room).map_err(io::Error::other);
+            self.has_read = true;
+            if let Err(error) = frames.read(read, |message| queue.push_back(message)) {
+                let error = error.downcast::<Error>().unwrap_or_else(Error::from);
+                return Some(Err(error.at(NAME)));
+            }
+            if let Some(message) = queue.pop_front() {
+                return Some(Ok(message));
+            }
+        }
+        let finished = socket.peek(0) == Err(RecvError::Finished);
+        (finished || self.end.is_some()).then(|| Err(self.ending(finished)))
+    }
+
+    /// The next message, if one is whole.
+    pub(super) fn next_whole(&mut self) -> Option<Buf> {
+        let there = !self.queue.is_empty() || self.socket().can_recv() && !self.frames.is_malformed();
+        if there { self.next()?.ok() } else { None }
+    }
+
+    /// Whether the peer is to be told that there is room again.
+    pub(super) fn has_room_to_tell(&mut self, now: Instant) -> bool {
+        let tick = self.ground.tick(now);
+        std::mem::take(&mut self.has_read)
+            && self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
+    }
+
+    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer; `number`, which becomes the
+    /// message's, says which one that is when it is asked for again.
+    pub(super) fn offer(&mut self, message: &mut Option<Buf>, number: &mut u64) -> Option<Result<(), Error>> {
+        if self.end.is_some() {
+            return Some(Err(self.ending(false)));
+        }
+        self.pump();
+        if self.outgoing.message.is_none() && message.is_some() {
+            self.outgoing = Outgoing { message: message.take(), sent: 0 };
+            self.taken += 1;
+            *number = self.taken;
+            self.pump();
+        }
+        (message.is_none() && self.moved >= *number).then_some(Ok(()))
+    }
+
+    /// Why the connection carries nothing any more.
+    #[cold]
+    pub(super) fn ending(&self, finished: bool) -> Error {
+        let peer = self.flow.peer();
+        let (kind, what) = match self.end {
+            _ if finished && self.frames.within_message() => {
+                (ErrorKind::Reset, format!("{peer} closed the stream in the middle of a message"))
+            }
+            _ if finished => (ErrorKind::Closed, format!("{peer} closed the stream")),
+            Some(End::TimedOut) => {
+                (ErrorKind::TimedOut, format!("{peer} answered nothing for {:?}", self.patience))
+            }
+            Some(End::Refused) => {
+                (ErrorKind::Unreachable, format!("cannot connect to {peer}: nobody listens there"))
+            }
+            Some(End::NoWay) => {
+                (ErrorKind::Unreachable, format!("cannot connect to {peer}: no neighbour has or reaches it"))
+            }
+            Some(End::Done) => (ErrorKind::Closed, format!("the connection to {peer} is over")),
+            Some(End::Reset) | None => (ErrorKind::Reset, format!("{peer} reset the connection")),
+        };
+        Error::new(kind, what).at(NAME)
+    }
+}

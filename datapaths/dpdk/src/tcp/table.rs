@@ -1,0 +1,395 @@
+//! All connections over TCP of an interface: whose a segment is, and who is due. Sans-IO.
+
+use super::stream::{End, Ground, Settings, Stream};
+use super::wire::{Outlet, Wire};
+use ahash::RandomState;
+use bertha_netstack::{Flow, Interface, Ports};
+use slab::Slab;
+use smoltcp::iface::SocketSet;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// How many connections there are at most, whatever their state.
+const MOST: usize = 16_384;
+
+/// How many peers of a listener may be in the middle of the handshake. Each costs buffers; when one more comes, the one that has
+/// been at it longest is forgotten, so that a flood of strangers shuts nobody out whose answers are quick.
+const HALF_OPEN: usize = 128;
+
+/// How many connections that the application has let go of are kept until their peer has acknowledged all, or late segments are
+/// gone. Beyond that the oldest is forgotten.
+const LINGERING: usize = 256;
+
+/// How long a peer that has acknowledged our end may take for its own (as Linux has it).
+const LAST_WORDS: Duration = Duration::from_secs(60);
+
+/// The pause until a connection without a way to its peer looks for one again.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Whose a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The handshake with a peer of this listener has begun.
+    HalfOpen(usize),
+    /// It waits to be accepted by this listener.
+    Waiting(usize),
+    /// The application's.
+    Held,
+    /// Nobody's: the application let go of it, then.
+    Orphan(Instant),
+}
+
+struct Entry {
+    stream: Stream,
+    stage: Stage,
+    /// When it is in the timers for.
+    due: Option<Instant>,
+    /// Where the futures wait that want a message, and those that want to send one.
+    places: Option<[usize; 2]>,
+    /// Its port is its own, and not a listener's: a server that is started again may listen while old connections live.
+    has_port: bool,
+}
+
+struct Acceptor {
+    port: u16,
+    on: IpAddr,
+    settings: Settings,
+    /// When so many connections wait, no more handshakes begin; those under way may still come to an end.
+    limit: usize,
+    half_open: VecDeque<usize>,
+    waiting: VecDeque<usize>,
+    /// Where the futures wait that accept.
+    place: usize,
+}
+
+/// Connections by their flow, listeners by their port, and when each is due.
+pub(crate) struct Streams {
+    ground: Ground,
+    own: [Option<IpAddr>; 2],
+    entries: Slab<Entry>,
+    /// Peers choose their addresses, so the hash has a random seed.
+    flows: HashMap<Flow, usize, RandomState>,
+    acceptors: Slab<Acceptor>,
+    listening: HashMap<u16, usize, RandomState>,
+    ports: Ports,
+    timers: BTreeSet<(Instant, usize)>,
+    /// Those that the application let go of, the oldest first.
+    lingering: VecDeque<usize>,
+    /// Tells strangers that nobody is there.
+    door: smoltcp::iface::Interface,
+}
+
+impl Streams {
+    pub(crate) fn new(interface: &Interface, now: Instant) -> Self {
+        let ground = Ground { start: now, mtu: interface.mtu() };
+        let mut addresses = interface.subnets().map(|subnet| subnet.address);
+        let own = [addresses.next(), addresses.next()];
+        Self {
+            ground,
+            own,
+            entries: Slab::new(),
+            flows: HashMap::with_hasher(RandomState::new()),
+            acceptors: Slab::new(),
+            listening: HashMap::with_hasher(RandomState::new()),
+            ports: Ports::new(),
+            timers: BTreeSet::new(),
+            lingering: VecDeque::new(),
+            door: ground.interface(own.into_iter().flatten(), 0, now),
+        }
+    }
+
+    fn own(&self, peer: IpAddr) -> Option<IpAddr> {
+        self.own.into_iter().flatten().find(|own| own.is_ipv4() == peer.is_ipv4())
+    }
+
+    /// A connection to `peer`, from a port that `random` chooses; nothing if there is no port or no room for it. It is the
+    /// application's, and sends nothing before it is [stepped](Self::step).
+    pub(super) fn connect(
+        &mut self,
+        peer: SocketAddr,
+        settings: &Settings,
+        random: [u64; 2],
+        now: Instant,
+    ) -> Option<(usize, u16)> {
+        let own = self.own(peer.ip())?;
+        let port = self.ports.take_any(random[0], |_| true)?;
+        let flow = Flow::new(peer, port);
+        // An older connection of a listener that is gone may have the flow: rare, and the next port will do.
+        if self.flows.contains_key(&flow) || !self.has_room() {
+            self.ports.release(port);
+            return None;
+        }
+        let stream = Stream::connect(self.ground, own, flow, settings, random[1], now);
+        Some((self.insert(stream, Stage::Held), port))
+    }
+
+    /// Listens at `port`, or at one that `random` chooses if it is zero; nothing if somebody listens there, or none is left.
+    pub(super) fn listen(
+        &mut self,
+        on: SocketAddr,
+        settings: Settings,
+        limit: usize,
+        place: usize,
+        random: u64,
+    ) -> Option<(usize, u16)> {
+        let port = match on.port() {
+            0 => self.ports.take_any(random, |_| true)?,
+            port if self.listening.contains_key(&port) => return None,
+            port => {
+                self.ports.share(port);
+                port
+            }
+        };
+        let (half_open, waiting) = (VecDeque::new(), VecDeque::new());
+        let acceptor = Acceptor { port, on: on.ip(), settings, limit, half_open, waiting, place };
+        let acceptor = self.acceptors.insert(acceptor);
+        self.listening.insert(port, acceptor);
+        Some((acceptor, port))
+    }
+
+    /// No more connections. Those that nobody accepted are broken off; their numbers, to be [stepped](Self::step) once more.
+    pub(super) fn stop_listening(&mut self, acceptor: usize, now: Instant) -> Vec<usize> {
+        let Some(gone) = self.acceptors.try_remove(acceptor) else { return Vec::new() };
+        self.listening.remove(&gone.port);
+        self.ports.release(gone.port);
+        let unaccepted: Vec<usize> = gone.half_open.into_iter().chain(gone.waiting).collect();
+        for &key in &unaccepted {
+            if let Some(entry) = self.entries.get_mut(key) {
+                entry.stage = Stage::Orphan(now);
+                entry.stream.break_off(End::Reset);
+            }
+        }
+        unaccepted
+    }
+
+    /// The connection that has waited longest to be accepted. It is the application's from now on.
+    pub(super) fn accept(&mut self, acceptor: usize) -> Option<(usize, SocketAddr)> {
+        let key = self.acceptors.get_mut(acceptor)?.waiting.pop_front()?;
+        let entry = self.entries.get_mut(key)?;
+        entry.stage = Stage::Held;
+        Some((key, entry.stream.flow().peer()))
+    }
+
+    /// The connection with this number, which is there as long as the application has it.
+    pub(super) fn get_mut(&mut self, key: usize) -> Option<&mut Stream> {
+        self.entries.get_mut(key).map(|entry| &mut entry.stream)
+    }
+
+    /// Where futures wait for this connection.
+    pub(super) fn set_places(&mut self, key: usize, places: [usize; 2]) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.places = Some(places);
+        }
+    }
+
+    /// Where futures wait for this connection, if any do.
+    pub(super) fn places(&self, key: usize) -> Option<[usize; 2]> {
+        self.entries.get(key)?.places
+    }
+
+    /// The connection that a segment of `flow` belongs to. If it `opens` one, it may belong to one that is made for it, with
+    /// `random` numbers.
+    pub(super) fn find(&mut self, flow: Flow, opens: bool, random: u64, now: Instant) -> Option<usize> {
+        if let Some(&key) = self.flows.get(&flow) {
+            // The peer uses its port again: what was late would have come by now.
+            let again = opens && self.entries[key].stream.is_waiting_for_late_segments();
+            if !(again && matches!(self.entries[key].stage, Stage::Orphan(_))) {
+                return Some(key);
+            }
+            self.remove(key);
+        }
+        if !opens {
+            return None;
+        }
+        let own = self.own(flow.peer().ip())?;
+        let number = *self.listening.get(&flow.local_port)?;
+        let acceptor = &mut self.acceptors[number];
+        if !(acceptor.on.is_unspecified() || acceptor.on == own) {
+            return None;
+        }
+        let stream = Stream::listen(self.ground, own, flow, &acceptor.settings, random, now);
+        let oldest =
+            if acceptor.half_open.len() >= HALF_OPEN { acceptor.half_open.pop_front() } else { None };
+        if let Some(oldest) = oldest {
+            self.remove(oldest);
+        }
+        let key = self.insert(stream, Stage::HalfOpen(number));
+        self.acceptors[number].half_open.push_back(key);
+        Some(key)
+    }
+
+    /// Whether a segment that opens a connection of `flow` is to be dropped, since too many wait: its sender comes again.
+    pub(super) fn is_crowded(&mut self, flow: Flow) -> bool {
+        if self.flows.contains_key(&flow) {
+            return false;
+        }
+        let Some(&number) = self.listening.get(&flow.local_port) else { return false };
+        let acceptor = &self.acceptors[number];
+        acceptor.waiting.len() >= acceptor.limit || !self.has_room()
+    }
+
+    /// Whether there may be one more, after the oldest that only lingers is forgotten if need be.
+    fn has_room(&mut self) -> bool {
+        if self.entries.len() >= MOST
+            && let Some(oldest) = self.lingering.pop_front()
+        {
+            self.remove(oldest);
+        }
+        self.entries.len() < MOST
+    }
+
+    fn insert(&mut self, stream: Stream, stage: Stage) -> usize {
+        let (flow, has_port) = (stream.flow(), stage == Stage::Held);
+        let key = self.entries.insert(Entry { stream, stage, due: None, places: None, has_port });
+        self.flows.insert(flow, key);
+        key
+    }
+
+    fn remove(&mut self, key: usize) {
+        let Some(entry) = self.entries.try_remove(key) else { return };
+        self.flows.remove(&entry.stream.flow());
+        if let Some(due) = entry.due {
+            self.timers.remove(&(due, key));
+        }
+        match entry.stage {
+            Stage::HalfOpen(acceptor) => {
+                if let Some(acceptor) = self.acceptors.get_mut(acceptor) {
+                    acceptor.half_open.retain(|&other| other != key);
+                }
+            }
+            Stage::Orphan(_) => self.lingering.retain(|&other| other != key),
+            Stage::Waiting(_) | Stage::Held => {}
+        }
+        if entry.has_port {
+            self.ports.release(entry.stream.flow().local_port);
+        }
+    }
+
+    /// Takes a segment of the connection in, and does what is to be done. What has changed concerns the futures at the place that
+    /// is returned as well, if it is a listener's.
+    pub(super) fn receive(
+        &mut self,
+        key: usize,
+        packet: &[u8],
+        now: Instant,
+        outlet: &mut impl Outlet,
+    ) -> Option<usize> {
+        self.entries.get_mut(key)?.stream.receive(packet, now, outlet);
+        self.step(key, now, outlet)
+    }
+
+    /// Does what is to be done for the connection now. As for [`receive`](Self::receive).
+    pub(super) fn step(&mut self, key: usize, now: Instant, outlet: &mut impl Outlet) -> Option<usize> {
+        let Entry { stream, stage, .. } = self.entries.get_mut(key)?;
+        if let Stage::Orphan(since) = *stage {
+            // Nobody takes what comes, and its sender is to know (RFC 2525, section 2.17).
+            let late = now.saturating_duration_since(since) >= LAST_WORDS && stream.is_flushed();
+            if stream.end().is_none()
+                && (stream.has_unread() || late && !stream.is_waiting_for_late_segments())
+            {
+                stream.break_off(End::Reset);
+            }
+        }
+        let sent = stream.transmit(now, outlet);
+        let place = match *stage {
+            Stage::HalfOpen(acceptor) if stream.is_open() => {
+                *stage = Stage::Waiting(acceptor);
+                self.acceptors.get_mut(acceptor).map(|acceptor| {
+                    acceptor.half_open.retain(|&other| other != key);
+                    acceptor.waiting.push_back(key);
+                    acceptor.place
+                })
+            }
+            // It was a mistake, or the peer thought better of it.
+            Stage::HalfOpen(_) if !stream.is_half_open() => {
+                self.remove(key);
+                return None;
+            }
+            Stage::Orphan(_) if sent && stream.end().is_some() => {
+                self.remove(key);
+                return None;
+            }
+            _ => None,
+        };
+        self.schedule(key, now);
+        place
+    }
+
+    fn schedule(&mut self, key: usize, now: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let last_words = match entry.stage {
+            Stage::Orphan(since) if entry.stream.is_flushed() => Some(since + LAST_WORDS),
+            _ => None,
+        };
+        let due = entry.stream.due(now).into_iter().chain(last_words).min();
+        self.reschedule(key, due);
+    }
+
+    fn reschedule(&mut self, key: usize, due: Option<Instant>) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        if entry.due == due {
+            return;
+        }
+        if let Some(before) = std::mem::replace(&mut entry.due, due) {
+            self.timers.remove(&(before, key));
+        }
+        if let Some(due) = due {
+            self.timers.insert((due, key));
+        }
+    }
+
+    /// There is no way to the peer at the moment, or none at all if `for_good`: then a connection that has yet to be made fails.
+    pub(super) fn strand(&mut self, key: usize, for_good: bool, now: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        if for_good && !entry.stream.is_open() {
+            entry.stream.break_off(End::NoWay);
+        }
+        if entry.stream.gives_up(now) {
+            entry.stream.break_off(End::TimedOut);
+        }
+        let over = entry.stream.end().is_some();
+        if over && !matches!(entry.stage, Stage::Held | Stage::Waiting(_)) {
+            self.remove(key);
+        } else {
+            self.reschedule(key, (!over).then_some(now + LOOK_AGAIN));
+        }
+    }
+
+    /// A connection that is due.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<usize> {
+        let &(due, key) = self.timers.first()?;
+        if due > now {
+            return None;
+        }
+        self.reschedule(key, None);
+        Some(key)
+    }
+
+    /// The application has let go of the connection: what it was given is still sent, and what nobody takes any more is refused.
+    /// To be [stepped](Self::step) at once.
+    pub(super) fn let_go(&mut self, key: usize, now: Instant) {
+        if self.lingering.len() >= LINGERING
+            && let Some(oldest) = self.lingering.pop_front()
+        {
+            self.remove(oldest);
+        }
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.stage = Stage::Orphan(now);
+        entry.places = None;
+        entry.stream.close();
+        self.lingering.push_back(key);
+    }
+
+    /// Tells who sent a segment that nobody is there.
+    pub(super) fn refuse(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
+        let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
+        self.door.poll_ingress_single(self.ground.tick(now), &mut wire, &mut SocketSet::new(Vec::new()));
+    }
+
+    /// How many connections there are, those included that nobody has any more.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}

@@ -1,0 +1,408 @@
+//! Two interfaces on one wire that loses, and time that passes as told.
+
+use super::stream::Settings;
+use super::table::Streams;
+use super::wire::Outlet;
+use bertha_core::{Buf, ErrorKind};
+use bertha_netstack::{Flow, Interface, MacAddr};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+const MTU: usize = 1500;
+
+/// Where an interface puts packets.
+#[derive(Default)]
+struct Cable(Vec<Vec<u8>>);
+
+impl Outlet for Cable {
+    type Room = Vec<u8>;
+
+    fn is_full(&mut self) -> bool {
+        self.0.len() >= 32
+    }
+
+    fn room(&mut self) -> Option<Vec<u8>> {
+        Some(vec![0; MTU])
+    }
+
+    fn send(&mut self, mut packet: Vec<u8>, len: usize) {
+        packet.truncate(len);
+        self.0.push(packet);
+    }
+}
+
+fn settings() -> Settings {
+    Settings { largest: 1 << 20, receive: 1 << 17, send: 1 << 17, patience: Duration::from_secs(240) }
+}
+
+/// Two neighbours; the first one listens at port 9.
+struct World {
+    ends: [Streams; 2],
+    cables: [Cable; 2],
+    now: Instant,
+    rng: StdRng,
+    /// Of a hundred packets so many are lost.
+    loss: u32,
+    acceptor: usize,
+}
+
+/// The flow of an IP packet, and whether it opens a connection.
+fn flow(packet: &[u8]) -> (Flow, bool) {
+    let (peer, at): (IpAddr, _) = match packet[0] >> 4 {
+        4 => (<[u8; 4]>::try_from(&packet[12..16]).unwrap().into(), 20),
+        _ => (<[u8; 16]>::try_from(&packet[8..24]).unwrap().into(), 40),
+    };
+    let port = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+    (Flow::new(SocketAddr::new(peer, port(at)), port(at + 2)), packet[at + 13] & 0x16 == 2)
+}
+
+impl World {
+    fn new(seed: u64, loss: u32, backlog: usize) -> Self {
+        let now = Instant::now();
+        let mut ends = [1, 2].map(|number| {
+            let subnets = [format!("10.0.0.{number}/24"), format!("fd00::{number}/64")];
+            let subnets = subnets.map(|subnet| subnet.parse().unwrap());
+            let mac = MacAddr([2, 0, 0, 0, 0, number]);
+            Streams::new(&Interface::new(mac, MTU, None, &subnets, &[]).unwrap(), now)
+        });
+        let on = "[::]:9".parse().unwrap();
+        let (acceptor, _) = ends[0].listen(on, settings(), backlog, 0, 1).unwrap();
+        let (cables, rng) = (Default::default(), StdRng::seed_from_u64(seed));
+        Self { ends, cables, now, rng, loss, acceptor }
+    }
+
+    fn connect(&mut self, to: &str) -> usize {
+        let random = [self.rng.random(), self.rng.random()];
+        let (key, _) = self.ends[1].connect(to.parse().unwrap(), &settings(), random, self.now).unwrap();
+        self.step(1, key);
+        key
+    }
+
+    fn step(&mut self, end: usize, key: usize) {
+        self.ends[end].step(key, self.now, &mut self.cables[end]);
+    }
+
+    /// A packet reaches this end.
+    fn arrive(&mut self, end: usize, packet: &[u8]) {
+        let (flow, opens) = flow(packet);
+        if opens && self.ends[end].is_crowded(flow) {
+            return;
+        }
+        let (streams, cable) = (&mut self.ends[end], &mut self.cables[end]);
+        match streams.find(flow, opens, self.rng.random(), self.now) {
+            Some(key) => drop(streams.receive(key, packet, self.now, cable)),
+            None => streams.refuse(packet, self.now, cable),
+        }
+    }
+
+    /// A tenth of a millisecond passes.
+    fn pass(&mut self) {
+        self.now += Duration::from_micros(100);
+        for end in 0..2 {
+            for packet in std::mem::take(&mut self.cables[1 - end].0) {
+                if self.rng.random_range(0..100) >= self.loss {
+                    self.arrive(end, &packet);
+                }
+            }
+        }
+        for end in 0..2 {
+            while let Some(key) = self.ends[end].take_due(self.now) {
+                self.step(end, key);
+            }
+        }
+    }
+
+    /// Time passes until `found` finds something, for a quarter of an hour at most.
+    fn until<T>(&mut self, what: &str, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
+        for _ in 0..9_000_000 {
+            if let Some(it) = found(self) {
+                return it;
+            }
+            self.pass();
+        }
+        panic!("{what}: nothing happened");
+    }
+
+    /// A new connection's ends, the server's first.
+    fn connected(&mut self, to: &str) -> [usize; 2] {
+        let client = self.connect(to);
+        let (server, _) = self.until("accept", |world| world.ends[0].accept(world.acceptor));
+        [server, client]
+    }
+
+    /// Sends a message that may be longer than what waits anywhere, to an end that receives.
+    fn transfer(&mut self, from: (usize, usize), to: (usize, usize), bytes: &[u8]) -> Vec<u8> {
+        let (mut message, mut number) = (Some(Buf::copy_of(bytes, 0).unwrap()), 0);
+        let received = self.until("transfer", |world| {
+            let _sent = world.ends[from.0].get_mut(from.1).unwrap().offer(&mut message, &mut number);
+            world.step(from.0, from.1);
+            let next = world.ends[to.0].get_mut(to.1).unwrap().next();
+            world.step(to.0, to.1);
+            next
+        });
+        received.unwrap().to_vec()
+    }
+
+    fn send(&mut self, end: usize, key: usize, bytes: &[u8]) {
+        let (mut message, mut number) = (Some(Buf::copy_of(bytes, 0).unwrap()), 0);
+        self.until("send", |world| {
+            let taken = world.ends[end].get_mut(key).unwrap().offer(&mut message, &mut number);
+            world.step(end, key);
+            taken
+        })
+        .unwrap();
+    }
+
+    fn recv(&mut self, end: usize, key: usize) -> Result<Vec<u8>, ErrorKind> {
+        self.until("recv", |world| {
+            let next = world.ends[end].get_mut(key).unwrap().next();
+            world.step(end, key);
+            next
+        })
+        .map(|message| message.to_vec())
+        .map_err(|error| error.kind())
+    }
+}
+
+#[test]
+fn messages_of_all_lengths_arrive_both_ways_whatever_is_lost() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    for (number, to) in ["10.0.0.1:9", "[fd00::1]:9"].into_iter().enumerate() {
+        for loss in [0, 5] {
+            let mut world = World::new(seed + number as u64, loss, 8);
+            let [server, client] = world.connected(to);
+            for len in [0, 1, 1400, 100_000, 200_000, 1 << 20] {
+                let message: Vec<u8> = (0..len).map(|at| (at * 31 % 251) as u8).collect();
+                for [from, to] in [[(0, server), (1, client)], [(1, client), (0, server)]] {
+                    assert!(world.transfer(from, to, &message) == message, "{len} bytes, loss {loss}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn several_connections_are_told_apart() {
+    let mut world = World::new(1, 0, 8);
+    let pairs: Vec<[usize; 2]> = (0..20).map(|_| world.connected("10.0.0.1:9")).collect();
+    for (number, [server, client]) in pairs.iter().enumerate() {
+        world.send(1, *client, &[number as u8]);
+        world.send(0, *server, &[number as u8 + 100]);
+    }
+    for (number, [server, client]) in pairs.iter().enumerate() {
+        assert_eq!(world.recv(0, *server), Ok(vec![number as u8]));
+        assert_eq!(world.recv(1, *client), Ok(vec![number as u8 + 100]));
+    }
+}
+
+#[test]
+fn what_was_sent_arrives_before_the_end_whatever_is_lost() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    for loss in [0, 5] {
+        let mut world = World::new(seed, loss, 8);
+        let [server, client] = world.connected("10.0.0.1:9");
+        // More than there is room for: the connection has the rest.
+        let mut message = Some(Buf::copy_of(&[7; 400_000], 0).unwrap());
+        assert!(
+            world.ends[1].get_mut(client).unwrap().offer(&mut message, &mut 0).is_none() && message.is_none()
+        );
+        world.ends[1].let_go(client, world.now);
+        world.step(1, client);
+        assert!(world.recv(0, server).unwrap() == [7; 400_000]);
+        assert_eq!(world.recv(0, server), Err(ErrorKind::Closed));
+        world.ends[0].let_go(server, world.now);
+        world.step(0, server);
+        // Late segments are waited for, and then nothing is left.
+        world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
+    }
+}
+
+#[test]
+fn a_silent_peer_is_given_up_only_if_it_owes_an_answer() {
+    let mut world = World::new(1, 0, 8);
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"hello");
+    assert_eq!(world.recv(0, server), Ok(b"hello".to_vec()));
+    for _ in 0..1000 {
+        world.pass();
+    }
+    // From here on the wire is cut. An hour later nobody minds, since nobody is owed anything.
+    world.loss = 100;
+    world.now += Duration::from_secs(3600);
+    for _ in 0..100 {
+        world.pass();
+    }
+    assert!(world.ends[1].get_mut(client).unwrap().next().is_none());
+    world.send(1, client, b"hello?");
+    let before = world.now;
+    assert_eq!(world.recv(1, client), Err(ErrorKind::TimedOut));
+    let waited = world.now - before;
+    assert!(waited >= Duration::from_secs(240) && waited < Duration::from_secs(242), "{waited:?}");
+}
+
+#[test]
+fn a_peer_that_has_forgotten_the_connection_resets_it() {
+    let mut world = World::new(1, 0, 8);
+    let [_, client] = world.connected("10.0.0.1:9");
+    let mut again = World::new(2, 0, 8);
+    std::mem::swap(&mut world.ends[0], &mut again.ends[0]);
+    world.send(1, client, b"hello");
+    assert_eq!(world.recv(1, client), Err(ErrorKind::Reset));
+}
+
+#[test]
+fn nobody_there_is_unreachable() {
+    let mut world = World::new(1, 0, 8);
+    let client = world.connect("10.0.0.1:10");
+    let end = world.until("the answer", |world| {
+        let stream = world.ends[1].get_mut(client).unwrap();
+        stream.end().map(|_| stream.ending(false).kind())
+    });
+    assert_eq!(end, ErrorKind::Unreachable);
+}
+
+#[test]
+fn a_message_that_nobody_took_makes_the_end_a_reset() {
+    let mut world = World::new(1, 0, 8);
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"unread");
+    for _ in 0..10 {
+        world.pass();
+    }
+    world.ends[0].let_go(server, world.now);
+    world.step(0, server);
+    assert_eq!(world.recv(1, client), Err(ErrorKind::Reset));
+}
+
+#[test]
+fn who_announces_too_much_is_malformed_and_the_peer_cannot_exhaust_memory() {
+    let mut world = World::new(1, 0, 8);
+    let client = world.ends[1].connect(
+        "10.0.0.1:9".parse().unwrap(),
+        &Settings { largest: 2 << 20, ..settings() },
+        [1, 2],
+        world.now,
+    );
+    let client = client.unwrap().0;
+    world.step(1, client);
+    let (server, _) = world.until("accept", |world| world.ends[0].accept(world.acceptor));
+    world.send(1, client, b"fits");
+    let mut large = Some(Buf::new((1 << 20) + 1, 0).unwrap());
+    let _waits = world.ends[1].get_mut(client).unwrap().offer(&mut large, &mut 0);
+    world.step(1, client);
+    assert_eq!(world.recv(0, server), Ok(b"fits".to_vec()));
+    for _ in 0..2 {
+        assert_eq!(world.recv(0, server), Err(ErrorKind::Malformed));
+    }
+}
+
+/// The first segment of a connection from a stranger.
+fn syn(world: &mut World, number: u32) -> Vec<u8> {
+    let peer = SocketAddr::new([10, 0, 0, 1].into(), 9);
+    let key = world.ends[1].connect(peer, &settings(), [number.into(), 1], world.now).unwrap().0;
+    world.step(1, key);
+    let syn = world.cables[1].0.pop().unwrap();
+    world.ends[1].let_go(key, world.now);
+    world.step(1, key);
+    world.cables[1].0.clear();
+    syn
+}
+
+#[test]
+fn a_flood_of_strangers_costs_little_and_shuts_nobody_out() {
+    let mut world = World::new(1, 0, 8);
+    for number in 0..1000 {
+        let syn = syn(&mut world, number);
+        world.arrive(0, &syn);
+        // Nobody answers to what the server says.
+        world.cables[0].0.clear();
+        assert!(world.ends[0].len() <= 128);
+    }
+    let before = world.now;
+    let [server, client] = world.connected("10.0.0.1:9");
+    world.send(1, client, b"through");
+    assert_eq!(world.recv(0, server), Ok(b"through".to_vec()));
+    assert!(world.now - before < Duration::from_millis(10), "it took {:?}", world.now - before);
+    // In the end the strangers are forgotten.
+    world.until("the time out", |world| (world.ends[0].len() == 1).then_some(()));
+}
+
+#[test]
+fn the_backlog_is_bounded_and_a_listener_that_ends_resets_it() {
+    let mut world = World::new(1, 0, 4);
+    let mut clients = Vec::new();
+    for _ in 0..8 {
+        clients.push(world.connect("10.0.0.1:9"));
+        (0..20).for_each(|_| world.pass());
+    }
+    let open = |world: &mut World| {
+        let open = |&&key: &&usize| world.ends[1].get_mut(key).is_some_and(|stream| stream.is_open());
+        clients.iter().filter(open).count()
+    };
+    assert_eq!((open(&mut world), world.ends[0].len()), (4, 4));
+    let acceptor = world.acceptor;
+    for key in world.ends[0].stop_listening(acceptor, world.now) {
+        world.step(0, key);
+    }
+    world.until("the resets", |world| {
+        let over = |&key: &usize| world.ends[1].get_mut(key).is_none_or(|stream| stream.end().is_some());
+        clients.iter().all(over).then_some(())
+    });
+    assert_eq!(world.ends[0].len(), 0);
+    // The port is free again.
+    assert!(world.ends[0].listen("[::]:9".parse().unwrap(), settings(), 4, 0, 1).is_some());
+}
+
+#[test]
+fn what_lingers_is_bounded() {
+    let mut world = World::new(1, 0, 8);
+    for _ in 0..400 {
+        let [server, client] = world.connected("10.0.0.1:9");
+        for (end, key) in [(1, client), (0, server)] {
+            world.ends[end].let_go(key, world.now);
+            world.step(end, key);
+            for _ in 0..5 {
+                world.pass();
+            }
+        }
+    }
+    assert!(world.ends.iter().all(|end| end.len() <= 256), "{} {}", world.ends[0].len(), world.ends[1].len());
+}
+
+#[test]
+fn damaged_segments_neither_crash_nor_stay() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut world = World::new(seed, 0, 64);
+    let mut open = Vec::new();
+    for number in 0..100_000 {
+        if number % 500 == 0 {
+            open.push(world.connect("10.0.0.1:9"));
+        }
+        if let Some((server, _)) = world.ends[0].accept(world.acceptor) {
+            let _ =
+                world.ends[0].get_mut(server).unwrap().offer(&mut Buf::copy_of(&[7; 3000], 0).ok(), &mut 0);
+            world.step(0, server);
+            world.ends[0].let_go(server, world.now);
+        }
+        world.pass();
+        for end in 0..2 {
+            let Some(mut packet) = world.cables[1 - end].0.last().cloned() else { continue };
+            // Behind the addresses and ports, so that it finds its connection: numbers, flags, window and options.
+            let at = world.rng.random_range(24..packet.len());
+            packet[at] = [0, 1, 0x7f, 0x80, 0xff, world.rng.random()][world.rng.random_range(0..6)];
+            if packet[32] >> 4 >= 5 && packet.len() >= 20 + usize::from(packet[32] >> 4) * 4 {
+                world.arrive(end, &packet);
+            }
+        }
+    }
+    for key in open {
+        world.ends[1].let_go(key, world.now);
+        world.step(1, key);
+    }
+    world.until("the end", |world| (world.ends[0].len() + world.ends[1].len() == 0).then_some(()));
+}

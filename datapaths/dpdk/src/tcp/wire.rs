@@ -1,0 +1,116 @@
+//! What smoltcp takes for a network device: one packet in, and room for packets out.
+
+use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::time::Instant;
+use std::ops::DerefMut;
+
+/// Where packets go.
+pub(super) trait Outlet {
+    /// Room for one packet of any length, which is given back when it is dropped.
+    type Room: DerefMut<Target = [u8]>;
+
+    /// Whether no packet can be sent at the moment.
+    fn is_full(&mut self) -> bool;
+
+    /// Room for a packet, if there is memory.
+    fn room(&mut self) -> Option<Self::Room>;
+
+    /// Sends the first `len` bytes of `packet`, or drops it while the outlet is full.
+    fn send(&mut self, packet: Self::Room, len: usize);
+}
+
+/// A device that gets at most one packet. The stack below has looked at checksums already.
+pub(super) struct Wire<'a, O> {
+    pub(super) arrived: Option<&'a [u8]>,
+    pub(super) outlet: &'a mut O,
+    pub(super) mtu: usize,
+    /// A packet could not leave.
+    pub(super) blocked: bool,
+}
+
+impl<'a, O: Outlet> Wire<'a, O> {
+    pub(super) fn new(arrived: Option<&'a [u8]>, outlet: &'a mut O, mtu: usize) -> Self {
+        Self { arrived, outlet, mtu, blocked: false }
+    }
+
+    fn exit(&mut self) -> Option<Exit<'_, O>> {
+        let room = self.outlet.room();
+        self.blocked |= room.is_none();
+        Some(Exit { room: room?, outlet: self.outlet })
+    }
+}
+
+impl<O: Outlet> Device for Wire<'_, O> {
+    type RxToken<'b>
+        = Entry<'b>
+    where
+        Self: 'b;
+    type TxToken<'b>
+        = Exit<'b, O>
+    where
+        Self: 'b;
+
+    fn receive(&mut self, _: Instant) -> Option<(Entry<'_>, Exit<'_, O>)> {
+        let entry = Entry(self.arrived.take()?);
+        Some((entry, self.exit()?))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<Exit<'_, O>> {
+        self.blocked |= self.outlet.is_full();
+        if self.blocked { None } else { self.exit() }
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        capabilities(self.mtu)
+    }
+}
+
+fn capabilities(mtu: usize) -> DeviceCapabilities {
+    let mut capabilities = DeviceCapabilities::default();
+    capabilities.medium = Medium::Ip;
+    capabilities.max_transmission_unit = mtu;
+    capabilities.checksum.ipv4 = Checksum::Tx;
+    capabilities.checksum.tcp = Checksum::Tx;
+    capabilities
+}
+
+/// A packet that has arrived.
+pub(super) struct Entry<'a>(&'a [u8]);
+
+impl RxToken for Entry<'_> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, take: F) -> R {
+        take(self.0)
+    }
+}
+
+/// Room for a packet that leaves.
+pub(super) struct Exit<'a, O: Outlet> {
+    room: O::Room,
+    outlet: &'a mut O,
+}
+
+impl<O: Outlet> TxToken for Exit<'_, O> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
+        let Self { mut room, outlet } = self;
+        let outcome = write(&mut room[..len]);
+        outlet.send(room, len);
+        outcome
+    }
+}
+
+/// An outlet for who sends nothing.
+pub(super) struct Nowhere;
+
+impl Outlet for Nowhere {
+    type Room = Vec<u8>;
+
+    fn is_full(&mut self) -> bool {
+        true
+    }
+
+    fn room(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn send(&mut self, _: Vec<u8>, _: usize) {}
+}
