@@ -46,7 +46,7 @@ impl Reach {
     /// How many bytes may be in flight, and as many wait, so that the path is never short of any, in packets of `packet` bytes.
     pub(super) fn bytes(&self, packet: usize) -> u64 {
         let shortest = self.shortest.into_iter().chain(self.before).min().unwrap_or_default();
-        let delivered = u128::from(self.rate) * shortest.as_nanos() / 1_000_000_000;
+        let delivered = u128::from(self.rate).saturating_mul(shortest.as_nanos()) / 1_000_000_000;
         u64::try_from(delivered)
             .unwrap_or(u64::MAX)
             .saturating_mul(TIMES)
