@@ -1,5 +1,5 @@
-//! The key-value store and its YCSB client, built twice from the same sources: over kernel UDP, and with one feature of
-//! `bertha` more, over DPDK.
+//! The key-value store with its YCSB client, and file-transfer, built twice from the same sources: over kernel UDP, and with
+//! one feature of `bertha` more, over DPDK.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -9,12 +9,12 @@
 use bertha_tests::skip;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The one line: what stands behind `bertha = { workspace = true, features = [..] }`.
 const DPDK: &str = "bertha/datapath-dpdk";
 
-/// Builds both programs, and returns the folder that they are in.
+/// Builds the programs, and returns the folder that they are in.
 fn build(name: &str, features: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -27,6 +27,8 @@ fn build(name: &str, features: &[&str]) -> PathBuf {
         "bertha-kvstore",
         "-p",
         "bertha-ycsb",
+        "-p",
+        "bertha-file-transfer",
     ]);
     cargo.arg("--target-dir").arg(&target);
     for feature in features {
@@ -36,73 +38,90 @@ fn build(name: &str, features: &[&str]) -> PathBuf {
     target.join("debug")
 }
 
-/// Ends when it is dropped.
-struct Store(Child);
+/// Ends when it is dropped. What it says is kept, so that it can go on talking.
+struct Server(Child, BufReader<ChildStdout>);
 
-impl Drop for Store {
+impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs workload B with `client`'s settings against a store with `server`'s.
-fn workload_b(programs: &Path, addr: &str, server: &[(&str, String)], client: &[(&str, String)]) {
-    let environment = |pairs: &[(&str, String)]| -> Vec<(String, String)> {
-        pairs.iter().map(|(name, value)| (format!("BERTHA_DPDK_{name}"), value.clone())).collect()
-    };
-    let mut store = Command::new(programs.join("kvstore"))
-        .args(["--addr", addr])
-        .envs(environment(server))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = store.stdout.take().unwrap();
-    let _store = Store(store);
+type Settings = [(&'static str, String)];
+
+fn environment(pairs: &Settings) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| (format!("BERTHA_DPDK_{name}"), value.clone())).collect()
+}
+
+/// Starts a program that says where it is ready, and waits for that.
+fn start(mut program: Command, addr: &str) -> Server {
+    let mut process = program.stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(process.stdout.take().unwrap());
+    let mut server = Server(process, output);
     let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).unwrap();
+    server.1.read_line(&mut line).unwrap();
     assert!(line.contains(&format!("ready at {addr}")), "{line}");
-    let workload = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apps/ycsb/workloads/workloadb");
-    let ycsb = Command::new(programs.join("ycsb"))
-        .args([
-            "run",
-            "--connections",
-            "2",
-            "--in-flight",
-            "4",
-            "--server",
-            addr,
-            "-p",
-            "operationcount=20000",
-            "-P",
-        ])
-        .arg(workload)
-        .envs(environment(client))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ycsb.stdout);
-    assert!(ycsb.status.success(), "{said}{}", String::from_utf8_lossy(&ycsb.stderr));
+    server
+}
+
+/// Runs a client to its end.
+fn finish(mut program: Command) {
+    let output = program.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     println!("{said}");
 }
 
+/// Runs workload B with `client`'s settings against a store with `server`'s.
+fn workload_b(programs: &Path, addr: &str, server: &Settings, client: &Settings) {
+    let mut store = Command::new(programs.join("kvstore"));
+    store.args(["--addr", addr]).envs(environment(server));
+    let _store = start(store, addr);
+    let workload = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apps/ycsb/workloads/workloadb");
+    let mut ycsb = Command::new(programs.join("ycsb"));
+    ycsb.args(["run", "--connections", "2", "--in-flight", "4", "--server", addr]);
+    ycsb.args(["-p", "operationcount=20000", "-P"]).arg(workload).envs(environment(client));
+    finish(ycsb);
+}
+
+/// Sends a file with `client`'s settings to a receiver with `server`'s.
+fn transfer(programs: &Path, addr: &str, server: &Settings, client: &Settings) {
+    let directory = programs.join(format!("transfer-{}", std::process::id()));
+    let (from, kept) = (directory.join("file"), directory.join("kept"));
+    let bytes: Vec<u8> = (0..8_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::create_dir_all(&kept).unwrap();
+    std::fs::write(&from, &bytes).unwrap();
+    let program = || Command::new(programs.join("file-transfer"));
+    let mut receiver = program();
+    receiver.arg("receive").arg(&kept).args(["--addr", addr]).envs(environment(server));
+    let _receiver = start(receiver, addr);
+    let mut sender = program();
+    sender.arg("send").arg(&from).args(["--to", addr]).envs(environment(client));
+    finish(sender);
+    assert!(std::fs::read(kept.join("file")).unwrap() == bytes);
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
-#[ignore = "builds both programs twice, which takes minutes"]
-fn one_line_switches_the_store_to_dpdk() {
+#[ignore = "builds the programs twice, which takes minutes"]
+fn one_line_switches_programs_to_dpdk() {
     let kernel = build("kernel", &[]);
     workload_b(&kernel, "127.0.0.1:34242", &[], &[]);
+    transfer(&kernel, "127.0.0.1:34343", &[], &[]);
     let dpdk = build("dpdk", &[DPDK]);
     if !bertha_datapath_dpdk::AVAILABLE {
-        return skip("the store over DPDK: DPDK is not installed; see scripts/dpdk install");
+        return skip("programs over DPDK: DPDK is not installed; see scripts/dpdk install");
     }
-    let socket = std::env::temp_dir().join(format!("bertha-one-line-{}", std::process::id()));
-    let settings = |role: &str, address: &str| {
+    // Killed programs leave their sockets behind.
+    let settings = |name: &str, role: &str, address: &str| {
+        let socket = std::env::temp_dir().join(format!("bertha-one-line-{name}-{}", std::process::id()));
         let device = format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
         [("DEVICE", device), ("ADDRESS", address.into())]
     };
-    workload_b(
-        &dpdk,
-        "10.0.0.1:4242",
-        &settings("server", "10.0.0.1/24"),
-        &settings("client", "10.0.0.2/24"),
-    );
+    let ends = |name| [settings(name, "server", "10.0.0.1/24"), settings(name, "client", "10.0.0.2/24")];
+    let [server, client] = ends("store");
+    workload_b(&dpdk, "10.0.0.1:4242", &server, &client);
+    let [server, client] = ends("transfer");
+    transfer(&dpdk, "10.0.0.1:4343", &server, &client);
 }

@@ -4,7 +4,7 @@
 use super::transport::Transport;
 use bertha::Settings;
 use bertha::chunnels::Fault;
-use bertha::kernel::{Tcp, Udp, Unix};
+use bertha::kernel::{Tcp, Unix};
 use bertha::prelude::*;
 use bertha_file_transfer::stack::{over_datagrams, over_streams, reliable};
 use bertha_file_transfer::{Error, Message};
@@ -72,11 +72,13 @@ impl Carriage {
         settings.idle_timeout = patience;
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
+        // Of the kernel, or of a DPDK port if the program is built so.
+        let udp = bertha::datapath();
         #[cfg(feature = "quic")]
         if let Some(quic) = self.transport.quic(self.packet, patience)? {
             let faults = self.faults.get();
             return match self.datapath {
-                Bottom::Udp => task.run(quic.over(&Udp::new(), packet, faults), Udp::new(), settings).await,
+                Bottom::Udp => task.run(quic.over(&udp, packet, faults), udp, settings).await,
                 Bottom::Unix => {
                     task.run(quic.over(&Unix::new(), packet, faults), Unix::new(), settings).await
                 }
@@ -90,14 +92,14 @@ impl Carriage {
         let sound = over_datagrams(packet, make_stack!(reliable.clone()));
         let Some(faults) = self.faults.get() else {
             return match self.datapath {
-                Bottom::Udp => task.run(sound, Udp::new(), settings).await,
+                Bottom::Udp => task.run(sound, udp, settings).await,
                 Bottom::Unix => task.run(sound, Unix::new(), settings).await,
                 Bottom::Tcp => task.run(over_streams(), Tcp::new(), settings).await,
             };
         };
         let faulty = over_datagrams(packet, make_stack!(reliable, faults));
         match self.datapath {
-            Bottom::Udp => task.run(faulty, Udp::new(), settings).await,
+            Bottom::Udp => task.run(faulty, udp, settings).await,
             Bottom::Unix => task.run(faulty, Unix::new(), settings).await,
             Bottom::Tcp => {
                 let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
