@@ -22,8 +22,8 @@ const SCHEMA: &str = "file-transfer-1";
 /// The largest message, a chunk and what stands around it.
 const LARGEST: u32 = CHUNK as u32 + 64;
 
-/// How many packets Reliable may hand on before one that was sent earlier: its buffer's messages.
-const AHEAD: usize = 4_096;
+/// Bytes and messages in each buffer of Reliable. It may hand on as many packets before one that was sent earlier.
+const BUFFER: (usize, usize) = (4 << 20, 4_096);
 
 /// Without further Chunnels.
 pub fn over_streams() -> OverStreams {
@@ -34,13 +34,13 @@ pub fn over_streams() -> OverStreams {
 pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
     // What Reliable and the pieces' own headers take.
     let fragment =
-        Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(AHEAD * (packet + 512));
+        Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(BUFFER.1 * (packet + 512));
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
 }
 
 /// The transport of our own, where a peer that is silent for as long as `patience` is given up.
 pub fn reliable(packet: usize, patience: Duration) -> Reliable {
-    Reliable::new().packet(packet).idle_timeout(patience)
+    Reliable::new().packet(packet).buffer(BUFFER.0, BUFFER.1).idle_timeout(patience)
 }
 
 fn messages() -> Serialize<Message, Postcard> {

@@ -202,13 +202,14 @@ mod tests {
         assert_eq!(assembly.insert(tiny, &[1]).unwrap_err(), Contradiction::Extent);
     }
 
+    #[cfg(feature = "reliable")]
     #[test]
     fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
         // As above a Reliable that repeats the first piece of each message only when its buffer is full of later ones.
-        const PIECES: usize = 4_096;
+        let most = crate::reliable::settings::Settings::default().messages;
         let each = pieces(0, &[7; 65_000], 1_300);
         let mut assembly = Assembly::new(65_000, super::super::chunnel::SPARE);
-        let messages = (PIECES / each.len()) as u32;
+        let messages = (most / each.len()) as u32;
         for message in 0..messages {
             for (piece, bytes) in &each[1..] {
                 assert!(assembly.insert(Piece { message, ..*piece }, bytes).unwrap().is_none());

@@ -40,7 +40,7 @@
 mod chunnel;
 mod connection;
 mod machine;
-mod settings;
+pub(crate) mod settings;
 mod statistics;
 mod task;
 pub mod wire;

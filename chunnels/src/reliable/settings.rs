@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// See the methods of [`Reliable`](super::Reliable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     pub(super) packet: usize,
-    pub(super) messages: usize,
+    pub(crate) messages: usize,
     pub(super) bytes: usize,
     pub(super) idle: Duration,
 }

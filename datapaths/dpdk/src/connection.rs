@@ -1,8 +1,9 @@
 //! A connection over a port, to one peer.
 
 use crate::demux::{Next, Owner};
-use crate::device::{Device, Sealed, State};
+use crate::device::{Device, Sealed};
 use crate::failure::failure;
+use crate::state::State;
 use crate::visit::Visit;
 use crate::{Burst, DpdkBase};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};

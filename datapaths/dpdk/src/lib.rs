@@ -38,6 +38,7 @@ mod pool;
 mod port;
 mod runtime;
 mod sending;
+mod state;
 mod steering;
 #[cfg(feature = "tcp")]
 mod tcp;

@@ -1,7 +1,8 @@
 //! Accepting connections at a port.
 
 use crate::demux::Owner;
-use crate::device::{Device, State};
+use crate::device::Device;
+use crate::state::State;
 use crate::visit::Visit;
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, Listener};

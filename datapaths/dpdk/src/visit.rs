@@ -2,7 +2,8 @@
 
 use crate::config::Polling;
 use crate::demux::{Owner, Ticket};
-use crate::device::{Device, State};
+use crate::device::Device;
+use crate::state::State;
 use parking_lot::MutexGuard;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};

@@ -2,7 +2,8 @@
 
 use super::{LANE, NAME, TcpBase, failure};
 use crate::demux::Owner;
-use crate::device::{Device, State};
+use crate::device::Device;
+use crate::state::State;
 use crate::visit::Visit;
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use std::fmt;

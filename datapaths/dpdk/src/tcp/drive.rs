@@ -2,8 +2,8 @@
 
 use super::table::Streams;
 use super::wire::Outlet;
-use crate::device::State;
 use crate::sending::Sending;
+use crate::state::State;
 use crate::{Burst, Counters, Packet, Pool};
 use bertha_core::Buf;
 use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, Link, Route};

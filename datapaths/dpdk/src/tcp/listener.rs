@@ -51,7 +51,7 @@ impl Listener for TcpListener {
 
     async fn accept(&self) -> Result<TcpConnection, Error> {
         let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.place));
-        let take = |state: &mut crate::device::State| {
+        let take = |state: &mut crate::state::State| {
             let (key, peer) = state.tcp.streams.accept(self.acceptor)?;
             let port = self.local.port();
             Some(TcpConnection::new(&self.device, state, key, port, peer, self.largest))
