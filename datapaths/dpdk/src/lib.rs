@@ -36,7 +36,6 @@ mod listener;
 mod mbuf;
 mod pool;
 mod port;
-mod runtime;
 mod sending;
 mod state;
 mod steering;
@@ -48,6 +47,7 @@ pub use base::DpdkBase;
 /// Whether the build found a DPDK to link.
 pub use bertha_dpdk_sys::AVAILABLE;
 pub use bertha_netstack::{MacAddr, Offload, Subnet};
+pub use bertha_runtime_tokio::{Task, TokioRuntime};
 pub use burst::Burst;
 pub use config::{Config, Polling};
 pub use connection::DpdkConnection;
@@ -57,6 +57,5 @@ pub use listener::DpdkListener;
 pub use mbuf::Packet;
 pub use pool::Pool;
 pub use port::{Port, PortStatistics};
-pub use runtime::{Task, TokioRuntime};
 #[cfg(feature = "tcp")]
 pub use tcp::{Tcp, TcpBase, TcpConnection, TcpListener};

@@ -1,4 +1,4 @@
-//! Tokio as the runtime below a connection.
+//! Tokio as the runtime below a connection, for every datapath that runs on it.
 
 use bertha_core::Runtime;
 use std::time::Instant;
