@@ -29,6 +29,8 @@ pub(super) struct Reach {
     shortest: Option<Duration>,
     before: Option<Duration>,
     since: Duration,
+    /// How many bytes that makes. Kept, since it is asked for with each message.
+    bytes: u64,
 }
 
 impl Reach {
@@ -41,17 +43,15 @@ impl Reach {
             (self.before, self.shortest, self.since) = (self.shortest.take(), None, now);
         }
         self.shortest = Some(self.shortest.map_or(round_trip, |shortest| shortest.min(round_trip)));
+        let shortest = self.shortest.into_iter().chain(self.before).min().unwrap_or_default();
+        let delivered = u128::from(self.rate).saturating_mul(shortest.as_nanos()) / 1_000_000_000;
+        self.bytes = u64::try_from(delivered).unwrap_or(u64::MAX).saturating_mul(TIMES);
     }
 
     /// How many bytes may be in flight, and as many wait, so that the path is never short of any, in packets of `packet` bytes.
+    #[inline]
     pub(super) fn bytes(&self, packet: usize) -> u64 {
-        let shortest = self.shortest.into_iter().chain(self.before).min().unwrap_or_default();
-        let delivered = u128::from(self.rate).saturating_mul(shortest.as_nanos()) / 1_000_000_000;
-        u64::try_from(delivered)
-            .unwrap_or(u64::MAX)
-            .saturating_mul(TIMES)
-            .max(LEAST)
-            .max(LEAST_PACKETS * packet as u64)
+        self.bytes.max(LEAST).max(LEAST_PACKETS * packet as u64)
     }
 }
 
