@@ -88,6 +88,11 @@ impl ClosedLoop {
         Ok(self.renew(number, now))
     }
 
+    /// How many requests have no reply yet.
+    pub fn on_the_way(&self) -> u64 {
+        self.issued - self.completed
+    }
+
     /// Whether every request was answered.
     pub fn is_over(&self) -> bool {
         self.completed >= self.requests
@@ -144,6 +149,7 @@ mod tests {
         assert_eq!(first, [Due { id: 2, position: 0 }, Due { id: 3, position: 1 }]);
         let mut take = |id| window.reply(&reply(id), now, &mut latency).unwrap();
         assert_eq!(take(3), Some(Due { id: 5, position: 2 }));
+        assert_eq!(window.on_the_way(), 2);
         assert_eq!(take(3), None, "a second reply changes nothing");
         assert_eq!(take(2), None, "there are no more requests");
         assert!(!window.is_over());

@@ -41,41 +41,77 @@ impl<C: Connection<Data = Message>> Client<C> {
         requests: u64,
         latency: &mut Recorder,
     ) -> Result<(), Error> {
-        let Self { connection, window, messages } = self;
+        self.begin(script, phase, requests).await?;
+        let mut patience = pin!(sleep(PATIENCE));
+        while !self.window.is_over() {
+            tokio::select! {
+                biased;
+                received = self.connection.recv_batch(&mut self.messages, BURST) => {
+                    received.map_err(failed)?;
+                    self.renew(script, phase, latency)?;
+                }
+                () = &mut patience => {
+                    patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
+                    self.messages.extend(self.window.lost()?.map(|due| request(script, phase, due)));
+                }
+            }
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends the first of so many requests.
+    pub(crate) async fn begin(
+        &mut self,
+        script: &mut Script,
+        phase: Phase,
+        requests: u64,
+    ) -> Result<(), Error> {
+        let Self { connection, window, .. } = self;
         window.begin(requests);
         let now = Instant::now();
         let first = std::iter::from_fn(|| window.fill(now)).map(|due| request(script, phase, due));
-        connection.send_batch(first).await.map_err(failed)?;
+        connection.send_batch(first).await.map_err(failed)
+    }
 
-        let mut patience = pin!(sleep(PATIENCE));
-        while !window.is_over() {
-            tokio::select! {
-                biased;
-                received = connection.recv_batch(messages, BURST) => { received.map_err(failed)?; }
-                () = &mut patience => {
-                    patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
-                    messages.extend(window.lost()?.map(|due| request(script, phase, due)));
-                    connection.send_batch(messages.drain(..)).await.map_err(failed)?;
-                    continue;
-                }
+    /// Waits for replies and sends the requests that take their place. How many replies there were.
+    pub(crate) async fn exchange(
+        &mut self,
+        script: &mut Script,
+        phase: Phase,
+        latency: &mut Recorder,
+    ) -> Result<usize, Error> {
+        let received = self.connection.recv_batch(&mut self.messages, BURST).await.map_err(failed)?;
+        self.renew(script, phase, latency)?;
+        self.send().await?;
+        Ok(received)
+    }
+
+    /// How many requests have no reply yet.
+    pub(crate) fn on_the_way(&self) -> u64 {
+        self.window.on_the_way()
+    }
+
+    /// Puts the next requests in the place of the replies that have arrived.
+    fn renew(&mut self, script: &mut Script, phase: Phase, latency: &mut Recorder) -> Result<(), Error> {
+        let Self { window, messages, .. } = self;
+        let (now, mut refused) = (Instant::now(), Ok(()));
+        messages.retain_mut(|message| match window.reply(message, now, latency) {
+            Ok(Some(due)) => {
+                replace(message, script, phase, due);
+                true
             }
-            let now = Instant::now();
-            let mut refused = Ok(());
-            messages.retain_mut(|message| match window.reply(message, now, latency) {
-                Ok(Some(due)) => {
-                    replace(message, script, phase, due);
-                    true
-                }
-                Ok(None) => false,
-                Err(error) => {
-                    refused = Err(error);
-                    false
-                }
-            });
-            refused?;
-            connection.send_batch(messages.drain(..)).await.map_err(failed)?;
-        }
-        Ok(())
+            Ok(None) => false,
+            Err(error) => {
+                refused = Err(error);
+                false
+            }
+        });
+        refused
+    }
+
+    async fn send(&mut self) -> Result<(), Error> {
+        self.connection.send_batch(self.messages.drain(..)).await.map_err(failed)
     }
 
     pub(crate) async fn close(&self) -> Result<(), Error> {
