@@ -80,7 +80,6 @@ impl Child {
     }
 
     /// Ends it without a chance to say anything.
-    #[cfg(feature = "tcp")]
     pub(crate) fn kill(self) {}
 }
 
@@ -128,6 +127,7 @@ fn child() {
                 say_offload(&dpdk);
                 ask(dpdk, about.parse().unwrap(), count).await;
             }
+            "open" => say(&Dpdk::open(&Config::from_env().unwrap()).unwrap_err().to_string()),
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
