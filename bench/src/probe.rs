@@ -61,7 +61,10 @@ pub const PROBES: &[Probe] = &[
         run: |messages| throughput::probe(throughput::Probe::InMemoryWithNothing, messages),
     },
     Probe { name: "datapaths-memory", run: |requests| lockstep::in_memory(&in_step(requests)).map(drop) },
-    Probe { name: "datapaths-memory-bare", run: |requests| lockstep::by_hand_in_memory(&in_step(requests)).map(drop) },
+    Probe {
+        name: "datapaths-memory-bare",
+        run: |requests| lockstep::by_hand_in_memory(&in_step(requests)).map(drop),
+    },
     #[cfg(feature = "dpdk")]
     Probe {
         name: "datapaths-memif",

@@ -130,7 +130,8 @@ fn because(mut child: Child, probe: &str) -> Error {
         // Without it the message is just shorter.
         let _ = stderr.read_to_string(&mut said);
     }
-    let what = format!("probe {probe} failed, took longer than {PATIENCE:?}, or does not mark its work: {said}");
+    let what =
+        format!("probe {probe} failed, took longer than {PATIENCE:?}, or does not mark its work: {said}");
     Error::new(ErrorKind::Tracer, what)
 }
 

@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Requests whose instructions are counted one by one, rounded up to 128 at a time; 0 leaves the count out
     #[arg(long, default_value_t = 128)]
     counted: u64,
+    /// Further arguments of the memif devices, such as `rsize=9` for rings of 512
+    #[arg(long)]
+    device: Option<String>,
 }
 
 /// Requests on the way with which memory is at its best: with fewer, its ends wait to be woken.
@@ -45,7 +48,11 @@ type Run<'a> = Box<dyn Fn(&Setup) -> Result<Sample, Error> + 'a>;
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let setup = &Setup { outstanding: options.outstanding, requests: options.requests, ..Setup::default() };
     let open = |side, role, address| {
-        let dpdk = Dpdk::open(&config(0, side, role, address));
+        let mut config = config(0, side, role, address);
+        if let (Some(device), Some(more)) = (&mut config.device, &options.device) {
+            device.extend([",", more]);
+        }
+        let dpdk = Dpdk::open(&config);
         dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
     };
     let (server, client) = (&open(0, "server", "10.0.0.1/24")?, &open(1, "client", "10.0.0.2/24")?);
@@ -62,20 +69,19 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     }
     let own = limits::own_work(setup, options.samples, &mut report)?;
     let best = &Setup { outstanding: setup.outstanding.max(SATURATED), ..*setup };
-    let in_memory_at_best = |_: &Setup| in_memory(best);
-    let others: [(&str, Run<'_>); 4] = [
-        ("kernel UDP", Box::new(udp)),
-        ("Unix sockets", Box::new(unix)),
-        ("memory", Box::new(in_memory)),
-        ("memory at its best", Box::new(in_memory_at_best)),
+    let others: [(&str, Run<'_>, &Setup); 4] = [
+        ("kernel UDP", Box::new(udp), setup),
+        ("Unix sockets", Box::new(unix), setup),
+        ("memory", Box::new(in_memory), setup),
+        ("memory at its best", Box::new(in_memory), best),
     ];
-    let mut ratios = Vec::new();
-    for (name, other) in others {
+    let mut against = Vec::new();
+    for (name, other, setup) in others {
         let paired = alternate(options.pairs, || other(setup), || memif(setup))?;
-        ratios.push(compare(name, &paired, &mut report));
+        against.push(compare(name, &paired, &mut report));
     }
-    if let [kernel, .., memory] = ratios[..] {
-        own.judge(kernel, memory, &mut report);
+    if let [kernel, _, memory, best] = against[..] {
+        own.judge(kernel, memory, best, &mut report);
     }
     let bare_udp = |setup: &Setup| bare(Udp::new(), Udp::new(), local.clone(), setup);
     let bare_memif = |setup: &Setup| bare(server.clone(), client.clone(), port.clone(), setup);
@@ -128,7 +134,7 @@ fn figure(
     draw(&lines, &directory.join("datapaths.svg"))
 }
 
-/// How the two compare. Returns the throughput of the other, and the upper end of the ratio of memif's to it.
+/// How the two compare.
 fn compare(name: &str, paired: &Paired<Sample>, report: &mut Report) -> limits::Against {
     let of = |samples: Vec<Sample>, who: &str, report: &mut Report| {
         let middle = |number: fn(&Sample) -> f64| {
@@ -142,7 +148,8 @@ fn compare(name: &str, paired: &Paired<Sample>, report: &mut Report) -> limits::
         throughput
     };
     let other = of(paired.ab.iter().map(|(other, _)| *other).collect(), name, report);
-    let memif = of(paired.ab.iter().map(|(_, memif)| *memif).collect(), &format!("memif (beside {name})"), report);
+    let memif =
+        of(paired.ab.iter().map(|(_, memif)| *memif).collect(), &format!("memif (beside {name})"), report);
     let turned: Vec<_> = paired
         .ab
         .iter()

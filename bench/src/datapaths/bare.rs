@@ -186,7 +186,8 @@ impl<C: Connection<Data = Buf>> Ask for Client<C> {
         phase: Phase,
         latency: &mut Recorder,
     ) -> Result<usize, Error> {
-        let received = self.connection.recv_batch(&mut self.arrived, BURST).await.map_err(failed("receiving"))?;
+        let received =
+            self.connection.recv_batch(&mut self.arrived, BURST).await.map_err(failed("receiving"))?;
         self.renew(script, phase, latency)?;
         self.send().await?;
         Ok(received)

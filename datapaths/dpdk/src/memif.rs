@@ -47,7 +47,10 @@ fn remove_if_dead(path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return refused(ErrorKind::Unavailable, "it belongs to somebody else; remove it, or name another one");
+            return refused(
+                ErrorKind::Unavailable,
+                "it belongs to somebody else; remove it, or name another one",
+            );
         }
         _ => return refused(ErrorKind::Invalid, "another server listens there; give each one of its own"),
     }
