@@ -10,8 +10,9 @@
 
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener};
 use bertha_datapath_dpdk::{AVAILABLE, Config, Dpdk};
+use parking_lot::Mutex;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
@@ -39,7 +40,7 @@ static COUNTING: Counting = Counting;
 /// How many messages are sent at once.
 const BURST: u64 = 32;
 
-/// How long the receiver leaves its queue alone at first.
+/// How long each side once leaves the other alone at first.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How long no message may come before the rest counts as lost: a sender that shares its processor may not run for seconds.
@@ -49,7 +50,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Sends messages with numbers, as fast as they go.
+/// Sends messages with numbers, as fast as they go; but for a pause after the first burst.
 async fn send(client: &Dpdk, to: Addr, count: u64) {
     let connection = client.connect(to).await.unwrap();
     for first in (0..count).step_by(BURST as usize) {
@@ -59,16 +60,18 @@ async fn send(client: &Dpdk, to: Addr, count: u64) {
             message
         });
         connection.send_batch(burst).await.unwrap();
+        if first == 0 {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 }
 
-/// What arrived: how many, and how many allocations were made after the first hundredth, of which `warm` is told.
+/// What arrived: how many, and how many allocations were made after the first hundredth.
 ///
-/// What grows does so before: the receiver pauses once, so that the connection's queue gets as long as it may.
-async fn receive(server: &Dpdk, listener: impl Listener, count: u64, warm: &AtomicBool) -> (u64, u64) {
+/// What grows does so before: the receiver has waited for messages, and paused once, so that its queue got as long as it may.
+async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u64) {
     let connection = listener.accept().await.unwrap();
-    tokio::time::sleep(PAUSE).await;
-    let (mut received, mut next, mut before) = (0, 0, None);
+    let (mut received, mut next, mut before, mut has_paused) = (0, 0, None, false);
     let mut messages: Vec<Buf> = Vec::with_capacity(64);
     loop {
         let waiting = connection.recv_batch(&mut messages, 64);
@@ -80,9 +83,11 @@ async fn receive(server: &Dpdk, listener: impl Listener, count: u64, warm: &Atom
             next = number + 1;
             received += 1;
         }
-        if before.is_none() && next >= count / 100 {
-            warm.store(true, Ordering::Relaxed);
+        if !has_paused && next > BURST {
             tokio::time::sleep(PAUSE).await;
+            has_paused = true;
+        }
+        if before.is_none() && next >= count / 100 {
             before = Some(ALLOCATIONS.load(Ordering::Relaxed));
         }
         if received + server.counters().unwrap().dropped() >= count {
@@ -92,14 +97,18 @@ async fn receive(server: &Dpdk, listener: impl Listener, count: u64, warm: &Atom
     (received, ALLOCATIONS.load(Ordering::Relaxed) - before.unwrap())
 }
 
-/// Is in everybody's way until the first hundredth has come. `parking_lot` keeps a record for each thread that ever waited for a
-/// lock, and makes it when the thread first does.
-fn disturb(sides: [&Dpdk; 2], warm: &AtomicBool) {
-    while !warm.load(Ordering::Relaxed) {
-        for side in sides {
-            side.counters().unwrap();
+/// Has more threads wait for a lock at once than there will be. `parking_lot` keeps a table of those that do, which grows with
+/// them and never shrinks.
+fn fill_the_table_of_waiting_threads() {
+    let lock = Mutex::new(());
+    std::thread::scope(|scope| {
+        let held = lock.lock();
+        for _ in 0..16 {
+            scope.spawn(|| drop(lock.lock()));
         }
-    }
+        std::thread::sleep(PAUSE);
+        drop(held);
+    });
 }
 
 #[test]
@@ -121,11 +130,11 @@ fn nothing_is_lost_uncounted_and_no_buffer_is_kept() {
     // Made and ended outside of what is counted.
     let (receiver, sender) = (runtime(), runtime());
     let listener = receiver.block_on(server.listen(addr.clone())).unwrap();
-    let (started, warm) = (Instant::now(), AtomicBool::new(false));
+    fill_the_table_of_waiting_threads();
+    let started = Instant::now();
     let (received, allocations) = std::thread::scope(|scope| {
-        let receiving = scope.spawn(|| receiver.block_on(receive(&server, listener, count, &warm)));
+        let receiving = scope.spawn(|| receiver.block_on(receive(&server, listener, count)));
         scope.spawn(|| sender.block_on(send(&client, addr, count)));
-        scope.spawn(|| disturb([&server, &client], &warm));
         receiving.join().unwrap()
     });
     let seconds = started.elapsed().as_secs_f64();
