@@ -218,3 +218,21 @@ impl<C: Connection<Data = Message>> Ask for Client<C> {
         Self::on_the_way(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Workload;
+
+    #[test]
+    fn both_ends_make_progress_in_turn() {
+        let workload = Workload { records: 50, value_bytes: 10, reads: 0.5, seed: 3 };
+        for outstanding in [1, 8, 300] {
+            let setup = Setup { shards: 1, outstanding, requests: 501, workload };
+            for run in [in_memory, by_hand_in_memory] {
+                let own = run(&setup).unwrap();
+                assert!(own.client > Duration::ZERO && own.store > Duration::ZERO, "{own:?}");
+            }
+        }
+    }
+}
