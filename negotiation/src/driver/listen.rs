@@ -197,7 +197,9 @@ where
             Err((id, error)) => return Outcome::Refused { id, error },
         };
         credit.spend(accepted.reply.len());
-        reply_with(&*base, &accepted.reply).await;
+        if !accepted.may_wait() {
+            reply_with(&*base, &accepted.reply).await;
+        }
         if accepted.answer.confirm.is_none() {
             return self.enter(base, accepted, VecDeque::new(), credit).await;
         }
@@ -343,13 +345,15 @@ where
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start.
+    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start; or it goes with
+    /// the first that is sent.
     async fn accept(
         &self,
         base: Arc<D::Connection>,
         accepted: Box<Accepted>,
         credit: Credit,
     ) -> Result<Negotiated<D::Out>, Error> {
+        let has_to_answer = accepted.may_wait();
         let Accepted { id, offer, reply, answer, session, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
@@ -359,6 +363,7 @@ where
             id,
             role: Role::Server,
             early,
+            has_to_answer,
             session: session.clone(),
             agreed: Agreed::Server { offer, answer: reply },
             listener,

@@ -2,7 +2,7 @@
 
 use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
 use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
-use crate::wire::{Answer, HEADER};
+use crate::wire::{Answer, HEADER, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -166,19 +166,32 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     async fn handshake(&self, opening: &Opening) -> Result<Opened<C>, Error> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
-        let mut early = VecDeque::new();
+        let (mut early, mut behind) = (VecDeque::new(), None);
         loop {
             let due = opening.flight().poll_transmit(runtime.now())?;
             if let Some(message) = due {
                 shared.base.send(Buf::copy_of(&message, 0)?).await?;
             }
-            let deadline = opening.flight().poll_timeout();
-            let deadline = pin!(runtime.sleep_until(deadline));
-            let Either::Left((message, _)) = select(pin!(shared.base.recv()), deadline).await else {
-                continue;
+            let mut message = match behind.take() {
+                Some(data) => data,
+                None => {
+                    let deadline = opening.flight().poll_timeout();
+                    let deadline = pin!(runtime.sleep_until(deadline));
+                    let Either::Left((arrived, _)) = select(pin!(shared.base.recv()), deadline).await else {
+                        continue;
+                    };
+                    let (message, data) = parted(arrived?);
+                    behind = data;
+                    message
+                }
             };
-            let mut message = message?;
             let flight = opening.flight().handle(&message)?;
+            if matches!(flight, Flight::Confirmed { .. } | Flight::Replaced(..))
+                && let Some(mut data) = behind.take()
+            {
+                data.advance(HEADER)?;
+                early.push_back(data);
+            }
             match flight {
                 Flight::Confirmed { answer, session, rest } => {
                     return self.confirmed((answer, session, &message), early, rest).await;
@@ -235,6 +248,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             id: shared.id,
             role: Role::Client,
             early,
+            has_to_answer: false,
             session: session.clone(),
             agreed,
             listener: None,

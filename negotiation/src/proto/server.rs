@@ -95,6 +95,14 @@ pub struct Accepted {
     pub is_flight: bool,
 }
 
+impl Accepted {
+    /// Whether the reply may go with what the server says first: a client that has sent messages with its offer waits for that
+    /// rather than for the reply, and has nothing to confirm.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.answer.early > 0 && self.answer.confirm.is_none()
+    }
+}
+
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
