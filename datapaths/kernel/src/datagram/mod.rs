@@ -13,6 +13,7 @@ pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
 use std::io;
+use std::sync::Arc;
 
 /// What a kind of datagram socket does for the connections that share it.
 pub trait Socket: Source {
@@ -29,7 +30,7 @@ pub trait Socket: Source {
     fn remote(&self, peer: &Self::Peer) -> Self::Remote;
 
     /// The base of a connection to `peer`.
-    fn base(&self, peer: &Self::Peer) -> SocketBase;
+    fn base(self: &Arc<Self>, peer: &Self::Peer) -> SocketBase;
 
     /// Where the socket is bound.
     fn local_addr(&self) -> Addr;
@@ -86,6 +87,7 @@ pub(crate) fn connected<S: Socket>(
     limits: Limits,
     waiting: Waiting,
 ) -> DatagramConnection<S> {
+    let socket = Arc::new(socket);
     let base = socket.base(&peer);
     let (endpoint, slot) = inbound::connected(socket, peer, limits, waiting);
     DatagramConnection::new(endpoint, slot, base, remote)
@@ -93,5 +95,5 @@ pub(crate) fn connected<S: Socket>(
 
 /// The listener of a bound socket.
 pub(crate) fn listening<S: Socket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
-    DatagramListener::new(Endpoint::listening(socket, Demux::listening(limits), waiting))
+    DatagramListener::new(Endpoint::listening(Arc::new(socket), Demux::listening(limits), waiting))
 }

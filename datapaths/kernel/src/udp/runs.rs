@@ -69,7 +69,7 @@ impl Runs {
     }
 
     /// The messages that are alone in their runs, if there are several, and no run has to leave before.
-    pub(super) fn singles(&self) -> Option<impl Iterator<Item = &[u8]>> {
+    pub(super) fn singles(&self) -> Option<impl Iterator<Item = &[u8]> + Clone> {
         let runs = || self.runs[..self.open].iter().flatten().filter(|run| run.count() == 1);
         let several = !matches!(self.leaving, Leaving::One(_)) && runs().nth(1).is_some();
         several.then(|| runs().map(Run::contents))
