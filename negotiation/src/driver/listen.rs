@@ -7,7 +7,7 @@ use crate::auth::offer_hash;
 use crate::link::{Agreed, FromLink, Seat, Start};
 use crate::negotiated::Standing;
 use crate::proto::{
-    Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Terms, agreed_idle_timeout,
+    Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Precedents, Terms, agreed_idle_timeout,
     check_possible, decide_hashed, is_flight, name,
 };
 use crate::wire;
@@ -54,6 +54,7 @@ where
     let server = Arc::new(Server {
         stack,
         nodes,
+        precedents: Precedents::default(),
         reach: Arc::new(Reach { datapath, settings: settings.clone() }),
         listener,
         admissions: Admissions::new(&settings),
@@ -78,6 +79,7 @@ pub struct Incoming<S, D: Runs<S>> {
 pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
     nodes: Vec<Node>,
+    precedents: Precedents,
     reach: Arc<Reach<D>>,
     listener: D::Listener,
     pub(super) admissions: Admissions,
@@ -303,7 +305,7 @@ where
             early_data,
             credit,
         };
-        match decide_hashed((message, hash), &self.nodes, &terms) {
+        match decide_hashed((message, hash), (&self.nodes, &self.precedents), &terms) {
             Decision::Ignore => self.turn_away(base, Admission::Drop).await,
             Decision::Retry => self.turn_away(base, self.admissions.retry(base, message)).await,
             Decision::Unknown { reply } => {
