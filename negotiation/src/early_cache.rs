@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone)]
 pub struct EarlyCache {
     entries: Arc<Mutex<VecDeque<Entry>>>,
+    /// The last stack that was offered, as it is encoded, and its digest.
+    last: Arc<Mutex<Option<(Vec<u8>, [u8; 32])>>>,
     most_entries: usize,
     most_bytes: usize,
 }
@@ -42,14 +44,6 @@ struct Entry {
 const VERSION: u8 = 1;
 
 const CHECK: usize = 4;
-
-impl Key {
-    /// The key of a client that makes this offer, which has no connection id yet, to `server`.
-    pub(crate) fn new(server: Addr, offer: &Offer) -> Option<Self> {
-        let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
-        Some(Self { server, stack: hash("bertha 2 stack", &[&offer]) })
-    }
-}
 
 /// An address, as its text.
 mod as_text {
@@ -86,7 +80,19 @@ impl EarlyCache {
 
     /// An empty cache for at most so many agreements that take at most so many bytes of memory.
     pub fn with_limits(entries: usize, bytes: usize) -> Self {
-        Self { entries: Arc::default(), most_entries: entries, most_bytes: bytes }
+        Self { entries: Arc::default(), last: Arc::default(), most_entries: entries, most_bytes: bytes }
+    }
+
+    /// The key of a client that makes this offer, which has no connection id yet, to `server`.
+    pub(crate) fn key(&self, server: Addr, offer: &Offer) -> Option<Key> {
+        let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, stack)) = last.as_ref().filter(|(known, _)| *known == offer) {
+            return Some(Key { server, stack: *stack });
+        }
+        let stack = hash("bertha 2 stack", &[&offer]);
+        *last = Some((offer, stack));
+        Some(Key { server, stack })
     }
 
     /// How many agreements it knows.

@@ -30,7 +30,7 @@ pub(crate) struct Opened<C: Connection<Data = Buf>> {
     pub(crate) session: Arc<Session>,
     /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
     /// starts with. The old one has ended.
-    pub(crate) replaced: Option<Start<C>>,
+    pub(crate) replaced: Option<Box<Start<C>>>,
     /// The link, if it stays.
     pub(crate) link: Kept<C>,
 }
@@ -256,7 +256,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             settings: shared.settings.clone(),
             idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
         };
-        Opened { answer, session, replaced: Some(replaced), link: Kept(self.0.clone()) }
+        Opened { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
     }
 
     fn agreed(&self, answer: &Answer, session: Arc<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {

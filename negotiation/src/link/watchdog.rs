@@ -19,7 +19,9 @@ pub(super) fn watch<C: Connection<Data = Buf>>(
             // The application gets its turn, and may have something to say.
             turn().await;
             let Some(shared) = link.upgrade() else { return };
-            shared.answer().await;
+            if shared.liveness.is_answering() {
+                Box::pin(shared.answer()).await;
+            }
         }
         let mut idle = Idle::default();
         loop {
@@ -32,7 +34,8 @@ pub(super) fn watch<C: Connection<Data = Buf>>(
                 return;
             }
             match idle.tick(shared.liveness.arrivals(), shared.liveness.is_awaited()) {
-                Verdict::Alive => shared.send_keep_alive().await,
+                // Boxed, here and above, since it is rare, and there is one such task per link.
+                Verdict::Alive => Box::pin(shared.send_keep_alive()).await,
                 Verdict::Dead => {
                     shared.liveness.end(End::TimedOut);
                 }
