@@ -20,10 +20,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone)]
 pub struct EarlyCache {
     entries: Arc<Mutex<VecDeque<Entry>>>,
-    /// The last stack that was offered, as it is encoded, and its digest.
-    last: Arc<Mutex<Option<(Vec<u8>, [u8; 32])>>>,
+    /// The last stack that was offered: a client mostly has one.
+    last: Arc<Mutex<Digested>>,
     most_entries: usize,
     most_bytes: usize,
+}
+
+/// A stack as it is encoded in an offer, and its digest.
+#[derive(Default)]
+struct Digested {
+    stack: Vec<u8>,
+    digest: [u8; 32],
 }
 
 /// The server's address, and a digest of what the client offers.
@@ -87,12 +94,11 @@ impl EarlyCache {
     pub(crate) fn key(&self, server: Addr, offer: &Offer) -> Option<Key> {
         let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, stack)) = last.as_ref().filter(|(known, _)| *known == offer) {
-            return Some(Key { server, stack: *stack });
+        if last.stack != offer {
+            let digest = hash("bertha 2 stack", &[&offer]);
+            *last = Digested { stack: offer, digest };
         }
-        let stack = hash("bertha 2 stack", &[&offer]);
-        *last = Some((offer, stack));
-        Some(Key { server, stack })
+        Some(Key { server, stack: last.digest })
     }
 
     /// How many agreements it knows.
