@@ -40,6 +40,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
             return self.shared.opened().await;
         }
         self.shared.answer().await;
+        self.shared.liveness.answered();
         Ok(())
     }
 }

@@ -238,6 +238,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             if !shared.liveness.is_alive() {
                 Box::pin(self.ready_to_receive()).await?;
+                // What came meanwhile is in the lane, and goes first.
+                continue;
             }
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.lane, state, reception);
@@ -288,6 +290,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             if !shared.liveness.is_alive() {
                 Box::pin(self.ready_to_receive()).await?;
+                // What came meanwhile is in the lane, and goes first.
+                continue;
             }
             let mut filter = Filter::new(&self.lane, into);
             let received = {
