@@ -3,5 +3,5 @@
 pub(crate) use spin::mutex::SpinMutex as TryLock;
 pub(crate) use spin::mutex::SpinMutexGuard as Guard;
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};

@@ -38,6 +38,11 @@ pub(crate) enum Orders {
 }
 
 impl Publisher {
+    /// The host on which a participant with this id is: what it is [numbered](Self::number) by.
+    pub(crate) fn host(id: u32) -> usize {
+        id as usize / STARTS
+    }
+
     /// The program, which cargo puts beside this test's own when it builds it.
     pub(crate) fn program() -> PathBuf {
         Path::new(env!("CARGO_BIN_EXE_endpoint")).with_file_name("pubsub")
