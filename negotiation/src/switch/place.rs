@@ -1,12 +1,9 @@
 //! Where calls sit.
 
 use super::seats::lock;
-use super::sync::{Arc, AtomicU64, AtomicUsize, Guard, Mutex, Ordering, TryLock};
+use super::sync::{Arc, AtomicU64, AtomicUsize, Guard, Mutex, Ordering, PLACES, TryLock};
 use std::sync::OnceLock;
 use std::task::{Context, Waker};
-
-/// How many places there are at first, and how many are added at a time.
-pub(crate) const PLACES: usize = 4;
 
 /// A place for one call.
 pub(crate) struct Place<R> {

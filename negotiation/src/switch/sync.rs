@@ -1,5 +1,8 @@
 //! What seats and rounds are built of; the tests under loom put loom's in their place.
 
+/// How many places there are at first, and how many are added at a time.
+pub(crate) const PLACES: usize = 4;
+
 pub(crate) use spin::mutex::SpinMutex as TryLock;
 pub(crate) use spin::mutex::SpinMutexGuard as Guard;
 pub(crate) use std::sync::Arc;

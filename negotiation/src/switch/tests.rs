@@ -1,7 +1,8 @@
 //! The places of calls, one step at a time; the test under loom tries all orders of the steps.
 
-use super::place::{PLACES, Place};
+use super::place::Place;
 use super::seats::Seats;
+use super::sync::PLACES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};

@@ -5,8 +5,9 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsiz
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 
-/// Fewer than the model has threads.
-pub(crate) const THREADS: usize = 2;
+/// Fewer than the model has threads that count, and calls at once.
+pub(crate) const THREADS: usize = 1;
+pub(crate) const PLACES: usize = 1;
 
 /// The number of this thread of the model.
 pub(crate) fn thread() -> usize {
