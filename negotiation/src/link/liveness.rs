@@ -154,7 +154,8 @@ impl Liveness {
         if let Err(error) = self.check() {
             return Poll::Ready(error);
         }
-        let is_known = |waiters: &[Waker], waker| waiters.iter().any(|waiter| waiter.will_wake(waker));
+        // From the last: who waits again and again stands behind those who wait for the end alone.
+        let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
         if !is_known(&waiters, context.waker()) {
             // With some executors it is only another clone that equals a clone.
             let waker = context.waker().clone();
