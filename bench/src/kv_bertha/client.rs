@@ -5,9 +5,10 @@ use crate::latency::Recorder;
 use crate::workload::{Phase, Script};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
-use bertha_kvstore::Message;
+use bertha_kvstore::{Body, Message};
 use std::pin::pin;
 use std::time::Instant;
+use std::vec;
 use tokio::time::sleep;
 
 /// The most replies that are taken at once.
@@ -18,14 +19,62 @@ const BURST: usize = 256;
 pub(crate) struct Client<C> {
     connection: C,
     window: ClosedLoop,
-    /// The replies of a burst, each of which the next request then takes the place of.
-    messages: Vec<Message>,
+    /// What takes the place of the replies of a burst.
+    due: Vec<Due>,
+}
+
+/// Takes replies while they are decoded, so that none of them has to be kept.
+struct Replies<'a> {
+    window: &'a mut ClosedLoop,
+    latency: &'a mut Recorder,
+    due: &'a mut Vec<Due>,
+    /// When the first of them came.
+    came: Option<Instant>,
+    refused: Option<Error>,
+}
+
+impl Extend<Message> for Replies<'_> {
+    // In line by force, as the making of requests below: the compiler finds both too long for what is asked for in two
+    // places, of which one is hardly ever reached, and would hand messages over in memory.
+    #[inline(always)]
+    fn extend<Messages: IntoIterator<Item = Message>>(&mut self, replies: Messages) {
+        for reply in replies {
+            let now = *self.came.get_or_insert_with(Instant::now);
+            match self.window.reply(&reply, now, self.latency) {
+                Ok(Some(due)) => self.due.push(due),
+                Ok(None) => {}
+                Err(error) => self.refused = Some(error),
+            }
+        }
+    }
+}
+
+/// Makes requests while they are encoded.
+struct Requests<'a> {
+    script: &'a mut Script,
+    phase: Phase,
+    due: vec::Drain<'a, Due>,
+}
+
+impl Iterator for Requests<'_> {
+    type Item = Message;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Message> {
+        let Due { id, position } = self.due.next()?;
+        let template = self.script.request(self.phase, position);
+        Some(match &template.body {
+            // Most are reads, for which there is nothing to clone but the key.
+            Body::Get => Message::get(id, template.key.clone()),
+            body => Message { key: template.key.clone(), id, body: body.clone() },
+        })
+    }
 }
 
 impl<C: Connection<Data = Message>> Client<C> {
     /// A client that keeps `outstanding` requests on the way, at least one.
     pub(crate) fn new(connection: C, outstanding: usize) -> Self {
-        Self { connection, window: ClosedLoop::new(outstanding), messages: Vec::new() }
+        Self { connection, window: ClosedLoop::new(outstanding), due: Vec::new() }
     }
 
     /// How many requests were sent again.
@@ -41,58 +90,34 @@ impl<C: Connection<Data = Message>> Client<C> {
         requests: u64,
         latency: &mut Recorder,
     ) -> Result<(), Error> {
-        let Self { connection, window, messages } = self;
+        let Self { connection, window, due } = self;
         window.begin(requests);
         let now = Instant::now();
-        let first = std::iter::from_fn(|| window.fill(now)).map(|due| request(script, phase, due));
-        connection.send_batch(first).await.map_err(failed)?;
-
+        due.extend(std::iter::from_fn(|| window.fill(now)));
         let mut patience = pin!(sleep(PATIENCE));
-        while !window.is_over() {
+        loop {
+            connection.send_batch(Requests { script, phase, due: due.drain(..) }).await.map_err(failed)?;
+            if window.is_over() {
+                return Ok(());
+            }
+            let mut replies = Replies { window, latency, due, came: None, refused: None };
             tokio::select! {
                 biased;
-                received = connection.recv_batch(messages, BURST) => { received.map_err(failed)?; }
+                received = connection.recv_batch(&mut replies, BURST) => { received.map_err(failed)?; }
                 () = &mut patience => {
                     patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
-                    messages.extend(window.lost()?.map(|due| request(script, phase, due)));
-                    connection.send_batch(messages.drain(..)).await.map_err(failed)?;
-                    continue;
+                    replies.due.extend(replies.window.lost()?);
                 }
             }
-            let now = Instant::now();
-            let mut refused = Ok(());
-            messages.retain_mut(|message| match window.reply(message, now, latency) {
-                Ok(Some(due)) => {
-                    replace(message, script, phase, due);
-                    true
-                }
-                Ok(None) => false,
-                Err(error) => {
-                    refused = Err(error);
-                    false
-                }
-            });
-            refused?;
-            connection.send_batch(messages.drain(..)).await.map_err(failed)?;
+            if let Some(refused) = replies.refused {
+                return Err(refused);
+            }
         }
-        Ok(())
     }
 
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.connection.close().await.map_err(failed)
     }
-}
-
-fn request(script: &mut Script, phase: Phase, due: Due) -> Message {
-    Message { id: due.id, ..script.request(phase, due.position).clone() }
-}
-
-/// Turns a reply into the next request, whose key goes where the reply's was.
-fn replace(message: &mut Message, script: &mut Script, phase: Phase, due: Due) {
-    let template = script.request(phase, due.position);
-    message.key.clone_from(&template.key);
-    message.id = due.id;
-    message.body.clone_from(&template.body);
 }
 
 fn failed(error: bertha::Error) -> Error {

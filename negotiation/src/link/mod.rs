@@ -298,11 +298,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 let reception = pin!(shared.base.recv_batch(&mut filter, limit));
                 Parked::new(&shared.liveness, &self.lane, state, reception).await?
             };
-            if received.is_none() {
-                continue;
-            }
+            let Some(received) = received else { continue };
             shared.liveness.arrived();
-            let Filter { data, others, .. } = filter;
+            let others = filter.others;
+            let data = received.saturating_sub(others.len());
             if !others.is_empty() {
                 Box::pin(shared.deal_with(Some(&self.lane), others)).await;
             }

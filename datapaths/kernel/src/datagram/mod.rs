@@ -51,11 +51,17 @@ pub trait Burst: Send {
     /// None.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together. Through `lane` it may say where they are to be written.
+    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `lane` it may say where they
+    /// are to be written. Returns the length of one that is longer, which it drops, and takes none behind it.
     ///
     /// # Errors
     /// If there is no memory for one; it is dropped.
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Result<(), Error>;
+    fn fill(
+        &mut self,
+        messages: &mut impl Iterator<Item = Buf>,
+        lane: &Lane,
+        mtu: usize,
+    ) -> Result<Option<usize>, Error>;
 
     /// The length of the message that is sent next, if there is one.
     fn next_len(&self) -> Option<usize>;
@@ -67,11 +73,21 @@ impl Burst for Window {
         Self::new()
     }
 
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, _: &Lane) -> Result<(), Error> {
+    fn fill(
+        &mut self,
+        messages: &mut impl Iterator<Item = Buf>,
+        _: &Lane,
+        mtu: usize,
+    ) -> Result<Option<usize>, Error> {
+        let mut oversize = None;
         if self.is_empty() {
-            self.fill(messages, usize::MAX);
+            let mut fitting = messages.map_while(|message| {
+                oversize = Some(message.len()).filter(|len| *len > mtu);
+                oversize.is_none().then_some(message)
+            });
+            self.fill(&mut fitting, usize::MAX);
         }
-        Ok(())
+        Ok(oversize)
     }
 
     fn next_len(&self) -> Option<usize> {

@@ -359,7 +359,7 @@ mod tests {
 
         let (mut runs, mut left) = (Runs::new(), Vec::new());
         let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());
-        runs.fill(&mut messages, &Lane::new()).unwrap();
+        runs.fill(&mut messages, &Lane::new(), usize::MAX).unwrap();
         while let Some(run) = runs.next() {
             let sent = sender.send_run(run, &to).unwrap();
             runs.have_left(sent);
