@@ -9,24 +9,37 @@ impl Sum {
     /// Of `bytes`, which begin at an even offset of what is summed up; an odd last byte is padded.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Several sums side by side, which the compiler turns into vector additions. None of them overflows before
-        // 2^32 additions, more than there are bytes in a packet.
-        let mut lanes = [0_u64; 4];
+        // A sum of 64-bit words is one of 16-bit words as well, once it is folded (RFC 1071, section 2), if each carry
+        // comes in again at the bottom. Two sums side by side, so that an addition need not wait for the one before.
+        let (mut even, mut odd) = ((0, 0), (0, 0));
         let mut blocks = bytes.chunks_exact(16);
         for block in &mut blocks {
-            for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {
-                *lane += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+            if let (Some(first), Some(last)) = (block.first_chunk(), block.last_chunk()) {
+                even = add(even, u64::from_ne_bytes(*first));
+                odd = add(odd, u64::from_ne_bytes(*last));
             }
         }
-        let mut sum: u64 = lanes.iter().sum();
-        let mut words = blocks.remainder().chunks_exact(2);
-        for word in &mut words {
-            sum += u64::from(u16::from_ne_bytes([word[0], word[1]]));
+        let mut rest = blocks.remainder();
+        if let Some((word, behind)) = rest.split_first_chunk() {
+            (even, rest) = (add(even, u64::from_ne_bytes(*word)), behind);
         }
-        if let [last] = words.remainder() {
-            sum += u64::from(u16::from_ne_bytes([*last, 0]));
+        let mut sum = Self::of_words(even).and(Self::of_words(odd));
+        if let Some((word, behind)) = rest.split_first_chunk() {
+            (sum.0, rest) = (sum.0 + u64::from(u32::from_ne_bytes(*word)), behind);
         }
-        Self(sum)
+        if let Some((word, behind)) = rest.split_first_chunk() {
+            (sum.0, rest) = (sum.0 + u64::from(u16::from_ne_bytes(*word)), behind);
+        }
+        if let [last] = rest {
+            sum.0 += u64::from(u16::from_ne_bytes([*last, 0]));
+        }
+        sum
+    }
+
+    /// Of a sum of 64-bit words and the number of its carries.
+    #[inline]
+    pub(crate) fn of_words((sum, carries): (u64, u64)) -> Self {
+        Self((sum >> 32) + (sum & 0xffff_ffff) + carries)
     }
 
     /// With another part, which begins at an even offset.
@@ -44,11 +57,11 @@ impl Sum {
     /// The folded sum. All ones if a checksum was summed up and is right.
     #[inline]
     pub(crate) fn folded(self) -> u16 {
-        let sum = (self.0 >> 32) + (self.0 & 0xffff_ffff);
-        let sum = (sum >> 32) + (sum & 0xffff_ffff);
-        let sum = (sum >> 16) + (sum & 0xffff);
-        let sum = (sum >> 16) + (sum & 0xffff);
-        ((sum >> 16) + (sum & 0xffff)) as u16
+        let (sum, carry) = (self.0 as u32).overflowing_add((self.0 >> 32) as u32);
+        // Whatever carries leaves room for the carry.
+        let sum = sum + u32::from(carry);
+        let (sum, carry) = (sum as u16).overflowing_add((sum >> 16) as u16);
+        sum + u16::from(carry)
     }
 
     /// Whether what was summed up, its checksum included, is whole.
@@ -62,6 +75,13 @@ impl Sum {
     pub(crate) fn checksum(self) -> [u8; 2] {
         (!self.folded()).to_ne_bytes()
     }
+}
+
+/// A sum of 64-bit words, and the number of its carries, with one more word.
+#[inline]
+pub(crate) fn add((sum, carries): (u64, u64), word: u64) -> (u64, u64) {
+    let (sum, carry) = sum.overflowing_add(word);
+    (sum, carries + u64::from(carry))
 }
 
 #[cfg(test)]
