@@ -23,6 +23,7 @@
 
 mod base;
 mod burst;
+mod catch;
 mod config;
 mod connection;
 mod counters;

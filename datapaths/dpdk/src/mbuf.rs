@@ -7,6 +7,7 @@ use bertha_dpdk_sys as sys;
 use bertha_netstack::{Checksums, Offloaded};
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
@@ -106,6 +107,20 @@ impl Packet {
         let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
         // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory.
         unsafe { pool::window(mbuf, frame.start.into(), frame.len.into()) }
+    }
+
+    /// A part of the frame as a message, with all of the buffer around it as room.
+    ///
+    /// # Panics
+    /// If the frame is shorter.
+    #[inline]
+    pub(crate) fn into_part(self, part: Range<usize>) -> Buf {
+        assert!(part.start <= part.end && part.end <= self.0.len.into(), "a part lies within its frame");
+        let frame = self.into_frame();
+        // SAFETY: a packet's mbuf is never null.
+        let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
+        // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory, of which this is a part.
+        unsafe { pool::window(mbuf, usize::from(frame.start) + part.start, part.end - part.start) }
     }
 
     /// The message as a frame, if it lies in a buffer of a pool and nothing else does.

@@ -1,5 +1,6 @@
 //! One queue of a port with its stack and its connections: what is behind a lane's lock.
 
+use crate::catch::Catch;
 use crate::demux::{Demux, Limits, Undelivered};
 use crate::port::{Receiver, Shared};
 use crate::sending::Sending;
@@ -84,9 +85,9 @@ impl State {
         }
     }
 
-    /// Polls the port once and sorts in what has arrived: how many frames that was.
+    /// Polls the port once and sorts in what has arrived, into `catch` what is for that: how many frames there were.
     #[inline]
-    pub(crate) fn poll(&mut self, pool: &Pool) -> usize {
+    pub(crate) fn poll(&mut self, pool: &Pool, catch: &mut Catch<'_>) -> usize {
         let received = match &mut self.receiver {
             Some(receiver) => receiver.receive(&mut self.arrived),
             None => 0,
@@ -97,7 +98,7 @@ impl State {
             self.look_around(pool);
         }
         if self.steering.is_some() {
-            return self.poll_steered(received, pool);
+            return self.poll_steered(received, pool, catch);
         }
         if received == 0 {
             self.idle = self.idle.saturating_add(1);
@@ -105,7 +106,7 @@ impl State {
         }
         self.idle = 0;
         while let Some(packet) = self.arrived.pop() {
-            self.sort_in(packet, pool);
+            self.sort_in(packet, pool, catch);
         }
         #[cfg(feature = "tcp")]
         self.flush(pool);
@@ -116,12 +117,12 @@ impl State {
     }
 
     /// Sorts in what has arrived of several lanes' frames, and what others have handed over.
-    fn poll_steered(&mut self, received: usize, pool: &Pool) -> usize {
+    fn poll_steered(&mut self, received: usize, pool: &Pool, catch: &mut Catch<'_>) -> usize {
         self.queue_counters.received += received as u64;
-        self.steer_arrived(false, pool);
+        self.steer_arrived(false, pool, catch);
         let handed = self.steering.as_ref().map_or(0, |steering| steering.take(&mut self.arrived));
         self.queue_counters.taken_over += handed as u64;
-        self.steer_arrived(true, pool);
+        self.steer_arrived(true, pool, catch);
         let found = received + handed;
         if found == 0 {
             self.idle = self.idle.saturating_add(1);
@@ -140,11 +141,11 @@ impl State {
     }
 
     /// Sorts in what has arrived or was `handed` over, as far as it belongs here.
-    fn steer_arrived(&mut self, handed: bool, pool: &Pool) {
+    fn steer_arrived(&mut self, handed: bool, pool: &Pool, catch: &mut Catch<'_>) {
         while let Some(packet) = self.arrived.pop() {
-            let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool) };
+            let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool, catch) };
             match steering.steer(packet, handed) {
-                Steered::Keep(packet) => self.sort_in(packet, pool),
+                Steered::Keep(packet) => self.sort_in(packet, pool, catch),
                 Steered::Overhear(packet) => self.overhear(packet),
                 Steered::HandedOn => self.queue_counters.handed_on += 1,
             }
@@ -177,9 +178,22 @@ impl State {
         self.drive(pool);
     }
 
+    /// Hands a message of the connection that polls to it at once, and sorts in whatever else it is.
     #[inline]
+    fn sort_in(&mut self, packet: Packet, pool: &Pool, catch: &mut Catch<'_>) {
+        let known = catch.wanted().and_then(|it| it.payload(packet.bytes(), packet.checksums()));
+        match known {
+            Some(payload) => catch.put(packet.into_part(payload)),
+            None => {
+                self.sort_in_unknown(packet, pool);
+                catch.line_up(&mut self.demux);
+            }
+        }
+    }
+
+    #[inline(never)]
     #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "datagrams need no buffers"))]
-    fn sort_in(&mut self, packet: Packet, pool: &Pool) {
+    fn sort_in_unknown(&mut self, packet: Packet, pool: &Pool) {
         let checksums = packet.checksums();
         let mut frame = packet.into_buf();
         match self.stack.receive(&mut frame, checksums, self.now) {
