@@ -3,6 +3,7 @@
 use crate::catch::Catch;
 use crate::config::Polling;
 use crate::device::Device;
+use crate::eal::enter_thread;
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;
@@ -105,6 +106,7 @@ fn keep_lane(device: &Device, lane: usize) -> Option<bool> {
 
 /// Polls a lane, and does nothing else.
 fn poll(device: &Weak<Device>, lane: usize, stop: &AtomicBool) {
+    enter_thread();
     while !stop.load(Ordering::Relaxed) {
         let Some(device) = device.upgrade() else { return };
         // Some hundred polls for one look at the flag and at the device.

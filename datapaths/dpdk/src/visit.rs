@@ -4,6 +4,7 @@ use crate::catch::Catch;
 use crate::config::Polling;
 use crate::demux::{Owner, Ticket};
 use crate::device::Device;
+use crate::eal::enter_thread;
 use crate::state::State;
 use parking_lot::MutexGuard;
 use std::pin::pin;
@@ -78,6 +79,8 @@ impl<'a> Visit<'a> {
         let budget = ready!(poll_proceed(cx));
         let (device, inline) = (self.device, self.device.polling() == Polling::Inline);
         if inline {
+            // The port takes a buffer for each frame that it receives, and gives one back for each that it has sent.
+            enter_thread();
             device.polls(self.lane);
         }
         let (mut attempts, mut rounds) = (0, 0);
