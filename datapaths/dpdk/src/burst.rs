@@ -69,6 +69,22 @@ impl Burst {
         })
     }
 
+    /// The frames, first one first.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.frames[self.first..self.end].iter().map(|frame| {
+            // SAFETY: frames between `first` and `end` were written, and are whole packets, of which a `Packet` is made.
+            unsafe { &*frame.as_ptr().cast::<Packet>() }
+        })
+    }
+
+    /// Removes the first `count` frames, of at least so many, without dropping them: somebody else has them.
+    #[inline]
+    pub(crate) fn forget_first(&mut self, count: usize) {
+        debug_assert!(count <= self.len());
+        self.first += count;
+    }
+
     /// Removes the first frame.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {

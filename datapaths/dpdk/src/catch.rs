@@ -1,6 +1,7 @@
 //! Messages for whoever polls.
 
 use crate::demux::Demux;
+use crate::{Burst, Packet};
 use bertha_core::Buf;
 use bertha_netstack::Prediction;
 use std::mem::MaybeUninit;
@@ -36,23 +37,45 @@ impl<'a> Catch<'a> {
         Self::new(0, None, 0)
     }
 
-    /// How to know what may be [put](Self::put) here; nothing if no more is wanted.
+    /// Takes messages of the connection from the front of `burst`, up to the first frame that is anything else, or to the limit.
     #[inline]
-    pub(crate) fn wanted(&self) -> Option<&'a Prediction> {
-        self.prediction.filter(|_| self.end < self.limit)
+    pub(crate) fn take_from(&mut self, burst: &mut Burst) {
+        let Some(prediction) = self.prediction else { return };
+        let room = self.limit.saturating_sub(self.end);
+        let mut taken = 0;
+        for (packet, place) in burst.iter().zip(&mut self.messages[self.end..]).take(room) {
+            let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) else { break };
+            // SAFETY: the packet is removed below, and so is used once.
+            place.write(unsafe { packet.read_part(payload) });
+            taken += 1;
+        }
+        burst.forget_first(taken);
+        self.end += taken;
+    }
+
+    /// Takes a message of the connection, if it is one and wanted.
+    pub(crate) fn take(&mut self, packet: Packet) -> Result<(), Packet> {
+        let known = self.prediction.filter(|_| self.end < self.limit);
+        match known.and_then(|it| it.payload(packet.bytes(), packet.checksums())) {
+            Some(payload) => {
+                self.put(packet.into_part(payload));
+                Ok(())
+            }
+            None => Err(packet),
+        }
     }
 
     /// Has what comes from here on take the way through the connection's queue if something is there, which came before it.
     #[inline]
     pub(crate) fn line_up(&mut self, demux: &mut Demux) {
-        if self.wanted().is_some() && !demux.queue(self.connection).is_empty() {
+        if self.end < self.limit && !demux.queue(self.connection).is_empty() {
             self.limit = self.end;
         }
     }
 
     /// Appends a message, if there is room.
     #[inline]
-    pub(crate) fn put(&mut self, message: Buf) {
+    fn put(&mut self, message: Buf) {
         debug_assert!(self.end < AT_ONCE);
         if let Some(place) = self.messages.get_mut(self.end) {
             place.write(message);

@@ -105,9 +105,7 @@ impl State {
             return 0;
         }
         self.idle = 0;
-        while let Some(packet) = self.arrived.pop() {
-            self.sort_in(packet, pool, catch);
-        }
+        self.sort_in_arrived(pool, catch);
         #[cfg(feature = "tcp")]
         self.flush(pool);
         if self.stack.has_frames() {
@@ -143,9 +141,15 @@ impl State {
     /// Sorts in what has arrived or was `handed` over, as far as it belongs here.
     fn steer_arrived(&mut self, handed: bool, pool: &Pool, catch: &mut Catch<'_>) {
         while let Some(packet) = self.arrived.pop() {
-            let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool, catch) };
+            let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool) };
             match steering.steer(packet, handed) {
-                Steered::Keep(packet) => self.sort_in(packet, pool, catch),
+                Steered::Keep(packet) => match catch.take(packet) {
+                    Ok(()) => {}
+                    Err(packet) => {
+                        self.sort_in(packet, pool);
+                        catch.line_up(&mut self.demux);
+                    }
+                },
                 Steered::Overhear(packet) => self.overhear(packet),
                 Steered::HandedOn => self.queue_counters.handed_on += 1,
             }
@@ -178,22 +182,21 @@ impl State {
         self.drive(pool);
     }
 
-    /// Hands a message of the connection that polls to it at once, and sorts in whatever else it is.
+    /// Hands messages of the connection that polls to it at once, and sorts in whatever else there is.
     #[inline]
-    fn sort_in(&mut self, packet: Packet, pool: &Pool, catch: &mut Catch<'_>) {
-        let known = catch.wanted().and_then(|it| it.payload(packet.bytes(), packet.checksums()));
-        match known {
-            Some(payload) => catch.put(packet.into_part(payload)),
-            None => {
-                self.sort_in_unknown(packet, pool);
-                catch.line_up(&mut self.demux);
-            }
+    fn sort_in_arrived(&mut self, pool: &Pool, catch: &mut Catch<'_>) {
+        loop {
+            catch.take_from(&mut self.arrived);
+            // Not for the connection that polls.
+            let Some(packet) = self.arrived.pop() else { return };
+            self.sort_in(packet, pool);
+            catch.line_up(&mut self.demux);
         }
     }
 
     #[inline(never)]
     #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "datagrams need no buffers"))]
-    fn sort_in_unknown(&mut self, packet: Packet, pool: &Pool) {
+    fn sort_in(&mut self, packet: Packet, pool: &Pool) {
         let checksums = packet.checksums();
         let mut frame = packet.into_buf();
         match self.stack.receive(&mut frame, checksums, self.now) {

@@ -9,31 +9,20 @@ impl Sum {
     /// Of `bytes`, which begin at an even offset of what is summed up; an odd last byte is padded.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // A sum of 64-bit words is one of 16-bit words as well, once it is folded (RFC 1071, section 2), if each carry
-        // comes in again at the bottom. Two sums side by side, so that an addition need not wait for the one before.
-        let (mut even, mut odd) = ((0, 0), (0, 0));
-        let mut blocks = bytes.chunks_exact(16);
-        for block in &mut blocks {
-            if let (Some(first), Some(last)) = (block.first_chunk(), block.last_chunk()) {
-                even = add(even, u64::from_ne_bytes(*first));
-                odd = add(odd, u64::from_ne_bytes(*last));
+        // Several sums side by side, which the compiler turns into vector additions. None of them overflows before
+        // 2^32 additions, more than there are bytes in a packet.
+        let mut lanes = [0_u64; 4];
+        let (blocks, rest) = bytes.as_chunks::<16>();
+        for block in blocks {
+            let (words, _) = block.as_chunks();
+            for (lane, word) in lanes.iter_mut().zip(words) {
+                *lane += u64::from(u32::from_ne_bytes(*word));
             }
         }
-        let mut rest = blocks.remainder();
-        if let Some((word, behind)) = rest.split_first_chunk() {
-            (even, rest) = (add(even, u64::from_ne_bytes(*word)), behind);
-        }
-        let mut sum = Self::of_words(even).and(Self::of_words(odd));
-        if let Some((word, behind)) = rest.split_first_chunk() {
-            (sum.0, rest) = (sum.0 + u64::from(u32::from_ne_bytes(*word)), behind);
-        }
-        if let Some((word, behind)) = rest.split_first_chunk() {
-            (sum.0, rest) = (sum.0 + u64::from(u16::from_ne_bytes(*word)), behind);
-        }
-        if let [last] = rest {
-            sum.0 += u64::from(u16::from_ne_bytes([*last, 0]));
-        }
-        sum
+        let (words, last) = rest.as_chunks();
+        let sum = words.iter().map(|word| u64::from(u16::from_ne_bytes(*word))).sum::<u64>();
+        let last = last.first().map_or(0, |last| u16::from_ne_bytes([*last, 0]));
+        Self(lanes.iter().sum::<u64>() + sum + u64::from(last))
     }
 
     /// Of a sum of 64-bit words and the number of its carries.

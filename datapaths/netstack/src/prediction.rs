@@ -73,13 +73,9 @@ impl Prediction {
             return None;
         }
         let bytes = frame.get(payload.clone())?;
-        let right = match checksums {
-            Checksums::Good => true,
-            Checksums::Bad => false,
-            Checksums::Header => self.payload_is_right(headers, len, bytes),
-            Checksums::Payload => header_is_right(headers),
-            Checksums::Unknown => header_is_right(headers) & self.payload_is_right(headers, len, bytes),
-        };
+        let right = checksums != Checksums::Bad
+            && (checksums.header() || header_is_right(headers))
+            && (checksums.payload() || self.payload_is_right(headers, len, bytes));
         right.then_some(payload)
     }
 

@@ -39,11 +39,13 @@ pub enum Checksums {
 }
 
 impl Checksums {
-    fn header(self) -> bool {
+    #[inline]
+    pub(crate) fn header(self) -> bool {
         matches!(self, Self::Header | Self::Good)
     }
 
-    fn payload(self) -> bool {
+    #[inline]
+    pub(crate) fn payload(self) -> bool {
         matches!(self, Self::Payload | Self::Good)
     }
 }
