@@ -9,6 +9,7 @@ use crate::visit::Visit;
 use crate::{Burst, DpdkBase, Packet};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_netstack::{Flow, Prediction};
+use parking_lot::MutexGuard;
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -42,13 +43,22 @@ pub struct DpdkConnection {
     closed: AtomicBool,
 }
 
+/// What is left of a burst.
+struct Rest {
+    burst: Box<Burst>,
+    /// Its way is known, and the headers are written.
+    sealed: bool,
+}
+
 impl DpdkConnection {
     pub(crate) fn new(device: Arc<Device>, lane: usize, slot: usize, port: u16, peer: SocketAddr) -> Self {
         let own = device.interface().address_for(peer.ip()).unwrap_or(peer.ip());
-        let most = device.lock(lane).watch_path(slot, peer.ip());
+        let flow = Flow::new(peer, port);
+        let mut state = device.lock(lane);
+        let (most, prediction) = (state.watch_path(slot, peer.ip()), state.stack.predict(flow));
+        drop(state);
         let base = DpdkBase::new(device.pool(), most, (own, port).into(), peer);
-        let (interface, flow) = (device.interface(), Flow::new(peer, port));
-        let (headers, prediction) = (interface.headers(flow.peer().ip()), Prediction::new(interface, flow));
+        let headers = device.interface().headers(flow.peer().ip());
         Self { device, lane, slot, base, headers, prediction, closed: AtomicBool::new(false) }
     }
 
@@ -90,23 +100,46 @@ impl DpdkConnection {
         (Ok(true), copies)
     }
 
-    /// Hands frames to the port. Waits if the port has no room, or if their way is not known.
+    // Bursts lie on the stack, and only what is left of one in a future: it is moved before it is first polled.
+
     #[inline]
-    async fn hand_over(&self, burst: &mut Burst, copies: u64) -> Result<(), Error> {
+    fn send_now(&self, message: Buf) -> Result<Option<Rest>, Error> {
+        self.open()?;
+        let (packet, copied) = self.frame(message, self.base.mtu())?;
+        let mut burst = Burst::new();
+        let pushed = burst.push(packet);
+        debug_assert!(pushed.is_ok(), "it was empty");
+        self.hand_over(&mut burst, copied.into())
+    }
+
+    /// Sends messages, a burst at most. Whether there may be more, and what is left of the burst.
+    #[inline]
+    fn send_some(
+        &self,
+        messages: &mut impl Iterator<Item = Buf>,
+    ) -> (Result<bool, Error>, Result<Option<Rest>, Error>) {
+        let mut burst = Burst::new();
+        let (more, copies) = self.frames(messages, &mut burst);
+        (more, self.hand_over(&mut burst, copies))
+    }
+
+    /// Hands frames to the port: what it has not taken, or what has to wait until its way is known.
+    #[inline]
+    fn hand_over(&self, burst: &mut Burst, copies: u64) -> Result<Option<Rest>, Error> {
         if burst.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        if !self.try_send(burst, copies)? {
-            self.send_later(burst).await?;
-        }
-        if burst.is_empty() { Ok(()) } else { self.flush(burst).await }
+        let (mut state, open) = self.try_send(burst)?;
+        state.count_copies(copies);
+        let rest = (!burst.is_empty()).then(|| Rest { burst: state.keep(burst), sealed: open });
+        self.leave(state, open);
+        Ok(rest)
     }
 
     /// Seals frames and hands them to the port, as many as it takes; false if their way is not known.
     #[inline]
-    fn try_send(&self, burst: &mut Burst, copies: u64) -> Result<bool, Error> {
+    fn try_send(&self, burst: &mut Burst) -> Result<(MutexGuard<'_, State>, bool), Error> {
         let mut state = self.device.lock(self.lane);
-        state.count_copies(copies);
         let open = match self.device.seal(&mut state, self.slot, burst)? {
             Way::Open => {
                 state.transmit(burst);
@@ -118,23 +151,39 @@ impl DpdkConnection {
                 false
             }
         };
+        Ok((state, open))
+    }
+
+    #[inline]
+    fn leave(&self, state: MutexGuard<'_, State>, open: bool) {
         self.device.release(state);
         if !open {
             // The answer may arrive there.
             self.device.look_after_another(self.lane);
         }
-        Ok(open)
     }
 
-    /// Sends frames whose way has to be found.
+    /// Sends what could not be sent at once.
     #[cold]
-    async fn send_later(&self, burst: &mut Burst) -> Result<(), Error> {
+    async fn send_rest(&self, mut rest: Rest) -> Result<(), Error> {
+        let mut sent = if rest.sealed { Ok(()) } else { self.find_way(&mut rest.burst).await };
+        if sent.is_ok() {
+            sent = self.flush(&mut rest.burst).await;
+        }
+        self.device.lock(self.lane).give_back(rest.burst);
+        sent
+    }
+
+    /// Waits until the way of these frames is known, and hands the port as many as it takes.
+    async fn find_way(&self, burst: &mut Burst) -> Result<(), Error> {
         let deadline = Instant::now() + WAY;
         loop {
             yield_now().await;
             self.open()?;
             std::thread::yield_now();
-            if self.try_send(burst, 0)? {
+            let (state, open) = self.try_send(burst)?;
+            self.leave(state, open);
+            if open {
                 return Ok(());
             }
             if Instant::now() >= deadline {
@@ -146,10 +195,10 @@ impl DpdkConnection {
     /// Hands all frames, which are sealed, to the port.
     async fn flush(&self, burst: &mut Burst) -> Result<(), Error> {
         let mut full = None;
-        loop {
+        while !burst.is_empty() {
             let sent = self.transmit(burst, full.is_some());
             if burst.is_empty() {
-                return Ok(());
+                break;
             }
             let now = Instant::now();
             if sent > 0 {
@@ -161,6 +210,7 @@ impl DpdkConnection {
             std::thread::yield_now();
             yield_now().await;
         }
+        Ok(())
     }
 
     /// Hands frames to the port, as many as it takes; and receives, if it `was_full`: both ends may wait for room while neither
@@ -203,12 +253,10 @@ impl Connection for DpdkConnection {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.open()?;
-        let (packet, copied) = self.frame(message, self.base.mtu())?;
-        let mut burst = Burst::new();
-        let pushed = burst.push(packet);
-        debug_assert!(pushed.is_ok(), "it was empty");
-        self.hand_over(&mut burst, copied.into()).await
+        match self.send_now(message)? {
+            None => Ok(()),
+            Some(rest) => self.send_rest(rest).await,
+        }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -227,10 +275,11 @@ impl Connection for DpdkConnection {
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.open()?;
-        let mut burst = Burst::new();
         loop {
-            let (more, copies) = self.frames(&mut messages, &mut burst);
-            self.hand_over(&mut burst, copies).await?;
+            let (more, rest) = self.send_some(&mut messages);
+            if let Some(rest) = rest? {
+                self.send_rest(rest).await?;
+            }
             if !more? {
                 return Ok(());
             }

@@ -8,9 +8,9 @@ use crate::port::{self, Shared};
 use crate::sending::Sending;
 use crate::state::State;
 use crate::steering::Steering;
-use crate::{Burst, Config, Counters, Packet, Pool, QueueCounters};
+use crate::{Burst, Checksums, Config, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error, ErrorKind};
-use bertha_netstack::{Flow, Interface, Offload, Path, Route};
+use bertha_netstack::{Flow, Interface, Offload, Path, Route, Stack};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -79,7 +79,12 @@ impl Device {
         let lanes = (0..lanes).map(|lane| {
             let (receiver, transmitter) = queues.pop().unzip();
             let sending = Sending::new(lane, transmitter, short, &mut shared);
-            let state = State::new(lane, receiver, sending, steering.next(), port.clone(), &interface, now);
+            let stack = Stack::new(interface.clone(), now).with_offload(port.offload());
+            let stack = match config.checksums {
+                Checksums::Software => stack,
+                Checksums::None => stack.without_udp_checksums(),
+            };
+            let state = State::new(lane, receiver, sending, steering.next(), port.clone(), stack, now);
             Lane {
                 state: Mutex::new(state),
                 polled: AtomicBool::new(false),

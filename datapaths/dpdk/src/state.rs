@@ -9,7 +9,7 @@ use crate::steering::{Steered, Steering};
 use crate::tcp::Driver;
 use crate::{Burst, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error};
-use bertha_netstack::{Arrival, Flow, Interface, Stack};
+use bertha_netstack::{Arrival, Flow, Stack};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +17,9 @@ use std::time::Instant;
 
 /// How many connections of a listener wait to be accepted, and how many messages of a connection to be received.
 const LIMITS: Limits = Limits { backlog: 1024, queue: 1024 };
+
+/// How many lists for what is left of bursts are kept: as many as sends that wait at once, mostly.
+const SPARE: usize = 64;
 
 /// How often the clock is looked at while frames arrive. What depends on it lasts seconds.
 const POLLS_PER_LOOK: u32 = 64;
@@ -39,6 +42,9 @@ pub(crate) struct State {
     arrived: Burst,
     /// Frames of the stack's own. Likewise.
     answers: Burst,
+    /// For what is left of bursts that the port did not take, so that nothing has to be made while it is busy.
+    #[expect(clippy::vec_box, reason = "they leave in their boxes")]
+    spare: Vec<Box<Burst>>,
     /// The time as of the last look.
     pub(crate) now: Instant,
     polls: u32,
@@ -60,7 +66,7 @@ impl State {
         sending: Sending,
         steering: Option<Steering>,
         port: Arc<Shared>,
-        interface: &Interface,
+        stack: Stack,
         now: Instant,
     ) -> Self {
         Self {
@@ -68,13 +74,14 @@ impl State {
             receiver,
             sending,
             steering,
-            stack: Stack::new(interface.clone(), now).with_offload(port.offload()),
             port,
             demux: Demux::new(LIMITS),
             #[cfg(feature = "tcp")]
-            tcp: Driver::new(interface, now),
+            tcp: Driver::new(stack.interface(), now),
+            stack,
             arrived: Burst::new(),
             answers: Burst::new(),
+            spare: Vec::new(),
             now,
             polls: 0,
             idle: 0,
@@ -328,6 +335,22 @@ impl State {
         }
         self.was_up = up;
         up
+    }
+
+    /// Keeps what is left of a burst elsewhere than on the stack.
+    #[cold]
+    pub(crate) fn keep(&mut self, burst: &mut Burst) -> Box<Burst> {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        std::mem::swap(&mut *kept, burst);
+        kept
+    }
+
+    /// Takes back what [`keep`](Self::keep) gave, for later.
+    pub(crate) fn give_back(&mut self, mut kept: Box<Burst>) {
+        if self.spare.len() < SPARE {
+            while kept.pop().is_some() {}
+            self.spare.push(kept);
+        }
     }
 
     pub(crate) fn count_copies(&mut self, copied: u64) {

@@ -48,12 +48,14 @@ pub struct Path {
     /// That of the pseudo-header alone.
     pseudo_sum: Sum,
     offload: Offload,
+    /// UDP has no checksum.
+    unchecked: bool,
     pub(crate) generation: u32,
     pub(crate) until: Instant,
 }
 
 impl Path {
-    pub(crate) fn new(flow: Flow, own: IpAddr, link: &Link, offload: Offload) -> Self {
+    pub(crate) fn new(flow: Flow, own: IpAddr, link: &Link, offload: Offload, unchecked: bool) -> Self {
         let mut headers = [0; HEADERS];
         let ip = link.header().len();
         headers[..ip].copy_from_slice(link.header());
@@ -78,8 +80,22 @@ impl Path {
         let ip_sum = Sum::of(&headers[ip..at]);
         let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
         let (is_v4, generation, until) = (own.is_ipv4(), link.generation, link.until);
-        let offload = Offload { header: offload.header && is_v4, ..offload };
-        Self { headers, len, ip, is_v4, ip_sum, udp_sum, pseudo_sum: pseudo, offload, generation, until }
+        // Over IPv6 there always is one (RFC 8200, section 8.1).
+        let unchecked = unchecked && is_v4;
+        let offload = Offload { header: offload.header && is_v4, udp: offload.udp && !unchecked };
+        Self {
+            headers,
+            len,
+            ip,
+            is_v4,
+            ip_sum,
+            udp_sum,
+            pseudo_sum: pseudo,
+            offload,
+            unchecked,
+            generation,
+            until,
+        }
     }
 
     /// How many bytes of headers there are. Even, so that the payload's checksum can be taken by itself.
@@ -162,6 +178,9 @@ impl Path {
     /// That of UDP, of a `datagram` of so many bytes.
     #[inline]
     fn payload_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
+        if self.unchecked {
+            return [0, 0];
+        }
         if self.offload.udp {
             return self.pseudo_sum.and_number(datagram).folded().to_ne_bytes();
         }

@@ -18,6 +18,8 @@ pub struct Prediction {
     words: [u64; 4],
     /// The sum of UDP's pseudo-header without the length, and of the ports.
     sum: Sum,
+    /// UDP's checksum counts as right.
+    unchecked: bool,
 }
 
 /// Where words are compared, and which of their bits. Between them they cover the destination; EtherType, version and header
@@ -33,8 +35,9 @@ const WORDS: [(usize, [u8; 8]); 4] = [
 const FRAGMENT: [u8; 8] = [0, 0, 0, 0, 0, 0, 0x3f, 0xff];
 
 impl Prediction {
-    /// Of datagrams of `flow` to `interface`; nothing if they are of another kind.
-    pub fn new(interface: &Interface, flow: Flow) -> Option<Self> {
+    /// Of datagrams of `flow` to `interface`, of which UDP's checksum is looked at unless they stay `unchecked`; nothing if they
+    /// are of another kind.
+    pub(crate) fn new(interface: &Interface, flow: Flow, unchecked: bool) -> Option<Self> {
         let (own, IpAddr::V4(peer)) = (interface.v4()?, flow.peer().ip()) else { return None };
         if interface.vlan.is_some() || !crate::interface::is_unicast(peer.into()) {
             return None;
@@ -49,7 +52,11 @@ impl Prediction {
         headers[ports + 2..ports + 4].copy_from_slice(&flow.local_port.to_be_bytes());
         let pseudo = ipv4::pseudo_header(peer, own, ipv4::protocol::UDP);
         let sum = pseudo.and(Sum::of(&headers[ports..ports + 4]));
-        Some(Self { words: WORDS.map(|(at, bits)| word(&headers, at) & u64::from_ne_bytes(bits)), sum })
+        Some(Self {
+            words: WORDS.map(|(at, bits)| word(&headers, at) & u64::from_ne_bytes(bits)),
+            sum,
+            unchecked,
+        })
     }
 
     /// Where in `frame` the payload lies, if it is a datagram of this flow that arrived whole. What of its checksums the port has
@@ -75,7 +82,7 @@ impl Prediction {
         let bytes = frame.get(payload.clone())?;
         let right = checksums != Checksums::Bad
             && (checksums.header() || header_is_right(headers))
-            && (checksums.payload() || self.payload_is_right(headers, len, bytes));
+            && (self.unchecked || checksums.payload() || self.payload_is_right(headers, len, bytes));
         right.then_some(payload)
     }
 

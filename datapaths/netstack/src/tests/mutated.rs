@@ -2,7 +2,7 @@
 
 use super::judge::segment;
 use super::{address, stack, too_big, transmits};
-use crate::{Arrival, Checksums, Destination, Flow, Prediction, Route, Spread, Stack};
+use crate::{Arrival, Checksums, Destination, Flow, Route, Spread, Stack};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use smoltcp::wire::TcpControl;
@@ -131,16 +131,20 @@ fn a_million_mutated_frames_are_each_dealt_with() {
 const SAID: [Checksums; 5] =
     [Checksums::Unknown, Checksums::Header, Checksums::Payload, Checksums::Good, Checksums::Bad];
 
-/// Whatever is predicted, the stack has to find as well; and of what it finds of that flow, almost all is to be predicted.
 #[test]
 fn what_is_predicted_is_what_the_stack_finds() {
+    let start = Instant::now();
+    predict(stack(0, None, start), start);
+    predict(stack(0, None, start).without_udp_checksums(), start);
+}
+
+/// Whatever is predicted, the stack has to find as well; and of what it finds of that flow, almost all is to be predicted.
+fn predict(mut ours: Stack, start: Instant) {
     let seed: u64 = rand::random();
     println!("seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
-    let start = Instant::now();
-    let mut ours = stack(0, None, start);
     let flow = Flow::new(address(1, false, 4000), 9);
-    let prediction = Prediction::new(ours.interface(), flow).unwrap();
+    let prediction = ours.predict(flow).unwrap();
     let mut theirs = stack(1, None, start);
     ours.announce();
     for mut frame in transmits(&mut ours) {
@@ -162,7 +166,7 @@ fn what_is_predicted_is_what_the_stack_finds() {
     };
     let others = good_frames(start);
     let (mut alike, mut found, mut rejected) = (0, 0, 0);
-    for _ in 0..FRAMES {
+    for _ in 0..FRAMES / 2 {
         let mut frame = match rng.random_range(0..8) {
             0 => others[rng.random_range(0..others.len())].clone(),
             _ => {
@@ -195,5 +199,5 @@ fn what_is_predicted_is_what_the_stack_finds() {
             (None, _) => rejected += 1,
         }
     }
-    assert!(alike > FRAMES / 4 && rejected > FRAMES / 8 && found < alike / 20, "{alike} {found} {rejected}");
+    assert!(alike > FRAMES / 8 && rejected > FRAMES / 16 && found < alike / 20, "{alike} {found} {rejected}");
 }
