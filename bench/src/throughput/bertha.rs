@@ -31,31 +31,39 @@ pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Tr
     Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(Reliable::new().packet(packet), layers)))
 }
 
+/// How long a message is: as many whole pieces as go into [`CHUNK`], so that no packet is nearly empty. Whoever sends a file is
+/// free to choose that.
+fn message(setup: &Setup, below: usize) -> usize {
+    let piece = setup.datagram - LINK - below - PIECE;
+    CHUNK / piece * piece
+}
+
 pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
-    run(setup, transport(setup, 0, make_stack!()))
+    run(setup, 0, transport(setup, 0, make_stack!()))
 }
 
 pub(super) fn with_nothing(setup: &Setup) -> Result<f64, Error> {
-    run(setup, make_stack!(Nothing, transport(setup, 0, make_stack!())))
+    run(setup, 0, make_stack!(Nothing, transport(setup, 0, make_stack!())))
 }
 
 pub(super) fn sealed(setup: &Setup) -> Result<f64, Error> {
     let header = bertha_chunnels::seal::wire::HEADER;
-    run(setup, transport(setup, header, make_stack!(Seal::new(&[7; 32]))))
+    run(setup, header, transport(setup, header, make_stack!(Seal::new(&[7; 32]))))
 }
 
-fn run<S>(setup: &Setup, stack: S) -> Result<f64, Error>
+fn run<S>(setup: &Setup, below: usize, stack: S) -> Result<f64, Error>
 where
     S: Negotiate + Clone + Send + Sync + 'static,
     Udp: Runs<S, Out: Connection<Data = Buf>>,
 {
-    let (file, connections, other) = (file(setup), setup.connections, stack.clone());
+    let (file, message, other) = (file(setup), message(setup, below), stack.clone());
+    let connections = setup.connections;
     meet(
         async move |tell| {
             let incoming = listen(stack).await?;
             // If the client has given up meanwhile, it has an error of its own.
             let _ = tell.send(incoming.local_addr());
-            serve(incoming, connections, file).await
+            serve(incoming, connections, file, message).await
         },
         async move |server| measure(&other, server, setup).await,
     )
@@ -69,7 +77,12 @@ where
     stack.listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)
 }
 
-async fn serve<S>(mut incoming: Incoming<S, Udp>, connections: usize, file: Arc<[u8]>) -> Result<(), Error>
+async fn serve<S>(
+    mut incoming: Incoming<S, Udp>,
+    connections: usize,
+    file: Arc<[u8]>,
+    message: usize,
+) -> Result<(), Error>
 where
     S: Negotiate + 'static,
     Udp: Runs<S, Out: Connection<Data = Buf>>,
@@ -80,12 +93,12 @@ where
         let (connection, file) = (accepted.map_err(failed)?, file.clone());
         clients.push(tokio::spawn(async move {
             connection.recv().await?;
-            let chunks = file.chunks(CHUNK).map_while(|chunk| {
-                let mut message = connection.base().buffer(chunk.len()).ok()?;
-                message.copy_from_slice(chunk);
+            let messages = file.chunks(message).map_while(|bytes| {
+                let mut message = connection.base().buffer(bytes.len()).ok()?;
+                message.copy_from_slice(bytes);
                 Some(message)
             });
-            connection.send_batch(chunks).await?;
+            connection.send_batch(messages).await?;
             // The client leaves once it has everything, perhaps before it has said so.
             connection.close().await.or_else(|error| match error.kind() {
                 bertha_core::ErrorKind::Closed => Ok(()),
@@ -219,18 +232,18 @@ pub fn probe(probe: Probe, messages: u64) -> Result<(), Error> {
     let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: super::ETHERNET };
     let transport = |below| transport(&setup, below, make_stack!());
     match probe {
-        Probe::Plain => on_one_thread(&setup, transport(0)),
-        Probe::WithNothing => on_one_thread(&setup, make_stack!(Nothing, transport(0))),
+        Probe::Plain => on_one_thread(&setup, 0, transport(0)),
+        Probe::WithNothing => on_one_thread(&setup, 0, make_stack!(Nothing, transport(0))),
         Probe::Sealed => {
             let header = bertha_chunnels::seal::wire::HEADER;
-            on_one_thread(&setup, make_stack!(transport(header), Seal::new(&[7; 32])))
+            on_one_thread(&setup, header, make_stack!(transport(header), Seal::new(&[7; 32])))
         }
         Probe::InMemory => memory::plain(messages as usize),
         Probe::InMemoryWithNothing => memory::with_nothing(messages as usize),
     }
 }
 
-fn on_one_thread<S>(setup: &Setup, stack: S) -> Result<(), Error>
+fn on_one_thread<S>(setup: &Setup, below: usize, stack: S) -> Result<(), Error>
 where
     S: Negotiate + Clone + Send + Sync + 'static,
     Udp: Runs<S, Out: Connection<Data = Buf>>,
@@ -239,7 +252,7 @@ where
     runtime()?.block_on(async {
         let incoming = listen(stack.clone()).await?;
         let server = incoming.local_addr();
-        let serving = serve(incoming, 1, file);
+        let serving = serve(incoming, 1, file, message(setup, below));
         let (served, measured) = futures_util::join!(serving, measure(&stack, server, setup));
         served.and(measured.map(drop))
     })

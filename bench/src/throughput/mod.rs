@@ -88,7 +88,7 @@ impl Contender {
 /// The request.
 const REQUEST: &[u8; 8] = b"the file";
 
-/// How much of a file is handed over at a time, in bytes.
+/// How much of a file is handed over at a time, in bytes; less where whole packets are less.
 pub const CHUNK: usize = 64 * 1024;
 
 /// A file's bytes, from which all connections send.

@@ -37,7 +37,7 @@ impl Fragment {
         Self { limit: bytes.clamp(1, 127 * 1024 * 1024), ..self }
     }
 
-    /// In pieces of up to `bytes`, from 64 to 60,000, less if the connection below carries less. Larger ones cost less; one
+    /// In pieces of up to `bytes`, from 64 to 65,535, less if the connection below carries less. Larger ones cost less; one
     /// that exceeds what the path carries is fragmented by the network, and then any lost fragment loses it.
     #[must_use]
     pub fn piece(self, bytes: usize) -> Self {

@@ -29,8 +29,8 @@ pub(super) const PIECE_HEADER: usize = 15;
 /// The shortest piece, but for the last one of a message: bounds how many records a message needs.
 pub(super) const LEAST_PIECE: usize = 64;
 
-/// The longest piece.
-pub(super) const MOST_PIECE: usize = 60_000;
+/// The longest piece: its length has two bytes.
+pub(super) const MOST_PIECE: usize = u16::MAX as usize;
 
 /// Where a piece belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod transport;
 
 use bertha_file_transfer::Error;
 use clap::{Parser, Subcommand};
+use std::io::{self, Write};
 
 /// Sends files, checks them, and goes on where a broken connection left off.
 #[derive(Debug, Parser)]
@@ -36,7 +37,7 @@ impl Arguments {
 }
 
 /// Says something on standard output, for people and for programs that wait for it.
-#[expect(clippy::print_stdout, reason = "this is the program's output")]
 fn say(what: &str) {
-    println!("file-transfer: {what}");
+    // Whoever has stopped to read wants the file all the same.
+    let _ = writeln!(io::stdout().lock(), "file-transfer: {what}");
 }
