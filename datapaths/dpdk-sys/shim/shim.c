@@ -8,7 +8,6 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
-#include <rte_prefetch.h>
 #include <rte_version.h>
 #include <string.h>
 
@@ -214,9 +213,6 @@ uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *fram
     uint16_t received = rte_eth_rx_burst(port, queue, mbufs, count < BURST ? count : BURST), kept = 0;
     for (uint16_t i = 0; i < received; i++) {
         struct rte_mbuf *mbuf = mbufs[i];
-        /* What is looked at next of each frame. */
-        rte_prefetch0(rte_mbuf_to_priv(mbuf));
-        rte_prefetch0(rte_pktmbuf_mtod(mbuf, void *));
         if (unlikely(mbuf->nb_segs > 1) && rte_pktmbuf_linearize(mbuf) != 0) {
             rte_pktmbuf_free(mbuf);
             *dropped += 1;

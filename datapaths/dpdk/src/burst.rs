@@ -25,15 +25,9 @@ impl Burst {
     /// None.
     #[inline]
     pub const fn new() -> Self {
-        let mut burst = MaybeUninit::<Self>::uninit();
-        let place = burst.as_mut_ptr();
-        // Field by field, since the compiler would fill all of a value that it knows in part.
-        // SAFETY: the place is one of a burst, and nobody else's.
-        unsafe { (&raw mut (*place).first).write(0) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*place).end).write(0) };
-        // SAFETY: both numbers were written, and frames outside of them need not be.
-        unsafe { burst.assume_init() }
+        // By itself, or else the compiler fills all of a value of which it knows a part.
+        let frames = [const { MaybeUninit::uninit() }; LEN];
+        Self { frames, first: 0, end: 0 }
     }
 
     /// How many frames there are.

@@ -54,7 +54,7 @@ impl<'a> Catch<'a> {
     }
 
     /// Takes a message of the connection, if it is one and wanted.
-    pub(crate) fn take(&mut self, packet: Packet) -> Result<(), Packet> {
+    pub(crate) fn offer(&mut self, packet: Packet) -> Result<(), Packet> {
         let known = self.prediction.filter(|_| self.end < self.limit);
         match known.and_then(|it| it.payload(packet.bytes(), packet.checksums())) {
             Some(payload) => {
@@ -126,5 +126,102 @@ impl Drop for Catch<'_> {
     #[inline]
     fn drop(&mut self) {
         self.for_each(drop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demux::{Demux, Limits};
+    use crate::{Config, Pool, port};
+    use bertha_netstack::{Checksums, Flow, Interface, MacAddr, Path, Route, Stack};
+    use std::time::Instant;
+
+    const FLOW: (&str, &str) = ("10.0.0.2:4000", "10.0.0.1:9");
+
+    fn stack(number: u8, now: Instant) -> Stack {
+        let subnet = format!("10.0.0.{number}/24").parse().unwrap();
+        Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &[subnet], &[]).unwrap(), now)
+    }
+
+    /// How the flow's datagrams are known at one end, and how they leave the other.
+    fn ends() -> (Prediction, Path) {
+        let now = Instant::now();
+        let (mut ours, mut theirs) = (stack(1, now), stack(2, now));
+        let there = Flow::new(FLOW.1.parse().unwrap(), 4000);
+        // It asks; it is answered.
+        let _ = theirs.route(there, now);
+        let question = theirs.poll_transmit(<[u8]>::to_vec).unwrap();
+        ours.receive(&mut question.clone(), Checksums::Unknown, now);
+        let answer = ours.poll_transmit(<[u8]>::to_vec).unwrap();
+        theirs.receive(&mut answer.clone(), Checksums::Unknown, now);
+        let Route::Ready(path) = theirs.route(there, now) else { panic!("no answer") };
+        (ours.predict(Flow::new(FLOW.0.parse().unwrap(), 9)).unwrap(), path)
+    }
+
+    fn packet(pool: Pool, path: &Path, byte: u8) -> Packet {
+        let mut frame = pool.buffer(path.len() + 3, 0).unwrap();
+        frame[path.len()..].fill(byte);
+        path.seal(&mut frame);
+        Packet::from_buf(frame).unwrap()
+    }
+
+    #[test]
+    fn messages_are_taken_in_order_up_to_the_limit_and_to_what_is_none() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = Config { buffers: 8191, ..Config::new("net_null21", "10.0.0.1/24") };
+        let (port, _queues) = port::open(&config).unwrap();
+        let (pool, (prediction, path)) = (port.pool(), ends());
+        let before = pool.in_use();
+        let mut burst = Burst::new();
+        for byte in 0..6 {
+            let mut packet = packet(pool, &path, byte);
+            // One of them is damaged, and not for this connection to judge.
+            packet.bytes_mut()[44] ^= u8::from(byte == 3);
+            burst.push(packet).unwrap();
+        }
+        let mut catch = Catch::new(0, Some(&prediction), 2);
+        catch.take_from(&mut burst);
+        assert_eq!((catch.len(), burst.len()), (2, 4));
+        assert_eq!(catch.by_ref().map(|message| message.to_vec()).collect::<Vec<_>>(), [[0; 3], [1; 3]]);
+        let mut catch = Catch::new(0, Some(&prediction), 32);
+        catch.take_from(&mut burst);
+        assert_eq!((catch.len(), burst.len()), (1, 3));
+        assert_eq!(pool.in_use() - before, 4);
+        drop((catch, burst));
+        assert_eq!(pool.in_use(), before, "buffers were kept");
+    }
+
+    #[test]
+    fn nothing_overtakes_what_waits_in_the_queue() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = Config { buffers: 8191, ..Config::new("net_null22", "10.0.0.1/24") };
+        let (port, _queues) = port::open(&config).unwrap();
+        let (pool, (prediction, path)) = (port.pool(), ends());
+        let mut demux = Demux::new(Limits { backlog: 1, queue: 8 });
+        let peer = FLOW.0.parse().unwrap();
+        let (connection, _) = demux.connect(peer, 1, |_| true).unwrap();
+        let mut catch = Catch::new(connection, Some(&prediction), 3);
+        assert!(catch.offer(packet(pool, &path, 1)).is_ok());
+        catch.line_up(&mut demux);
+        assert!(catch.offer(packet(pool, &path, 2)).is_ok());
+        // One that was not known comes in between.
+        let queued = pool.buffer(3, 0).map(|mut message| {
+            message.fill(3);
+            message
+        });
+        demux.deliver(connection, queued.unwrap()).unwrap();
+        catch.line_up(&mut demux);
+        let late = catch.offer(packet(pool, &path, 4)).unwrap_err();
+        demux.deliver(connection, late.into_part(path.len()..path.len() + 3)).unwrap();
+        catch.fill(&mut demux, 3);
+        assert_eq!(catch.map(|message| message[0]).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(demux.queue(connection).len(), 1);
     }
 }

@@ -150,7 +150,7 @@ impl State {
         while let Some(packet) = self.arrived.pop() {
             let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool) };
             match steering.steer(packet, handed) {
-                Steered::Keep(packet) => match catch.take(packet) {
+                Steered::Keep(packet) => match catch.offer(packet) {
                     Ok(()) => {}
                     Err(packet) => {
                         self.sort_in(packet, pool);
