@@ -186,10 +186,10 @@ impl Path {
         }
         // The length counts twice: in the header, and in the pseudo-header.
         let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
-        match sum.checksum() {
-            // Zero would say that there is none (RFC 768).
-            [0, 0] => [0xff, 0xff],
-            checksum => checksum,
+        // Zero would say that there is none (RFC 768).
+        match !sum.folded() {
+            0 => [0xff, 0xff],
+            checksum => checksum.to_ne_bytes(),
         }
     }
 }
