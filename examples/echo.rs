@@ -1,22 +1,38 @@
 //! The smallest pair: a server that sends every string back, and a client that checks it.
+//!
+//! `echo` is both; `echo serve ADDR` and `echo ask ADDR` are one each, for two processes.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
+use std::env::args;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let mut incoming =
-        make_stack!(Serialize::<String>::new()).listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
+    let role = args().nth(1);
+    let addr = args().nth(2).unwrap_or("127.0.0.1:0".into()).parse()?;
+    if role.as_deref() == Some("ask") {
+        return ask(addr).await;
+    }
+    let mut incoming = make_stack!(Serialize::<String>::new()).listen(bertha::datapath(), addr).await?;
     let server = incoming.local_addr();
-    tokio::spawn(async move {
+    println!("ready at {server}");
+    let serving = async move {
         while let Some(client) = incoming.next().await {
             match client {
                 Ok(connection) => drop(tokio::spawn(echo(connection))),
                 Err(error) => println!("a client was turned away: {error}"),
             }
         }
-    });
+    };
+    if role.as_deref() == Some("serve") {
+        serving.await;
+        return Ok(());
+    }
+    tokio::spawn(serving);
+    ask(server).await
+}
 
+async fn ask(server: Addr) -> Result<(), Error> {
     let connection = make_stack!(Serialize::<String>::new()).connect(bertha::datapath(), server).await?;
     println!("agreed on: {}", connection.explain());
     for word in ["one", "two", "three"] {

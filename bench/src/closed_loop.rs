@@ -88,6 +88,11 @@ impl ClosedLoop {
         Ok(self.renew(number, now))
     }
 
+    /// How many requests have no reply yet.
+    pub fn on_the_way(&self) -> u64 {
+        self.issued - self.completed
+    }
+
     /// Whether every request was answered.
     pub fn is_over(&self) -> bool {
         self.completed >= self.requests
@@ -147,6 +152,7 @@ mod tests {
         assert_eq!(take(3), None, "a second reply changes nothing");
         assert_eq!(take(2), None, "there are no more requests");
         assert!(!window.is_over());
+        assert_eq!(window.on_the_way(), 1);
         assert_eq!(window.reply(&reply(5), now, &mut latency).unwrap(), None);
         assert!(window.is_over());
         assert_eq!(latency.count(), 3);

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     NoValgrind,
     /// Valgrind ran but gave no count.
     Valgrind,
+    /// A program could not be run instruction by instruction.
+    Tracer,
     /// A generated program could not be compiled.
     Compiler,
     /// The report could not be written.

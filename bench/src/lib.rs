@@ -6,6 +6,7 @@
 //! | [`statistics`] | medians, percentiles, and ratios with a confidence interval |
 //! | [`allocations`] | heap allocations, by thread or by process |
 //! | [`instructions`] | instructions per operation in user space, through callgrind |
+//! | [`stepping`] | the same, one by one, of what callgrind can't run |
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
 //! | [`passes`] | calls through stacks that optimisation passes rewrote |
 //! | [`compile_time`] | builds of generic code with a deep stack |
@@ -56,6 +57,7 @@ pub mod probe;
 pub mod report;
 pub mod shard_raw;
 pub mod statistics;
+pub mod stepping;
 pub mod switch;
 pub mod throughput;
 pub mod windows;

@@ -3,7 +3,7 @@
 mod command;
 
 use bertha_bench::allocations::Counting;
-use bertha_bench::{Error, probe, report::Report};
+use bertha_bench::{Error, probe, report::Report, stepping};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -59,13 +59,19 @@ enum Measurement {
         /// How many times
         #[arg(long)]
         iterations: u64,
+        /// Let the process that started this one count instructions
+        #[arg(long)]
+        traced: bool,
     },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.measurement {
-        Measurement::Probe { name, iterations } => return finish(probe::run(&name, iterations)),
+        Measurement::Probe { name, iterations, traced } => {
+            let ready = if traced { stepping::be_traced() } else { Ok(()) };
+            return finish(ready.and_then(|()| probe::run(&name, iterations)));
+        }
         Measurement::Connect(options) => command::connect::run(&options),
         #[cfg(feature = "dpdk")]
         Measurement::Datapaths(options) => command::datapaths::run(&options),

@@ -3,8 +3,14 @@
 use crate::baseline::{Rounds, Waiting, echo_tokio, kv_raw};
 use crate::codec::{Bincode, Codec, Postcard};
 use crate::connect::Way;
+use crate::datapaths::lockstep;
+#[cfg(feature = "dpdk")]
+use crate::dpdk_echo::config;
+use crate::stepping;
 use crate::switch::{self, Cost};
 use crate::{Error, ErrorKind, echo_bertha, kv_bertha, overhead, passes, throughput};
+#[cfg(feature = "dpdk")]
+use bertha_datapath_dpdk::Dpdk;
 use std::hint::black_box;
 
 /// A program that repeats one operation.
@@ -54,6 +60,27 @@ pub const PROBES: &[Probe] = &[
         name: "throughput-memory-nothing",
         run: |messages| throughput::probe(throughput::Probe::InMemoryWithNothing, messages),
     },
+    Probe { name: "datapaths-memory", run: |requests| lockstep::in_memory(&in_step(requests)).map(drop) },
+    Probe {
+        name: "datapaths-memory-bare",
+        run: |requests| lockstep::by_hand_in_memory(&in_step(requests)).map(drop),
+    },
+    #[cfg(feature = "dpdk")]
+    Probe {
+        name: "datapaths-memif",
+        run: |requests| {
+            let (server, client) = neighbours()?;
+            lockstep::negotiated(server, client, ([10, 0, 0, 1], 0).into(), &in_step(requests)).map(drop)
+        },
+    },
+    #[cfg(feature = "dpdk")]
+    Probe {
+        name: "datapaths-memif-bare",
+        run: |requests| {
+            let (server, client) = neighbours()?;
+            lockstep::by_hand(server, client, ([10, 0, 0, 1], 0).into(), &in_step(requests)).map(drop)
+        },
+    },
     Probe { name: "kv-raw-postcard", run: |iterations| kv_raw_requests(Postcard, iterations) },
 ];
 
@@ -80,11 +107,12 @@ pub fn run(name: &str, iterations: u64) -> Result<(), Error> {
 
 /// Counts up: a few instructions per iteration, to check the counter itself.
 fn count(iterations: u64) -> Result<(), Error> {
+    stepping::begin()?;
     let mut reached = 0;
     while reached < iterations {
         reached = black_box(reached + 1);
     }
-    Ok(())
+    stepping::end()
 }
 
 /// Echoes without a warm-up, which the counter subtracts anyway.
@@ -107,6 +135,21 @@ fn kv_raw_requests(codec: impl Codec, iterations: u64) -> Result<(), Error> {
 fn kv_bertha_requests(iterations: u64) -> Result<(), Error> {
     let setup = kv_raw::Setup { requests: iterations, ..kv_raw::Setup::default() };
     kv_bertha::on_one_thread(&setup).map(drop)
+}
+
+/// So many requests of workload B, rounded up to whole rounds.
+fn in_step(requests: u64) -> kv_raw::Setup {
+    kv_raw::Setup { requests, outstanding: 128, ..kv_raw::Setup::default() }
+}
+
+/// Two ports of this process that share memory.
+#[cfg(feature = "dpdk")]
+fn neighbours() -> Result<(Dpdk, Dpdk), Error> {
+    let open = |side, role, address| {
+        let dpdk = Dpdk::open(&config(0, side, role, address));
+        dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
+    };
+    Ok((open(0, "server", "10.0.0.1/24")?, open(1, "client", "10.0.0.2/24")?))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The key-value store with its YCSB client, and file-transfer, built twice from the same sources: over kernel UDP, and with
-//! one feature of `bertha` more, over DPDK.
+//! The key-value store with its YCSB client, file-transfer, and the example `echo`, built twice from the same sources: over kernel
+//! UDP, and with one feature of `bertha` more, over DPDK.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -14,27 +14,25 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// The one line: what stands behind `bertha = { workspace = true, features = [..] }`.
 const DPDK: &str = "bertha/datapath-dpdk";
 
+/// What is built: programs, and an example by itself, since it has dependencies of its own.
+const BUILDS: [&[&str]; 2] = [
+    &["-p", "bertha-kvstore", "-p", "bertha-ycsb", "-p", "bertha-file-transfer"],
+    &["-p", "bertha", "--example", "echo"],
+];
+
 /// Builds the programs, and returns the folder that they are in.
 fn build(name: &str, features: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).args([
-        "build",
-        "--quiet",
-        "--locked",
-        "-p",
-        "bertha-kvstore",
-        "-p",
-        "bertha-ycsb",
-        "-p",
-        "bertha-file-transfer",
-    ]);
-    cargo.arg("--target-dir").arg(&target);
-    for feature in features {
-        cargo.args(["--features", feature]);
+    for what in BUILDS {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(root).args(["build", "--quiet", "--locked"]).args(what);
+        cargo.arg("--target-dir").arg(&target);
+        for feature in features {
+            cargo.args(["--features", feature]);
+        }
+        assert!(cargo.status().unwrap().success());
     }
-    assert!(cargo.status().unwrap().success());
     target.join("debug")
 }
 
@@ -65,12 +63,13 @@ fn start(mut program: Command, addr: &str) -> Server {
     server
 }
 
-/// Runs a client to its end.
-fn finish(mut program: Command) {
+/// Runs a client to its end, and returns what it said.
+fn finish(mut program: Command) -> String {
     let output = program.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     println!("{said}");
+    said
 }
 
 /// Runs workload B with `client`'s settings against a store with `server`'s.
@@ -83,6 +82,17 @@ fn workload_b(programs: &Path, addr: &str, server: &Settings, client: &Settings)
     ycsb.args(["run", "--connections", "2", "--in-flight", "4", "--server", addr]);
     ycsb.args(["-p", "operationcount=20000", "-P"]).arg(workload).envs(environment(client));
     finish(ycsb);
+}
+
+/// Has words echoed by a server with `server`'s settings.
+fn echo(programs: &Path, addr: &str, server: &Settings, client: &Settings) {
+    let program = || Command::new(programs.join("examples/echo"));
+    let mut serve = program();
+    serve.args(["serve", addr]).envs(environment(server));
+    let _server = start(serve, addr);
+    let mut ask = program();
+    ask.args(["ask", addr]).envs(environment(client));
+    assert!(finish(ask).contains("three -> three"));
 }
 
 /// Sends a file with `client`'s settings to a receiver with `server`'s.
@@ -109,6 +119,7 @@ fn one_line_switches_programs_to_dpdk() {
     let kernel = build("kernel", &[]);
     workload_b(&kernel, "127.0.0.1:34242", &[], &[]);
     transfer(&kernel, "127.0.0.1:34343", &[], &[]);
+    echo(&kernel, "127.0.0.1:34444", &[], &[]);
     let dpdk = build("dpdk", &[DPDK]);
     if !bertha_datapath_dpdk::AVAILABLE {
         return skip("programs over DPDK: DPDK is not installed; see scripts/dpdk install");
@@ -124,4 +135,6 @@ fn one_line_switches_programs_to_dpdk() {
     workload_b(&dpdk, "10.0.0.1:4242", &server, &client);
     let [server, client] = ends("transfer");
     transfer(&dpdk, "10.0.0.1:4343", &server, &client);
+    let [server, client] = ends("echo");
+    echo(&dpdk, "10.0.0.1:4444", &server, &client);
 }

@@ -1,10 +1,12 @@
 //! `bertha-bench datapaths`: the key-value store over one datapath and the next.
 
+mod limits;
+
 use bertha_bench::alternate::{self, Paired, alternate};
 use bertha_bench::baseline::kv_raw::{Sample, Setup};
 use bertha_bench::datapaths::{Line, bare, draw, in_memory, run as over};
 use bertha_bench::dpdk_echo::config;
-use bertha_bench::report::{Budget, Report, directory};
+use bertha_bench::report::{Report, directory};
 use bertha_bench::statistics::{median, ratio_of_medians};
 use bertha_bench::{Error, ErrorKind};
 use bertha_core::Addr;
@@ -30,14 +32,27 @@ pub(crate) struct Options {
     /// Samples at each point, the median of which counts
     #[arg(long, default_value_t = 5)]
     samples: usize,
+    /// Requests whose instructions are counted one by one, rounded up to 128 at a time; 0 leaves the count out
+    #[arg(long, default_value_t = 128)]
+    counted: u64,
+    /// Further arguments of the memif devices, such as `rsize=9` for rings of 512
+    #[arg(long)]
+    device: Option<String>,
 }
+
+/// Requests on the way with which memory is at its best: with fewer, its ends wait to be woken.
+const SATURATED: usize = 512;
 
 type Run<'a> = Box<dyn Fn(&Setup) -> Result<Sample, Error> + 'a>;
 
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let setup = &Setup { outstanding: options.outstanding, requests: options.requests, ..Setup::default() };
     let open = |side, role, address| {
-        let dpdk = Dpdk::open(&config(0, side, role, address));
+        let mut config = config(0, side, role, address);
+        if let (Some(device), Some(more)) = (&mut config.device, &options.device) {
+            device.extend([",", more]);
+        }
+        let dpdk = Dpdk::open(&config);
         dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
     };
     let (server, client) = (&open(0, "server", "10.0.0.1/24")?, &open(1, "client", "10.0.0.2/24")?);
@@ -49,19 +64,29 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let unix = |setup: &Setup| over(Unix::new(), Unix::new(), socket.clone(), setup);
     let memif = |setup: &Setup| over(server.clone(), client.clone(), port.clone(), setup);
     let mut report = Report::new("datapaths");
-    let others: [(&str, Run<'_>, Option<Budget>); 3] = [
-        ("kernel UDP", Box::new(udp), Some(Budget::AtLeast(3.0))),
-        ("Unix sockets", Box::new(unix), None),
-        ("memory", Box::new(in_memory), Some(Budget::AtLeast(0.8))),
+    if options.counted > 0 {
+        limits::instructions(options.counted, &mut report)?;
+    }
+    let own = limits::own_work(setup, options.samples, &mut report)?;
+    let best = &Setup { outstanding: setup.outstanding.max(SATURATED), ..*setup };
+    let others: [(&str, Run<'_>, &Setup); 4] = [
+        ("kernel UDP", Box::new(udp), setup),
+        ("Unix sockets", Box::new(unix), setup),
+        ("memory", Box::new(in_memory), setup),
+        ("memory at its best", Box::new(in_memory), best),
     ];
-    for (name, other, budget) in others {
+    let mut against = Vec::new();
+    for (name, other, setup) in others {
         let paired = alternate(options.pairs, || other(setup), || memif(setup))?;
-        compare(name, &paired, budget, &mut report);
+        against.push(compare(name, &paired, &mut report));
+    }
+    if let [kernel, _, memory, best] = against[..] {
+        own.judge(kernel, memory, best, &mut report);
     }
     let bare_udp = |setup: &Setup| bare(Udp::new(), Udp::new(), local.clone(), setup);
     let bare_memif = |setup: &Setup| bare(server.clone(), client.clone(), port.clone(), setup);
     let paired = alternate(options.pairs, || bare_memif(setup), || memif(setup))?;
-    compare("bare memif", &paired, None, &mut report);
+    compare("bare memif", &paired, &mut report);
     if !options.loads.is_empty() {
         let lines: [(&str, Run<'_>); 6] = [
             ("UDP", Box::new(udp)),
@@ -109,25 +134,30 @@ fn figure(
     draw(&lines, &directory.join("datapaths.svg"))
 }
 
-/// The budgets are alternatives: three times kernel UDP, or near to memory where the store itself is the limit.
-fn compare(name: &str, paired: &Paired<Sample>, budget: Option<Budget>, report: &mut Report) {
+/// How the two compare.
+fn compare(name: &str, paired: &Paired<Sample>, report: &mut Report) -> limits::Against {
     let of = |samples: Vec<Sample>, who: &str, report: &mut Report| {
         let middle = |number: fn(&Sample) -> f64| {
             median(&samples.iter().map(number).collect::<Vec<_>>()).unwrap_or(f64::NAN)
         };
-        report.figure(format!("{who}, throughput"), middle(|it| it.requests_per_second), "ops/s");
+        let throughput = middle(|it| it.requests_per_second);
+        report.figure(format!("{who}, throughput"), throughput, "ops/s");
         report.figure(format!("{who}, p50"), middle(|it| it.latency.p50_us), "us");
         report.figure(format!("{who}, p99"), middle(|it| it.latency.p99_us), "us");
         report.figure(format!("{who}, resent"), middle(|it| it.resent as f64), "requests");
+        throughput
     };
-    of(paired.ab.iter().map(|(other, _)| *other).collect(), name, report);
-    of(paired.ab.iter().map(|(_, memif)| *memif).collect(), &format!("memif (beside {name})"), report);
+    let other = of(paired.ab.iter().map(|(other, _)| *other).collect(), name, report);
+    let memif =
+        of(paired.ab.iter().map(|(_, memif)| *memif).collect(), &format!("memif (beside {name})"), report);
     let turned: Vec<_> = paired
         .ab
         .iter()
         .map(|(other, memif)| (memif.requests_per_second, other.requests_per_second))
         .collect();
-    if let Some(ratio) = ratio_of_medians(&turned, 0) {
-        report.ratio(&format!("throughput, memif to {name}"), &ratio, budget);
+    let ratio = ratio_of_medians(&turned, 0);
+    if let Some(ratio) = &ratio {
+        report.ratio(&format!("throughput, memif to {name}"), ratio, None);
     }
+    limits::Against { other, memif, high: ratio.map_or(f64::NAN, |ratio| ratio.high) }
 }

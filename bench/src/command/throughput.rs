@@ -1,4 +1,7 @@
-//! `bertha-bench throughput`: files over kernel UDP.
+//! `bertha-bench throughput`: files over kernel UDP, and over DPDK where the program is built for it.
+
+#[cfg(feature = "dpdk")]
+mod memif;
 
 use bertha_bench::alternate::alternate;
 use bertha_bench::instructions::Counter;
@@ -56,6 +59,10 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
                 Err(error) => return Err(error),
             }
         }
+    }
+    #[cfg(feature = "dpdk")]
+    if options.runs > 0 {
+        memif::run(options, &mut report)?;
     }
     if options.pairs > 0 {
         nothing(options, &mut report)?;

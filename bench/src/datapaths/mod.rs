@@ -3,11 +3,13 @@
 
 mod bare;
 mod figure;
+pub mod lockstep;
 
 use crate::baseline::kv_raw::{Sample, Setup};
 use crate::cores::{self, Placement};
 use crate::kv_bertha::client::Client;
 use crate::kv_bertha::load_and_measure;
+use crate::workload::Script;
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
 use bertha_core::Wrap;
@@ -67,7 +69,7 @@ pub fn in_memory(setup: &Setup) -> Result<Sample, Error> {
 }
 
 /// Messages in bytes.
-type Bytes = bertha_core::Stack<Serialize<Message>, bertha_core::Bottom>;
+pub type Bytes = bertha_core::Stack<Serialize<Message>, bertha_core::Bottom>;
 
 fn stack() -> Bytes {
     make_stack!(Serialize::<Message>::new())
@@ -102,12 +104,15 @@ async fn until(
 
 async fn ask<C: Connection<Data = Message>>(connection: C, setup: &Setup) -> Result<Sample, Error> {
     let mut client = Client::new(connection, setup.outstanding);
-    let Some((_, mut script)) = setup.workload.scripts(1).pop() else {
-        return Err(Error::new(ErrorKind::Probe, "the workload has no records"));
-    };
-    let sample = load_and_measure(&mut client, setup, &mut script).await;
+    let sample = load_and_measure(&mut client, setup, &mut script(setup)?).await;
     client.close().await?;
     sample
+}
+
+/// What the one store is asked.
+fn script(setup: &Setup) -> Result<Script, Error> {
+    let script = setup.workload.scripts(1).pop().map(|(_, script)| script);
+    script.ok_or_else(|| Error::new(ErrorKind::Probe, "the workload has no records"))
 }
 
 /// Runs both ends, each on a core and a runtime of its own.

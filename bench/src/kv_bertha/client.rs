@@ -90,16 +90,10 @@ impl<C: Connection<Data = Message>> Client<C> {
         requests: u64,
         latency: &mut Recorder,
     ) -> Result<(), Error> {
-        let Self { connection, window, due } = self;
-        window.begin(requests);
-        let now = Instant::now();
-        due.extend(std::iter::from_fn(|| window.fill(now)));
+        self.begin(script, phase, requests).await?;
         let mut patience = pin!(sleep(PATIENCE));
-        loop {
-            connection.send_batch(Requests { script, phase, due: due.drain(..) }).await.map_err(failed)?;
-            if window.is_over() {
-                return Ok(());
-            }
+        while !self.window.is_over() {
+            let Self { connection, window, due } = self;
             let mut replies = Replies { window, latency, due, came: None, refused: None };
             tokio::select! {
                 biased;
@@ -109,10 +103,49 @@ impl<C: Connection<Data = Message>> Client<C> {
                     replies.due.extend(replies.window.lost()?);
                 }
             }
-            if let Some(refused) = replies.refused {
-                return Err(refused);
-            }
+            replies.refused.map_or(Ok(()), Err)?;
+            self.send(script, phase).await?;
         }
+        Ok(())
+    }
+
+    /// Sends the first of so many requests.
+    pub(crate) async fn begin(
+        &mut self,
+        script: &mut Script,
+        phase: Phase,
+        requests: u64,
+    ) -> Result<(), Error> {
+        let Self { window, due, .. } = self;
+        window.begin(requests);
+        let now = Instant::now();
+        due.extend(std::iter::from_fn(|| window.fill(now)));
+        self.send(script, phase).await
+    }
+
+    /// Waits for replies and sends the requests that take their place. How many replies there were.
+    pub(crate) async fn exchange(
+        &mut self,
+        script: &mut Script,
+        phase: Phase,
+        latency: &mut Recorder,
+    ) -> Result<usize, Error> {
+        let Self { connection, window, due } = self;
+        let mut replies = Replies { window, latency, due, came: None, refused: None };
+        let received = connection.recv_batch(&mut replies, BURST).await.map_err(failed)?;
+        replies.refused.map_or(Ok(()), Err)?;
+        self.send(script, phase).await?;
+        Ok(received)
+    }
+
+    /// How many requests have no reply yet.
+    pub(crate) fn on_the_way(&self) -> u64 {
+        self.window.on_the_way()
+    }
+
+    async fn send(&mut self, script: &mut Script, phase: Phase) -> Result<(), Error> {
+        let Self { connection, due, .. } = self;
+        connection.send_batch(Requests { script, phase, due: due.drain(..) }).await.map_err(failed)
     }
 
     pub(crate) async fn close(&self) -> Result<(), Error> {

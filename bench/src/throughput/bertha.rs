@@ -4,7 +4,7 @@ use super::meeting::{meet, runtime};
 use super::{CHUNK, REQUEST, Setup, file, memory};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Nothing, Ordered, Reliable, Seal};
-use bertha_core::{Addr, Base, Bottom, Buf, Connection, Stack, make_stack};
+use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Stack, make_stack};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Incoming, Negotiate, Runs};
 use futures_util::future::try_join_all;
@@ -22,7 +22,8 @@ const PIECE: usize = 25 + 15;
 /// The most bytes on the way of datagrams that nobody asks for again: what fits in a socket's buffer.
 const ON_THE_WAY: u64 = 96 * 1024;
 
-type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
+/// The stack that moves files.
+pub type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
 
 /// Packets fill datagrams of the setup, of which `below` bytes go to layers below.
 pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
@@ -39,53 +40,82 @@ fn message(setup: &Setup, below: usize) -> usize {
 }
 
 pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
-    run(setup, 0, transport(setup, 0, make_stack!()))
+    over(&Ends::loopback(), setup)
+}
+
+/// Where the transfer takes place.
+#[derive(Debug, Clone)]
+pub struct Ends<D> {
+    /// The datapath of whoever has the files.
+    pub server: D,
+    /// The datapath of whoever asks for them.
+    pub client: D,
+    /// Where the server listens.
+    pub at: Addr,
+}
+
+impl Ends<Udp> {
+    fn loopback() -> Self {
+        Self { server: Udp::new(), client: Udp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() }
+    }
+}
+
+/// Moves the files once, as [`Contender::Bertha`](super::Contender::Bertha), over any datapath. Returns the goodput of all
+/// connections together, in bytes per second.
+///
+/// # Errors
+/// Those of [`Contender::run`](super::Contender::run).
+pub fn over<D>(ends: &Ends<D>, setup: &Setup) -> Result<f64, Error>
+where
+    D: Datapath + Clone + Runs<Transport, Out: Connection<Data = Buf>>,
+{
+    run(ends, setup, 0, transport(setup, 0, make_stack!()))
 }
 
 pub(super) fn with_nothing(setup: &Setup) -> Result<f64, Error> {
-    run(setup, 0, make_stack!(Nothing, transport(setup, 0, make_stack!())))
+    run(&Ends::loopback(), setup, 0, make_stack!(Nothing, transport(setup, 0, make_stack!())))
 }
 
 pub(super) fn sealed(setup: &Setup) -> Result<f64, Error> {
     let header = bertha_chunnels::seal::wire::HEADER;
-    run(setup, header, transport(setup, header, make_stack!(Seal::new(&[7; 32]))))
+    run(&Ends::loopback(), setup, header, transport(setup, header, make_stack!(Seal::new(&[7; 32]))))
 }
 
-fn run<S>(setup: &Setup, below: usize, stack: S) -> Result<f64, Error>
+fn run<S, D>(ends: &Ends<D>, setup: &Setup, below: usize, stack: S) -> Result<f64, Error>
 where
     S: Negotiate + Clone + Send + Sync + 'static,
-    Udp: Runs<S, Out: Connection<Data = Buf>>,
+    D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
 {
     let (file, message, other) = (file(setup), message(setup, below), stack.clone());
     let connections = setup.connections;
     meet(
         async move |tell| {
-            let incoming = listen(stack).await?;
+            let incoming = listen(stack, ends).await?;
             // If the client has given up meanwhile, it has an error of its own.
             let _ = tell.send(incoming.local_addr());
             serve(incoming, connections, file, message).await
         },
-        async move |server| measure(&other, server, setup).await,
+        async move |server| measure(&other, &ends.client, server, setup).await,
     )
 }
 
-async fn listen<S>(stack: S) -> Result<Incoming<S, Udp>, Error>
+async fn listen<S, D>(stack: S, ends: &Ends<D>) -> Result<Incoming<S, D>, Error>
 where
     S: Negotiate + 'static,
-    Udp: Runs<S>,
+    D: Datapath + Clone + Runs<S>,
 {
-    stack.listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)
+    stack.listen(ends.server.clone(), ends.at.clone()).await.map_err(failed)
 }
 
-async fn serve<S>(
-    mut incoming: Incoming<S, Udp>,
+async fn serve<S, D>(
+    mut incoming: Incoming<S, D>,
     connections: usize,
     file: Arc<[u8]>,
     message: usize,
 ) -> Result<(), Error>
 where
     S: Negotiate + 'static,
-    Udp: Runs<S, Out: Connection<Data = Buf>>,
+    D: Datapath + Runs<S, Out: Connection<Data = Buf>>,
 {
     let mut clients = Vec::new();
     for _ in 0..connections {
@@ -113,12 +143,12 @@ where
     Ok(())
 }
 
-async fn measure<S>(stack: &S, server: Addr, setup: &Setup) -> Result<f64, Error>
+async fn measure<S, D>(stack: &S, client: &D, server: Addr, setup: &Setup) -> Result<f64, Error>
 where
     S: Negotiate + Sync,
-    Udp: Runs<S, Out: Connection<Data = Buf>>,
+    D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
 {
-    let connecting = (0..setup.connections).map(|_| stack.connect(Udp::new(), server.clone()));
+    let connecting = (0..setup.connections).map(|_| stack.connect(client.clone(), server.clone()));
     let connections = try_join_all(connecting).await.map_err(failed)?;
     let start = Instant::now();
     let receiving = connections.iter().map(async |connection| {
@@ -147,7 +177,7 @@ pub(super) fn unreliable(setup: &Setup) -> Result<f64, Error> {
     let (stack, seen, len) = (make_stack!(Nothing), arrived.clone(), setup.datagram - LINK);
     meet(
         async move |tell| {
-            let mut incoming = listen(stack).await?;
+            let mut incoming = listen(stack, &Ends::loopback()).await?;
             // As above.
             let _ = tell.send(incoming.local_addr());
             let mut clients = Vec::new();
@@ -250,10 +280,12 @@ where
 {
     let file = file(setup);
     runtime()?.block_on(async {
-        let incoming = listen(stack.clone()).await?;
+        let ends = Ends::loopback();
+        let incoming = listen(stack.clone(), &ends).await?;
         let server = incoming.local_addr();
         let serving = serve(incoming, 1, file, message(setup, below));
-        let (served, measured) = futures_util::join!(serving, measure(&stack, server, setup));
+        let measuring = measure(&stack, &ends.client, server, setup);
+        let (served, measured) = futures_util::join!(serving, measuring);
         served.and(measured.map(drop))
     })
 }

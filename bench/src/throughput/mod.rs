@@ -13,7 +13,7 @@ mod memory;
 mod quic;
 mod tcp;
 
-pub use bertha::{Probe, probe};
+pub use bertha::{Ends, Probe, Transport, over, probe};
 
 use crate::Error;
 

@@ -133,10 +133,10 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
         facts->offload |= BERTHA_OFFLOAD_HEADER;
     if (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM)
         facts->offload |= BERTHA_OFFLOAD_UDP;
-    /* Virtual ports without an MTU of their own say so; they carry what fits into a buffer. */
-    failed = rte_eth_dev_set_mtu(port, setup->mtu);
-    if (failed && failed != -ENOTSUP)
-        return failed;
+    /* Virtual ports without an MTU of their own say so; they carry what fits into a buffer, whatever they say that it is. */
+    int sets_mtu = rte_eth_dev_set_mtu(port, setup->mtu);
+    if (sets_mtu && sets_mtu != -ENOTSUP)
+        return sets_mtu;
     uint16_t receive = setup->descriptors, transmit = setup->descriptors;
     failed = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive, &transmit);
     if (failed)
@@ -159,7 +159,8 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
     if (setup->promiscuous)
         /* Not every port filters addresses, so not every port can be told not to. */
         (void)rte_eth_promiscuous_enable(port);
-    (void)rte_eth_dev_get_mtu(port, &facts->mtu);
+    if (sets_mtu == 0)
+        (void)rte_eth_dev_get_mtu(port, &facts->mtu);
     struct rte_ether_addr mac;
     failed = rte_eth_macaddr_get(port, &mac);
     if (failed)

@@ -72,7 +72,8 @@ pub struct Config {
     pub address: Vec<String>,
     /// Through whom others than neighbours are reached, one of each family at most.
     pub gateway: Vec<IpAddr>,
-    /// The largest IP packet in bytes. The port may allow less.
+    /// The largest IP packet in bytes. The port may allow less; one without a limit of its own, such as `net_memif`, carries as
+    /// much, if its other end does. Buffers are as large, so fewer of them fit in memory.
     pub mtu: u16,
     /// The VLAN whose tag all frames carry.
     pub vlan: Option<u16>,

@@ -22,15 +22,19 @@ use tokio::task::yield_now;
 /// How long a send waits until the link is up and the neighbour has answered. Its three requests take three seconds.
 const WAY: Duration = Duration::from_secs(10);
 
-/// How long a send waits for room in the port's queue: far longer than a port needs whose other end lives.
+/// How long a send waits for room in the port's queue while nobody is at the other end.
 const ROOM: Duration = Duration::from_secs(1);
+
+/// Likewise while somebody is: another process that shares its processor with many may not run for seconds.
+const STALLED: Duration = Duration::from_secs(30);
 
 /// A base connection over datagrams, to one peer.
 ///
 /// Nobody notices that a peer is gone, except that it may say that its port is closed, to the end that connected.
 /// [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the layer above.
 ///
-/// The first `send` waits until the neighbour has told its hardware address; later ones only while the port's queue is full.
+/// The first `send` waits until the neighbour has told its hardware address; later ones only while the port's queue is full: for
+/// half a minute at most, or a second if the link is down.
 pub struct DpdkConnection {
     device: Arc<Device>,
     lane: usize,
@@ -203,9 +207,15 @@ impl DpdkConnection {
             let now = Instant::now();
             if sent > 0 {
                 full = None;
-            } else if now >= *full.get_or_insert(now + ROOM) {
-                let what = "the port takes no frames; nobody receives at its other end";
-                return Err(failure(ErrorKind::Exhausted, what));
+            } else {
+                let waited = now - *full.get_or_insert(now);
+                if waited >= ROOM && !self.device.is_up() {
+                    return Err(self.base.unreachable("the link is down"));
+                }
+                if waited >= STALLED {
+                    let what = "the port takes no frames; whoever is at its other end receives none";
+                    return Err(failure(ErrorKind::Exhausted, what));
+                }
             }
             std::thread::yield_now();
             yield_now().await;

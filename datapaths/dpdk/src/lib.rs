@@ -35,6 +35,7 @@ mod failure;
 mod keeper;
 mod listener;
 mod mbuf;
+mod memif;
 mod pool;
 mod port;
 mod sending;

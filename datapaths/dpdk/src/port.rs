@@ -2,7 +2,7 @@
 
 use crate::eal::enter_thread;
 use crate::failure::{check, failure};
-use crate::{Burst, Config, MacAddr, Pool, eal};
+use crate::{Burst, Config, MacAddr, Pool, eal, memif};
 use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;
 pub use bertha_dpdk_sys::PortStatistics;
@@ -178,9 +178,11 @@ fn find(config: &Config) -> Result<u16, Error> {
     };
     if let Some(device) = &config.device {
         let argument = text(device)?;
+        let obstacle = memif::make_way(device);
         // SAFETY: the environment is initialised, and the string lives during the call.
         let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
-        check(code, &format!("adding the device `{device}`"))?;
+        // What the driver says of a socket that it can't listen at is that something is not permitted.
+        check(code, &format!("adding the device `{device}`")).map_err(|error| obstacle.unwrap_or(error))?;
     }
     let mut number = 0;
     let code = match config.port_name() {

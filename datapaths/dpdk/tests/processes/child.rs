@@ -80,7 +80,6 @@ impl Child {
     }
 
     /// Ends it without a chance to say anything.
-    #[cfg(feature = "tcp")]
     pub(crate) fn kill(self) {}
 }
 
@@ -128,6 +127,8 @@ fn child() {
                 say_offload(&dpdk);
                 ask(dpdk, about.parse().unwrap(), count).await;
             }
+            "open" => say(&Dpdk::open(&Config::from_env().unwrap()).unwrap_err().to_string()),
+            "ask-large" => ask_large(about.parse().unwrap(), count).await,
             "tell" => tell(about.parse().unwrap(), count).await,
             "kernel-serve" => kernel_serve(about),
             "kernel-ask" => kernel_ask(about, count),
@@ -273,6 +274,23 @@ async fn ask_over(dpdk: &Dpdk, to: Addr, count: usize, burst: usize) {
             assert!(is_message(&echo.unwrap(), number), "echo {number}");
         }
     }
+}
+
+/// Has the largest messages echoed that the interface carries.
+async fn ask_large(to: Addr, count: usize) {
+    let dpdk = dpdk();
+    let connection = dpdk.connect(to).await.unwrap();
+    let most = connection.base().mtu();
+    for number in 0..count {
+        let mut message = connection.base().buffer(most).unwrap();
+        message.fill(number as u8);
+        connection.send(message).await.unwrap();
+        let echo = connection.recv().await.unwrap();
+        assert!(echo.len() == most && echo.iter().all(|byte| *byte == number as u8), "echo {number}");
+    }
+    drop(connection);
+    assert_nothing_is_kept(&dpdk);
+    say(&format!("echoed {most}"));
 }
 
 /// Sends messages and waits for nothing.

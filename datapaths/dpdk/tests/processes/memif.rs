@@ -35,6 +35,59 @@ fn unprivileged_processes_talk_over_shared_memory() {
     }
 }
 
+/// They need more than one of the driver's buffers, and lie in one of ours.
+#[test]
+fn frames_are_as_large_as_they_are_to_be() {
+    if !has_dpdk() {
+        return;
+    }
+    let socket = std::env::temp_dir().join(format!("bertha-memif-large-{}", std::process::id()));
+    let start = |role: &str, side: &str, address: &str| {
+        let device = format!("net_memif0,role={side},socket={},socket-abstract=no", socket.display());
+        Child::start(&Role {
+            role,
+            about: "10.0.0.1:9",
+            count: 1000,
+            settings: &[("DEVICE", &device), ("ADDRESS", address), ("MTU", "9000")],
+            within: &[],
+            unprivileged: true,
+        })
+    };
+    let mut server = start("serve", "server", "10.0.0.1/24");
+    assert_eq!(server.says(), "ready");
+    let mut client = start("ask-large", "client", "10.0.0.2/24");
+    assert_eq!(client.says(), "echoed 8972");
+}
+
+/// One that was killed leaves its socket, which nobody listens at; one that lives is not disturbed, and named.
+#[test]
+fn a_server_takes_the_place_of_one_that_was_killed() {
+    if !has_dpdk() {
+        return;
+    }
+    let socket = std::env::temp_dir().join(format!("bertha-memif-killed-{}", std::process::id()));
+    let device = format!("net_memif0,role=server,socket={},socket-abstract=no", socket.display());
+    let start = |role: &str| {
+        Child::start(&Role {
+            role,
+            about: "10.0.0.1:9",
+            count: 0,
+            settings: &[("DEVICE", &device), ("ADDRESS", "10.0.0.1/24")],
+            within: &[],
+            unprivileged: true,
+        })
+    };
+    for _ in 0..2 {
+        let mut server = start("serve");
+        assert_eq!(server.says(), "ready");
+        let said = start("open").says();
+        assert!(said.contains("another server listens there"), "{said}");
+        server.kill();
+        assert!(socket.exists(), "what is left behind is what this is about");
+    }
+    std::fs::remove_file(&socket).unwrap();
+}
+
 #[test]
 fn a_polling_thread_does_as_well() {
     if has_dpdk() {

@@ -1,0 +1,106 @@
+//! What a server of shared memory leaves behind if it is killed: the socket that its clients found it by.
+//!
+//! DPDK's driver does not listen where such a file lies, and does not say why.
+
+use crate::failure::failure;
+use bertha_core::{Error, ErrorKind};
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// Makes way for `device`, if it is a server of `net_memif`: removes its socket's file if nobody listens there. Says what is in the
+/// way, if something is. That need not be wrong: several ports of a process may share a socket.
+pub(crate) fn make_way(device: &str) -> Option<Error> {
+    socket(device).and_then(|path| remove_if_dead(Path::new(path)).err())
+}
+
+/// The file that a device listens at.
+fn socket(device: &str) -> Option<&str> {
+    let mut words = device.split(',');
+    words.next().filter(|name| name.starts_with("net_memif"))?;
+    let (mut path, mut listens, mut is_file) = (None, false, false);
+    for word in words {
+        match word.split_once('=')? {
+            ("role", role) => listens = matches!(role, "server" | "master"),
+            ("socket", file) => path = Some(file),
+            ("socket-abstract", value) => is_file = value == "no",
+            _ => {}
+        }
+    }
+    path.filter(|_| listens && is_file)
+}
+
+/// Fails if the file is there and stays.
+fn remove_if_dead(path: &Path) -> Result<(), Error> {
+    let refused = |kind, why: &str| {
+        Err(failure(kind, format!("the device's socket {} is there already: {why}", path.display())))
+    };
+    match path.symlink_metadata() {
+        Ok(file) if file.file_type().is_socket() => {}
+        Ok(_) => return refused(ErrorKind::Invalid, "and is no socket; name another one"),
+        // Whatever else may be wrong with it, DPDK says.
+        Err(_) => return Ok(()),
+    }
+    // Memif's sockets are of another type, so nobody hears of this: where one listens, the answer is that the type is wrong.
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return refused(
+                ErrorKind::Unavailable,
+                "it belongs to somebody else; remove it, or name another one",
+            );
+        }
+        _ => return refused(ErrorKind::Invalid, "another server listens there; give each one of its own"),
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => tracing::info!(path = %path.display(), "removed the socket of a server that has ended"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let why = format!("a server that has ended left it, and it can't be removed: {error}");
+            return refused(ErrorKind::Unavailable, &why);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn only_servers_with_a_file_have_a_socket_to_look_for() {
+        let with = |arguments: &str| socket(arguments).map(str::to_owned);
+        assert_eq!(
+            with("net_memif0,role=server,id=0,socket=/run/a.sock,socket-abstract=no").as_deref(),
+            Some("/run/a.sock")
+        );
+        assert_eq!(with("net_memif0,role=client,socket=/run/a.sock,socket-abstract=no"), None);
+        assert_eq!(with("net_memif0,role=server,socket=/run/a.sock"), None);
+        assert_eq!(with("net_memif0"), None);
+        assert_eq!(with("net_vhost0,role=server,socket=/run/a.sock,socket-abstract=no"), None);
+    }
+
+    #[test]
+    fn the_socket_of_the_dead_is_removed_and_that_of_the_living_is_not() {
+        let path = std::env::temp_dir().join(format!("bertha-make-way-{}", std::process::id()));
+        let device = format!("net_memif0,role=server,socket={},socket-abstract=no", path.display());
+        assert!(make_way(&device).is_none());
+
+        let listener = UnixListener::bind(&path).unwrap();
+        let error = make_way(&device).unwrap();
+        assert!(error.context().contains("another server listens there"), "{error}");
+        assert!(path.exists());
+
+        drop(listener);
+        assert!(make_way(&device).is_none());
+        assert!(!path.exists());
+
+        std::fs::write(&path, "something else").unwrap();
+        let error = make_way(&device).unwrap();
+        assert!(error.context().contains("is no socket"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
