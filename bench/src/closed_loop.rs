@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn reply(id: u64) -> Message {
-        Message { key: String::new(), id, body: Body::Stored }
+        Message::get(id, "").reply(Body::Stored)
     }
 
     #[test]

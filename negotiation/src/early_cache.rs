@@ -20,8 +20,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone)]
 pub struct EarlyCache {
     entries: Arc<Mutex<VecDeque<Entry>>>,
+    /// The last stack that was offered: a client mostly has one.
+    last: Arc<Mutex<Digested>>,
     most_entries: usize,
     most_bytes: usize,
+}
+
+/// A stack as it is encoded in an offer, and its digest.
+#[derive(Default)]
+struct Digested {
+    stack: Vec<u8>,
+    digest: [u8; 32],
 }
 
 /// The server's address, and a digest of what the client offers.
@@ -42,14 +51,6 @@ struct Entry {
 const VERSION: u8 = 1;
 
 const CHECK: usize = 4;
-
-impl Key {
-    /// The key of a client that makes this offer, which has no connection id yet, to `server`.
-    pub(crate) fn new(server: Addr, offer: &Offer) -> Option<Self> {
-        let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
-        Some(Self { server, stack: hash("bertha 2 stack", &[&offer]) })
-    }
-}
 
 /// An address, as its text.
 mod as_text {
@@ -86,7 +87,18 @@ impl EarlyCache {
 
     /// An empty cache for at most so many agreements that take at most so many bytes of memory.
     pub fn with_limits(entries: usize, bytes: usize) -> Self {
-        Self { entries: Arc::default(), most_entries: entries, most_bytes: bytes }
+        Self { entries: Arc::default(), last: Arc::default(), most_entries: entries, most_bytes: bytes }
+    }
+
+    /// The key of a client that makes this offer, which has no connection id yet, to `server`.
+    pub(crate) fn key(&self, server: Addr, offer: &Offer) -> Option<Key> {
+        let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.stack != offer {
+            let digest = hash("bertha 2 stack", &[&offer]);
+            *last = Digested { stack: offer, digest };
+        }
+        Some(Key { server, stack: last.digest })
     }
 
     /// How many agreements it knows.

@@ -260,6 +260,10 @@ fn vectors() -> Vectors {
     among_any_number(&mut vectors);
 
     let answer = wire::encode(Kind::Answer, Tag::of(ID), &answer()).unwrap();
+    let data = [&Tag::of(ID).header(Kind::Data)[..], b"hello"].concat();
+    let joined = wire::join(&answer, &data, wire::LARGEST_JOINED).unwrap();
+    assert_eq!(wire::parts(&joined), Some((&answer[..], &data[..])));
+    vectors.value("answer and data", &joined);
     let offering = Offering::new(&offer(), &Credentials::default(), counting(0)).unwrap();
     assert_eq!(offering.message(), plain);
     vectors.value("transcript", &offering.answer(&answer).unwrap().1.transcript());

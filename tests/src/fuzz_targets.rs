@@ -367,6 +367,11 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Retry>(Kind::Retry, body);
     read_twice::<Upgrade>(Kind::Upgrade, body);
     read_twice::<Standing>(Kind::Standing, body);
+    let joined = [&Tag::of(ID).header(Kind::AnswerAndData), body].concat();
+    if let Some((answer, data)) = wire::parts(&joined) {
+        assert_eq!([answer, data].map(|it| wire::header(it).unwrap().1), [Tag::of(ID); 2]);
+        assert!(wire::join(answer, data, usize::MAX).is_none_or(|again| again == joined));
+    }
     if let Some(origin) = wire::origin(body) {
         assert_eq!(origin.to_bytes(), body[..wire::GROUP_HEADER - HEADER]);
     }

@@ -237,6 +237,9 @@ fn sow() {
                 let message = wire::encode(Kind::Standing, Tag::of(ID), &standing).unwrap();
                 fs::write(corpus(name).join(format!("sown-{what}")), body_of(&message)).unwrap();
             }
+            let data = [&Tag::of(ID).header(Kind::Data)[..], b"data"].concat();
+            let joined = wire::join(&replies[0].2, &data, wire::LARGEST_JOINED).unwrap();
+            fs::write(corpus(name).join("sown-AnswerAndData"), &joined[wire::HEADER..]).unwrap();
         }
         for (reply, _, message) in replies.iter().filter(|_| name == "wire") {
             fs::write(corpus(name).join(format!("sown-{reply}")), body_of(message)).unwrap();

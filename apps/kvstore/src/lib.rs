@@ -34,11 +34,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod contiguous;
+mod key;
 mod protocol;
 pub mod server;
 mod sharding;
 mod store;
 
+pub use key::Key;
 pub use protocol::{Body, MAX_KEY, MAX_VALUE, Message, Reason};
 pub use server::{Options, Server, Shards};
 pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};

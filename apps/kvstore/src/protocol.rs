@@ -1,8 +1,11 @@
 //! What client and store say to each other.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::Key;
 
 /// The longest key in bytes.
 ///
@@ -21,7 +24,8 @@ pub const MAX_VALUE: usize = 60 * 1024;
 pub struct Message {
     /// The record that this is about, at most [`MAX_KEY`] bytes. It stands first in the serialised form, where
     /// whoever routes by key finds it without decoding the rest.
-    pub key: String,
+    #[serde(with = "crate::contiguous")]
+    pub key: Key,
     /// Chosen by the client, and repeated in the reply.
     pub id: u64,
     /// What is asked or answered.
@@ -29,24 +33,26 @@ pub struct Message {
 }
 
 /// The two halves of the protocol: the first four are requests, the others replies.
+///
+/// Bytes are shared: a clone copies none, and the reply to a get holds those that are in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
     /// Asks for the value: [`Body::Found`] or [`Body::Missing`].
     Get,
     /// Creates the record or replaces its value: [`Body::Stored`].
-    Put(#[serde(with = "crate::contiguous")] Vec<u8>),
+    Put(#[serde(with = "crate::contiguous")] Arc<[u8]>),
     /// Overwrites a part of an existing value: [`Body::Stored`] or [`Body::Missing`]. It never lengthens it.
     Update {
         /// Where the part begins, in bytes from the start of the value.
         offset: u32,
         /// The new content of the part.
         #[serde(with = "crate::contiguous")]
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
     },
     /// Removes the record: [`Body::Stored`] or [`Body::Missing`].
     Delete,
     /// The value asked for.
-    Found(#[serde(with = "crate::contiguous")] Vec<u8>),
+    Found(#[serde(with = "crate::contiguous")] Arc<[u8]>),
     /// There is no record of this key.
     Missing,
     /// The change has been made.
@@ -74,22 +80,22 @@ pub enum Reason {
 
 impl Message {
     /// Asks for the value of `key`.
-    pub fn get(id: u64, key: impl Into<String>) -> Self {
+    pub fn get(id: u64, key: impl Into<Key>) -> Self {
         Self { key: key.into(), id, body: Body::Get }
     }
 
     /// Creates or replaces the value of `key`.
-    pub fn put(id: u64, key: impl Into<String>, value: Vec<u8>) -> Self {
-        Self { key: key.into(), id, body: Body::Put(value) }
+    pub fn put(id: u64, key: impl Into<Key>, value: impl Into<Arc<[u8]>>) -> Self {
+        Self { key: key.into(), id, body: Body::Put(value.into()) }
     }
 
     /// Overwrites the value of `key` from `offset` on.
-    pub fn update(id: u64, key: impl Into<String>, offset: u32, bytes: Vec<u8>) -> Self {
-        Self { key: key.into(), id, body: Body::Update { offset, bytes } }
+    pub fn update(id: u64, key: impl Into<Key>, offset: u32, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { key: key.into(), id, body: Body::Update { offset, bytes: bytes.into() } }
     }
 
     /// Removes `key`.
-    pub fn delete(id: u64, key: impl Into<String>) -> Self {
+    pub fn delete(id: u64, key: impl Into<Key>) -> Self {
         Self { key: key.into(), id, body: Body::Delete }
     }
 
@@ -142,7 +148,7 @@ mod tests {
     use super::*;
 
     fn body() -> impl Strategy<Value = Body> {
-        let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..300).prop_map(Arc::from);
         prop_oneof![
             Just(Body::Get),
             bytes().prop_map(Body::Put),
@@ -158,18 +164,18 @@ mod tests {
     proptest! {
         #[test]
         fn survives_both_codecs_with_the_key_at_offset_one(
-            key in "[a-z0-9]{0,127}", id: u64, body in body()
+            key in proptest::collection::vec(any::<u8>(), 0..=MAX_KEY), id: u64, body in body()
         ) {
-            let message = Message { key, id, body };
+            let message = Message { key: key.as_slice().into(), id, body };
             let postcard = postcard::to_allocvec(&message).unwrap();
             prop_assert_eq!(&postcard::from_bytes::<Message>(&postcard).unwrap(), &message);
-            prop_assert_eq!(&postcard[1..=message.key.len()], message.key.as_bytes());
+            prop_assert_eq!((postcard[0], &postcard[1..=key.len()]), (key.len() as u8, &key[..]));
 
             let config = bincode::config::standard();
             let bincode = bincode::serde::encode_to_vec(&message, config).unwrap();
             let (decoded, read) = bincode::serde::decode_from_slice::<Message, _>(&bincode, config).unwrap();
             prop_assert_eq!((&decoded, read), (&message, bincode.len()));
-            prop_assert_eq!(&bincode[1..=message.key.len()], message.key.as_bytes());
+            prop_assert_eq!((bincode[0], &bincode[1..=key.len()]), (key.len() as u8, &key[..]));
         }
     }
 

@@ -1,10 +1,11 @@
 //! The records of one shard.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ahash::RandomState;
 
-use crate::{Body, Message, Reason};
+use crate::{Body, Key, Message, Reason};
 
 /// How much one [`Store`] may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Default for Capacity {
 /// Whoever wants one store for several threads puts it behind a lock per shard.
 #[derive(Debug)]
 pub struct Store {
-    records: HashMap<String, Vec<u8>, RandomState>,
+    records: HashMap<Key, Arc<[u8]>, RandomState>,
     bytes: usize,
     capacity: Capacity,
 }
@@ -60,9 +61,10 @@ impl Store {
 
     /// Carries out a request and returns the reply to it.
     ///
-    /// The key moves into the reply and the value of a put moves into the map; what is copied is the value of a
-    /// get, the part of an update, and the key of a new record. Whatever cannot be done is answered with
-    /// [`Body::Failed`], and leaves the records as they were.
+    /// The key moves into the reply, the value of a put moves into the map, and the reply to a get shares the value
+    /// with it. What is copied is the part of an update, the key of a new record, and the value that is updated while
+    /// a reply still holds it. Whatever cannot be done is answered with [`Body::Failed`], and leaves the records as
+    /// they were.
     pub fn handle(&mut self, mut request: Message) -> Message {
         self.answer(&mut request);
         request
@@ -85,11 +87,11 @@ impl Store {
         };
     }
 
-    fn get(&self, key: &str) -> Body {
+    fn get(&self, key: &Key) -> Body {
         self.records.get(key).map_or(Body::Missing, |value| Body::Found(value.clone()))
     }
 
-    fn put(&mut self, key: &str, value: Vec<u8>) -> Body {
+    fn put(&mut self, key: &Key, value: Arc<[u8]>) -> Body {
         // Replacing is the common case and needs no key of its own, hence no `entry` here.
         if let Some(old) = self.records.get_mut(key) {
             let bytes = self.bytes - old.len() + value.len();
@@ -108,25 +110,26 @@ impl Store {
             return Body::Failed(Reason::TooManyBytes);
         }
         self.bytes = bytes;
-        self.records.insert(key.to_owned(), value);
+        self.records.insert(key.clone(), value);
         Body::Stored
     }
 
-    fn update(&mut self, key: &str, offset: u32, bytes: &[u8]) -> Body {
+    fn update(&mut self, key: &Key, offset: u32, bytes: &[u8]) -> Body {
         let Some(value) = self.records.get_mut(key) else { return Body::Missing };
         let part = usize::try_from(offset)
             .ok()
-            .and_then(|start| value.get_mut(start..start.checked_add(bytes.len())?));
+            .and_then(|start| Some(start..start.checked_add(bytes.len())?))
+            .filter(|part| part.end <= value.len());
         match part {
             Some(part) => {
-                part.copy_from_slice(bytes);
+                Arc::make_mut(value)[part].copy_from_slice(bytes);
                 Body::Stored
             }
             None => Body::Failed(Reason::OutOfRange),
         }
     }
 
-    fn delete(&mut self, key: &str) -> Body {
+    fn delete(&mut self, key: &Key) -> Body {
         match self.records.remove(key) {
             Some(value) => {
                 self.bytes -= key.len() + value.len();

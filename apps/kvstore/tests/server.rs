@@ -20,7 +20,7 @@ async fn put_and_get(store: &impl Connection<Data = Message>) {
         assert_eq!(ask(store, put(key)).await, Body::Stored);
     }
     for key in 0..KEYS {
-        assert_eq!(ask(store, get(key)).await, Body::Found(vec![key as u8; 10]));
+        assert_eq!(ask(store, get(key)).await, Body::Found([key as u8; 10].into()));
     }
 }
 
@@ -70,7 +70,7 @@ async fn either_end_routes_and_both_see_the_same_records() {
         let found = ask(&store, Message::get(key as u64, name(key))).await;
         assert_eq!(
             found,
-            Body::Found(vec![key as u8; 10]),
+            Body::Found([key as u8; 10].into()),
             "what the router stored is there for its clients"
         );
     }

@@ -1,8 +1,8 @@
 //! `bertha-bench dpdk-echo`: echoes over two DPDK ports that share memory.
 
 use bertha_bench::Error;
-use bertha_bench::alternate::{self, alternate};
-use bertha_bench::dpdk_echo::{Bare, Load, Pair, Sample, Stack};
+use bertha_bench::alternate::{self, Paired, alternate};
+use bertha_bench::dpdk_echo::{Bare, Load, Pair, Sample, Stack, Unchecked};
 use bertha_bench::report::{Budget, Report};
 use bertha_bench::statistics::{median, ratio_of_medians};
 use clap::Args;
@@ -34,32 +34,44 @@ const LATENCY: Budget = Budget::AtMost(1.05);
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let &Options { len, outstanding, messages, rounds, pairs } = options;
     let load = Load { len, outstanding, messages, rounds };
-    let (mut bare, mut stack) = (Pair::<Bare>::open(0)?, Pair::<Stack>::open(1)?);
-    let paired = alternate(pairs, || bare.run(load), || stack.run(load))?;
+    let mut bare = Pair::<Bare>::open(0)?;
+    let (mut stack, mut unchecked) = (Pair::<Stack>::open(1)?, Pair::<Unchecked>::open(2)?);
     let mut report = Report::new("dpdk-echo");
-    let bares: Vec<_> = paired.ab.iter().map(|(bare, _)| *bare).collect();
-    let stacks: Vec<_> = paired.ab.iter().map(|(_, stack)| *stack).collect();
-    for (name, samples) in [("bare", bares), ("Bertha", stacks)] {
-        let middle = |number: fn(&Sample) -> f64| {
-            median(&samples.iter().map(number).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-        };
-        report.figure(format!("{name}, throughput"), middle(|it| it.messages_per_second), "messages/s");
-        report.figure(format!("{name}, p50"), middle(|it| it.latency.p50_us), "us");
-        report.figure(format!("{name}, p99"), middle(|it| it.latency.p99_us), "us");
-    }
+    let paired = alternate(pairs, || bare.run(load), || stack.run(load))?;
+    figures(&mut report, "bare", paired.ab.iter().map(|(bare, _)| bare));
+    compare(&mut report, "Bertha", &paired, [Some(THROUGHPUT), Some(LATENCY)]);
+    // What the checksums cost. They are on unless somebody switches them off, so these are not what is promised.
+    let paired = alternate(pairs, || bare.run(load), || unchecked.run(load))?;
+    compare(&mut report, "Bertha without checksums", &paired, [None, None]);
+    Ok(report)
+}
+
+/// Adds what `name` measured, and how it compares with the bare echo that ran in turn with it.
+fn compare(report: &mut Report, name: &str, paired: &Paired<Sample>, budgets: [Option<Budget>; 2]) {
+    figures(report, name, paired.ab.iter().map(|(_, it)| it));
     let throughput = |sample: &Sample| sample.messages_per_second;
     let p50 = |sample: &Sample| sample.latency.p50_us;
+    let [least, most] = budgets;
     for (what, pairs, budget) in [
-        ("throughput, Bertha to bare", paired.ab_by(throughput), Some(THROUGHPUT)),
-        ("throughput, bare to itself", paired.aa_by(throughput), None),
-        ("p50, Bertha to bare", paired.ab_by(p50), Some(LATENCY)),
-        ("p50, bare to itself", paired.aa_by(p50), None),
+        (format!("throughput, {name} to bare"), paired.ab_by(throughput), least),
+        (format!("throughput, bare to itself beside {name}"), paired.aa_by(throughput), None),
+        (format!("p50, {name} to bare"), paired.ab_by(p50), most),
+        (format!("p50, bare to itself beside {name}"), paired.aa_by(p50), None),
     ] {
         // The pairs are (bare, the other).
         let turned: Vec<_> = pairs.into_iter().map(|(bare, other)| (other, bare)).collect();
         if let Some(ratio) = ratio_of_medians(&turned, 0) {
-            report.ratio(what, &ratio, budget);
+            report.ratio(&what, &ratio, budget);
         }
     }
-    Ok(report)
+}
+
+fn figures<'a>(report: &mut Report, name: &str, samples: impl Iterator<Item = &'a Sample>) {
+    let samples: Vec<_> = samples.collect();
+    let middle = |number: fn(&Sample) -> f64| {
+        median(&samples.iter().map(|sample| number(sample)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+    };
+    report.figure(format!("{name}, throughput"), middle(|it| it.messages_per_second), "messages/s");
+    report.figure(format!("{name}, p50"), middle(|it| it.latency.p50_us), "us");
+    report.figure(format!("{name}, p99"), middle(|it| it.latency.p99_us), "us");
 }

@@ -16,7 +16,7 @@ use load::Client;
 use std::path::PathBuf;
 
 pub use bare::Bare;
-pub use stack::Stack;
+pub use stack::{Stack, Unchecked};
 
 /// The port at which servers listen.
 const PORT: u16 = 9;

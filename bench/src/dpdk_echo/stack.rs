@@ -3,7 +3,7 @@
 use super::{PORT, Serve, failed};
 use crate::{Error, ErrorKind};
 use bertha_core::{Buf, Connection, Datapath, Listener};
-use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection, DpdkListener};
+use bertha_datapath_dpdk::{Checksums, Config, Dpdk, DpdkConnection, DpdkListener};
 use std::net::Ipv4Addr;
 use tokio::runtime::{Builder, Runtime};
 
@@ -14,6 +14,20 @@ pub struct Stack {
     listener: DpdkListener,
     /// The client's, since its first message.
     connection: Option<DpdkConnection>,
+}
+
+/// The same without checksums of UDP.
+#[derive(Debug)]
+pub struct Unchecked(Stack);
+
+impl Serve for Unchecked {
+    fn open(config: &Config) -> Result<Self, Error> {
+        Stack::open(&Config { checksums: Checksums::None, ..config.clone() }).map(Self)
+    }
+
+    fn serve(&mut self) -> Result<(), Error> {
+        self.0.serve()
+    }
 }
 
 impl Serve for Stack {

@@ -5,9 +5,10 @@ use crate::latency::Recorder;
 use crate::workload::{Phase, Script};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
-use bertha_kvstore::Message;
+use bertha_kvstore::{Body, Message};
 use std::pin::pin;
 use std::time::Instant;
+use std::vec;
 use tokio::time::sleep;
 
 /// The most replies that are taken at once.
@@ -18,14 +19,62 @@ const BURST: usize = 256;
 pub(crate) struct Client<C> {
     connection: C,
     window: ClosedLoop,
-    /// The replies of a burst, each of which the next request then takes the place of.
-    messages: Vec<Message>,
+    /// What takes the place of the replies of a burst.
+    due: Vec<Due>,
+}
+
+/// Takes replies while they are decoded, so that none of them has to be kept.
+struct Replies<'a> {
+    window: &'a mut ClosedLoop,
+    latency: &'a mut Recorder,
+    due: &'a mut Vec<Due>,
+    /// When the first of them came.
+    came: Option<Instant>,
+    refused: Option<Error>,
+}
+
+impl Extend<Message> for Replies<'_> {
+    // In line by force, as the making of requests below: the compiler finds both too long for what is asked for in two
+    // places, of which one is hardly ever reached, and would hand messages over in memory.
+    #[inline(always)]
+    fn extend<Messages: IntoIterator<Item = Message>>(&mut self, replies: Messages) {
+        for reply in replies {
+            let now = *self.came.get_or_insert_with(Instant::now);
+            match self.window.reply(&reply, now, self.latency) {
+                Ok(Some(due)) => self.due.push(due),
+                Ok(None) => {}
+                Err(error) => self.refused = Some(error),
+            }
+        }
+    }
+}
+
+/// Makes requests while they are encoded.
+struct Requests<'a> {
+    script: &'a mut Script,
+    phase: Phase,
+    due: vec::Drain<'a, Due>,
+}
+
+impl Iterator for Requests<'_> {
+    type Item = Message;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Message> {
+        let Due { id, position } = self.due.next()?;
+        let template = self.script.request(self.phase, position);
+        Some(match &template.body {
+            // Most are reads, for which there is nothing to clone but the key.
+            Body::Get => Message::get(id, template.key.clone()),
+            body => Message { key: template.key.clone(), id, body: body.clone() },
+        })
+    }
 }
 
 impl<C: Connection<Data = Message>> Client<C> {
     /// A client that keeps `outstanding` requests on the way, at least one.
     pub(crate) fn new(connection: C, outstanding: usize) -> Self {
-        Self { connection, window: ClosedLoop::new(outstanding), messages: Vec::new() }
+        Self { connection, window: ClosedLoop::new(outstanding), due: Vec::new() }
     }
 
     /// How many requests were sent again.
@@ -44,18 +93,18 @@ impl<C: Connection<Data = Message>> Client<C> {
         self.begin(script, phase, requests).await?;
         let mut patience = pin!(sleep(PATIENCE));
         while !self.window.is_over() {
+            let Self { connection, window, due } = self;
+            let mut replies = Replies { window, latency, due, came: None, refused: None };
             tokio::select! {
                 biased;
-                received = self.connection.recv_batch(&mut self.messages, BURST) => {
-                    received.map_err(failed)?;
-                    self.renew(script, phase, latency)?;
-                }
+                received = connection.recv_batch(&mut replies, BURST) => { received.map_err(failed)?; }
                 () = &mut patience => {
                     patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
-                    self.messages.extend(self.window.lost()?.map(|due| request(script, phase, due)));
+                    replies.due.extend(replies.window.lost()?);
                 }
             }
-            self.send().await?;
+            replies.refused.map_or(Ok(()), Err)?;
+            self.send(script, phase).await?;
         }
         Ok(())
     }
@@ -67,11 +116,11 @@ impl<C: Connection<Data = Message>> Client<C> {
         phase: Phase,
         requests: u64,
     ) -> Result<(), Error> {
-        let Self { connection, window, .. } = self;
+        let Self { window, due, .. } = self;
         window.begin(requests);
         let now = Instant::now();
-        let first = std::iter::from_fn(|| window.fill(now)).map(|due| request(script, phase, due));
-        connection.send_batch(first).await.map_err(failed)
+        due.extend(std::iter::from_fn(|| window.fill(now)));
+        self.send(script, phase).await
     }
 
     /// Waits for replies and sends the requests that take their place. How many replies there were.
@@ -81,9 +130,11 @@ impl<C: Connection<Data = Message>> Client<C> {
         phase: Phase,
         latency: &mut Recorder,
     ) -> Result<usize, Error> {
-        let received = self.connection.recv_batch(&mut self.messages, BURST).await.map_err(failed)?;
-        self.renew(script, phase, latency)?;
-        self.send().await?;
+        let Self { connection, window, due } = self;
+        let mut replies = Replies { window, latency, due, came: None, refused: None };
+        let received = connection.recv_batch(&mut replies, BURST).await.map_err(failed)?;
+        replies.refused.map_or(Ok(()), Err)?;
+        self.send(script, phase).await?;
         Ok(received)
     }
 
@@ -92,43 +143,14 @@ impl<C: Connection<Data = Message>> Client<C> {
         self.window.on_the_way()
     }
 
-    /// Puts the next requests in the place of the replies that have arrived.
-    fn renew(&mut self, script: &mut Script, phase: Phase, latency: &mut Recorder) -> Result<(), Error> {
-        let Self { window, messages, .. } = self;
-        let (now, mut refused) = (Instant::now(), Ok(()));
-        messages.retain_mut(|message| match window.reply(message, now, latency) {
-            Ok(Some(due)) => {
-                replace(message, script, phase, due);
-                true
-            }
-            Ok(None) => false,
-            Err(error) => {
-                refused = Err(error);
-                false
-            }
-        });
-        refused
-    }
-
-    async fn send(&mut self) -> Result<(), Error> {
-        self.connection.send_batch(self.messages.drain(..)).await.map_err(failed)
+    async fn send(&mut self, script: &mut Script, phase: Phase) -> Result<(), Error> {
+        let Self { connection, due, .. } = self;
+        connection.send_batch(Requests { script, phase, due: due.drain(..) }).await.map_err(failed)
     }
 
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.connection.close().await.map_err(failed)
     }
-}
-
-fn request(script: &mut Script, phase: Phase, due: Due) -> Message {
-    Message { id: due.id, ..script.request(phase, due.position).clone() }
-}
-
-/// Turns a reply into the next request, whose key goes where the reply's was.
-fn replace(message: &mut Message, script: &mut Script, phase: Phase, due: Due) {
-    let template = script.request(phase, due.position);
-    message.key.clone_from(&template.key);
-    message.id = due.id;
-    message.body.clone_from(&template.body);
 }
 
 fn failed(error: bertha::Error) -> Error {

@@ -205,7 +205,8 @@ impl Buf {
     }
 
     /// Cuts it into messages of `len` bytes each, of which the last may be shorter, without a copy: as
-    /// [`split_to`](Self::split_to) would, but counted once for all of them. The whole if `len` is zero.
+    /// [`split_to`](Self::split_to) would, but counted once for all of them, and without room in front of the first.
+    /// The whole, as it is, if there is only one, and if `len` is zero.
     pub fn into_pieces(self, len: usize) -> Pieces {
         Pieces::of(self, len)
     }

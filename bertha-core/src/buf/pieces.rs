@@ -30,7 +30,7 @@ impl Pieces {
         // A storage has less than 128 MiB, and so has no more pieces than that.
         whole.view.count_more(full as u32);
         let last = Some(window.behind(full * len));
-        Self { next: whole.view.counted(window.first(len)), last, len, full }
+        Self { next: whole.view.counted(window.first(len).without_room()), last, len, full }
     }
 
     /// Takes the first `count` away, of more.

@@ -2,6 +2,7 @@
 
 use super::Buf;
 use super::raw::View;
+use super::window::Window;
 use std::fmt;
 use std::mem::ManuallyDrop;
 
@@ -12,9 +13,9 @@ use std::mem::ManuallyDrop;
 /// time of one call, and to be dropped at its end.
 #[derive(Default)]
 pub struct Spent {
-    /// One of them.
+    /// The storage in which they lie.
     view: Option<View>,
-    /// How many there are, all in the same storage.
+    /// How many there are.
     count: u32,
 }
 
@@ -30,7 +31,8 @@ impl Spent {
         let buf = ManuallyDrop::new(buf);
         match &self.view {
             Some(view) if view.is_in(&buf.view) => self.count += 1,
-            _ => self.begin(buf.view.counted(buf.view.window)),
+            // Its own window would have to be kept for this alone.
+            _ => self.begin(buf.view.counted(Window::NOTHING)),
         }
     }
 

@@ -30,6 +30,9 @@ pub(super) const MOST_ROOM: usize = (1 << (64 - ROOM)) - 1;
 pub(super) struct Window(u64);
 
 impl Window {
+    /// No bytes.
+    pub(super) const NOTHING: Self = Self(0);
+
     /// `len` bytes from `start` on. Of its headroom, what is beyond [`MOST_ROOM`] is given up.
     #[inline]
     pub(super) fn new(start: usize, len: usize, headroom: usize, is_last: bool) -> Self {
@@ -93,10 +96,17 @@ impl Window {
         Self((self.0 & ((1 << ROOM) - 1)).wrapping_sub((n as u64) << BITS).wrapping_add(n as u64))
     }
 
-    /// A window of the same length, without headroom, that begins `n` bytes later. The storage is long enough.
+    /// The same without headroom.
+    #[inline]
+    pub(super) fn without_room(self) -> Self {
+        Self(self.0 & ((1 << ROOM) - 1))
+    }
+
+    /// Of a window without headroom, one of the same length that begins `n` bytes later. The storage is long enough.
     #[inline]
     pub(super) fn shifted(self, n: usize) -> Self {
-        Self((self.0 & ((1 << ROOM) - 1)) + n as u64)
+        debug_assert!(self.headroom() == 0);
+        Self(self.0 + n as u64)
     }
 
     /// Empty and without headroom, at its start.
@@ -109,9 +119,13 @@ impl Window {
     /// `storage` bytes long. `None` if that is too short, and for any other window.
     #[inline]
     pub(super) fn place(self, headroom: usize, len: usize, storage: usize) -> Option<Self> {
+        if headroom > MOST_ROOM {
+            return None;
+        }
         // Any other bit than those of the place stands in front of it, and makes it larger than any storage.
         let there = (storage as u64).checked_sub(self.0 ^ LAST)?;
-        if headroom > MOST_ROOM || headroom.checked_add(len)? as u64 > there {
+        // In the order in which a base adds them, so that the compiler knows the sum.
+        if len.checked_add(headroom)? as u64 > there {
             return None;
         }
         Some(Self(self.0 + ((headroom as u64) << ROOM) + ((len as u64) << BITS) + headroom as u64))

@@ -6,19 +6,25 @@ use bertha_core::{Buf, Connection, Error};
 
 /// Encodes messages one by one as the connection below asks for them. Ends at the first that has no encoding, and
 /// leaves why in `failed`.
-pub(super) struct Encoded<'a, Inner, T, C, Messages> {
+pub(super) struct Encoded<'a, Inner: Connection, T, C, Messages> {
     connection: &'a SerializeConnection<Inner, T, C>,
+    base: &'a Inner::Base,
     messages: Messages,
     failed: &'a mut Option<Error>,
 }
 
-impl<'a, Inner, T, C, Messages> Encoded<'a, Inner, T, C, Messages> {
+impl<'a, Inner, T, C, Messages> Encoded<'a, Inner, T, C, Messages>
+where
+    Inner: Connection<Data = Buf>,
+    T: Send + 'static,
+    C: Codec<T>,
+{
     pub(super) fn new(
         connection: &'a SerializeConnection<Inner, T, C>,
         messages: Messages,
         failed: &'a mut Option<Error>,
     ) -> Self {
-        Self { connection, messages, failed }
+        Self { connection, base: connection.base(), messages, failed }
     }
 }
 
@@ -38,7 +44,9 @@ where
         if self.failed.is_some() {
             return None;
         }
-        match self.connection.encode(&self.messages.next()?) {
+        // Not moved out of the option, which would copy it.
+        let message = self.messages.next();
+        match self.connection.encode(self.base, message.as_ref()?) {
             Ok(encoded) => Some(encoded),
             Err(error) => {
                 *self.failed = Some(error);
@@ -56,19 +64,19 @@ where
 pub(super) struct Decoded<'a, Inner, T, C, Into> {
     connection: &'a SerializeConnection<Inner, T, C>,
     into: &'a mut Into,
-    count: usize,
+    malformed: usize,
     spent: Spent,
 }
 
 impl<'a, Inner, T, C, Into> Decoded<'a, Inner, T, C, Into> {
     pub(super) fn new(connection: &'a SerializeConnection<Inner, T, C>, into: &'a mut Into) -> Self {
-        Self { connection, into, count: 0, spent: Spent::new() }
+        Self { connection, into, malformed: 0, spent: Spent::new() }
     }
 
-    /// Releases what the messages came in, and says how many were pushed on.
+    /// Releases what the messages came in, and says how many since the last time were malformed and so not pushed on.
     pub(super) fn settle(&mut self) -> usize {
         self.spent.release();
-        self.count
+        std::mem::take(&mut self.malformed)
     }
 }
 
@@ -83,11 +91,40 @@ where
     fn extend<Bufs: IntoIterator<Item = Buf>>(&mut self, bufs: Bufs) {
         // One by one: handing an iterator on would have its state in memory between any two messages.
         for bytes in bufs {
-            self.connection.decode(&bytes, |message| {
-                self.count += 1;
-                self.into.extend(Some(message));
-            });
+            let (connection, encoded) = (self.connection, Some(&*bytes));
+            self.into.extend(Decoding { connection, encoded, malformed: &mut self.malformed });
             self.spent.add(bytes);
         }
+    }
+}
+
+/// One message, decoded when it is asked for: straight to where the asker wants it, while a message that is there
+/// already would be moved, its whole size, from one iterator's state to the next.
+struct Decoding<'a, Inner, T, C> {
+    connection: &'a SerializeConnection<Inner, T, C>,
+    encoded: Option<&'a [u8]>,
+    malformed: &'a mut usize,
+}
+
+impl<Inner, T, C> Iterator for Decoding<'_, Inner, T, C>
+where
+    Inner: Connection<Data = Buf>,
+    T: Send + 'static,
+    C: Codec<T>,
+{
+    type Item = T;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<T> {
+        let decoded = self.connection.decode(self.encoded.take()?);
+        if decoded.is_none() {
+            *self.malformed += 1;
+        }
+        decoded
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(usize::from(self.encoded.is_some())))
     }
 }

@@ -42,9 +42,9 @@ where
     // In line by force, as are the few functions below it on the way of a burst: each alone seems too long to the
     // compiler, which then keeps buffers in memory in between, a tenth of all that a short message costs.
     #[inline(always)]
-    pub(super) fn encode(&self, message: &T) -> Result<Buf, Error> {
+    pub(super) fn encode(&self, base: &Inner::Base, message: &T) -> Result<Buf, Error> {
         let size = self.size.guess();
-        let mut buf = self.inner.base().buffer(size)?;
+        let mut buf = base.buffer(size)?;
         match self.codec.encode(message, &mut buf) {
             Ok(Some(written)) => {
                 buf.truncate(written);
@@ -77,11 +77,11 @@ where
         Err(Error::new(ErrorKind::TooLarge, what).at("Serialize"))
     }
 
-    /// Hands the message on that `bytes` are, if they are one.
-    #[inline]
-    pub(super) fn decode<R>(&self, bytes: &[u8], hand_on: impl FnOnce(T) -> R) -> Option<R> {
+    /// The message that `bytes` are, if they are one.
+    #[inline(always)]
+    pub(super) fn decode(&self, bytes: &[u8]) -> Option<T> {
         match self.codec.decode(bytes) {
-            Ok((message, used)) if used == bytes.len() => Some(hand_on(message)),
+            Ok((message, used)) if used == bytes.len() => Some(message),
             Ok((_, used)) => {
                 self.drop_malformed(bytes.len(), &format_args!("{} bytes are left over", bytes.len() - used));
                 None
@@ -127,7 +127,7 @@ where
     #[inline]
     fn send(&self, message: T) -> impl Future<Output = Result<(), Error>> + Send {
         // Encoded right away, so that the future holds a buffer and not the message, which would be moved into it.
-        let encoded = self.encode(&message);
+        let encoded = self.encode(self.base(), &message);
         async move { self.inner.send(encoded?).await }
     }
 
@@ -135,7 +135,7 @@ where
     async fn recv(&self) -> Result<T, Error> {
         loop {
             let bytes = self.inner.recv().await?;
-            if let Some(message) = self.decode(&bytes, |message| message) {
+            if let Some(message) = self.decode(&bytes) {
                 return Ok(message);
             }
         }
@@ -148,12 +148,18 @@ where
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<T> + Send), limit: usize) -> Result<usize, Error> {
-        let mut decoded = Decoded::new(self, into);
-        // A burst of nothing but malformed messages is no burst.
-        while decoded.settle() == 0 && limit > 0 {
-            self.inner.recv_batch(&mut decoded, limit).await?;
+        if limit == 0 {
+            return Ok(0);
         }
-        Ok(decoded.settle())
+        let mut decoded = Decoded::new(self, into);
+        loop {
+            let received = self.inner.recv_batch(&mut decoded, limit).await?;
+            let well_formed = received.saturating_sub(decoded.settle());
+            // A burst of nothing but malformed messages is no burst.
+            if well_formed > 0 {
+                return Ok(well_formed);
+            }
+        }
     }
 
     #[inline]

@@ -219,8 +219,8 @@ uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *fram
             *dropped += 1;
             continue;
         }
-        frames[kept++] =
-            (struct bertha_frame){mbuf, mbuf->data_off, mbuf->data_len, checksums(mbuf->ol_flags)};
+        frames[kept++] = (struct bertha_frame){
+            mbuf, mbuf->data_off | (uint64_t)mbuf->data_len << 16 | (uint64_t)checksums(mbuf->ol_flags) << 32};
     }
     return kept;
 }
@@ -241,13 +241,15 @@ uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_fram
         count = BURST;
     for (uint16_t i = 0; i < count; i++) {
         struct rte_mbuf *mbuf = frames[i].mbuf;
-        mbuf->data_off = frames[i].start;
-        mbuf->data_len = frames[i].len;
-        mbuf->pkt_len = frames[i].len;
+        uint64_t place = frames[i].place;
+        uint32_t checksums = place >> 32;
+        mbuf->data_off = place & UINT16_MAX;
+        mbuf->data_len = place >> 16 & UINT16_MAX;
+        mbuf->pkt_len = mbuf->data_len;
         /* It may be one that was received, and say something of that. */
         mbuf->ol_flags = 0;
-        if (frames[i].checksums & (BERTHA_OFFLOAD_HEADER | BERTHA_OFFLOAD_UDP))
-            offload(mbuf, frames[i].checksums);
+        if (checksums & (BERTHA_OFFLOAD_HEADER | BERTHA_OFFLOAD_UDP))
+            offload(mbuf, checksums);
         mbufs[i] = mbuf;
     }
     return rte_eth_tx_burst(port, queue, mbufs, count);

@@ -24,13 +24,12 @@ struct rte_mempool;
 #define BERTHA_OFFLOAD_L2_SHIFT 8
 #define BERTHA_OFFLOAD_L3_SHIFT 16
 
-/* A frame in one segment: `len` bytes from `start` on in the memory of `mbuf`. `checksums` is what the port said of a frame
- * that was received, or is to do with one that is sent. */
+/* A frame in one segment of `mbuf`. In `place`, from the lowest bit on: 16 bits say where in the memory it begins, 16 how long it
+ * is, and 32 what the port said of the checksums of a frame that was received, or is to do with one that is sent. Two words,
+ * since those are quickly moved. */
 struct bertha_frame {
     struct rte_mbuf *mbuf;
-    uint16_t start;
-    uint16_t len;
-    uint32_t checksums;
+    uint64_t place;
 };
 
 /* The longest key of a hash that a port may want. */

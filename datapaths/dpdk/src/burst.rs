@@ -23,8 +23,11 @@ unsafe impl Sync for Burst {}
 
 impl Burst {
     /// None.
+    #[inline]
     pub const fn new() -> Self {
-        Self { frames: [MaybeUninit::uninit(); LEN], first: 0, end: 0 }
+        // By itself, or else the compiler fills all of a value of which it knows a part.
+        let frames = [const { MaybeUninit::uninit() }; LEN];
+        Self { frames, first: 0, end: 0 }
     }
 
     /// How many frames there are.
@@ -67,6 +70,22 @@ impl Burst {
             // SAFETY: frames between `first` and `end` were written, and are whole packets, of which a `Packet` is made.
             unsafe { &mut *frame.as_mut_ptr().cast::<Packet>() }
         })
+    }
+
+    /// The frames, first one first.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.frames[self.first..self.end].iter().map(|frame| {
+            // SAFETY: frames between `first` and `end` were written, and are whole packets, of which a `Packet` is made.
+            unsafe { &*frame.as_ptr().cast::<Packet>() }
+        })
+    }
+
+    /// Removes the first `count` frames, of at least so many, without dropping them: somebody else has them.
+    #[inline]
+    pub(crate) fn forget_first(&mut self, count: usize) {
+        debug_assert!(count <= self.len());
+        self.first += count;
     }
 
     /// Removes the first frame.

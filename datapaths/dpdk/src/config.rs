@@ -23,6 +23,24 @@ pub enum Polling {
     Thread,
 }
 
+/// Whether datagrams over IPv4 carry a checksum of their contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Checksums {
+    /// Each that leaves has one, and each that arrives is checked (RFC 1122, section 4.1.3.4): by the port as far as it can
+    /// ([`Config::offload`]), else in software.
+    #[default]
+    Software,
+    /// None that leaves has one, which RFC 768 allows, and none that arrives is checked. For ports that are memory which processes
+    /// of one machine share (`net_memif`, `net_vhost`, `net_virtio_user`, `net_ring`): nothing damages frames there, and the
+    /// kernel leaves checksums out in the same way over its loopback and virtual interfaces. Not if somebody at the other end hands
+    /// the frames on to a wire, since from there on nothing protects them but Ethernet.
+    ///
+    /// IPv4's own header, TCP, and all over IPv6 (RFC 8200, section 8.1) have their checksums all the same.
+    None,
+}
+
 /// How to set up DPDK, its port, and the interface.
 ///
 /// As TOML, with every key optional but `address`:
@@ -36,6 +54,7 @@ pub enum Polling {
 /// polling = "inline"
 /// queues = 1
 /// offload = true
+/// checksums = "software"
 /// buffers = 8191
 /// eal = ["--no-pci", "--no-huge", "--no-shconf", "-m", "256"]
 /// ```
@@ -66,6 +85,8 @@ pub struct Config {
     pub queues: u16,
     /// Whether the port computes and checks checksums, as far as it can.
     pub offload: bool,
+    /// Whether datagrams over IPv4 carry a checksum.
+    pub checksums: Checksums,
     /// How many buffers the pool has: the most messages that can be on their way and in the application's hands. DPDK uses memory
     /// best with a power of two less one.
     pub buffers: u32,
@@ -89,6 +110,7 @@ impl Default for Config {
             polling: Polling::default(),
             queues: 1,
             offload: true,
+            checksums: Checksums::default(),
             buffers: 16_383,
             descriptors: 1024,
             promiscuous: false,
@@ -125,8 +147,8 @@ impl Config {
     }
 
     /// What the environment says: the file that `BERTHA_DPDK_CONFIG` names, if it is set; and instead of what is there,
-    /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_BUFFERS`
-    /// and `_EAL`. Of several addresses and gateways, commas stand in between, and blanks between arguments.
+    /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_CHECKSUMS`,
+    /// `_BUFFERS` and `_EAL`. Of several addresses and gateways, commas stand in between, and blanks between arguments.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
@@ -170,6 +192,15 @@ impl Config {
             Some("thread") => config.polling = Polling::Thread,
             Some(other) => {
                 let what = format!("BERTHA_DPDK_POLLING is `{other}`, neither `inline` nor `thread`");
+                return Err(failure(ErrorKind::Invalid, what));
+            }
+        }
+        match variable("BERTHA_DPDK_CHECKSUMS").as_deref() {
+            None => {}
+            Some("software") => config.checksums = Checksums::Software,
+            Some("none") => config.checksums = Checksums::None,
+            Some(other) => {
+                let what = format!("BERTHA_DPDK_CHECKSUMS is `{other}`, neither `software` nor `none`");
                 return Err(failure(ErrorKind::Invalid, what));
             }
         }
@@ -259,6 +290,7 @@ mod tests {
             polling = "thread"
             queues = 4
             offload = false
+            checksums = "none"
             eal = ["--in-memory"]
             "#,
         );
@@ -266,6 +298,7 @@ mod tests {
         assert_eq!((config.mtu, config.vlan, config.polling), (9000, Some(7), Polling::Thread));
         assert_eq!((config.subnets().unwrap().len(), config.port_name()), (2, Some("net_memif0")));
         assert_eq!((config.queues().unwrap(), config.offload), (4, false));
+        assert_eq!((config.checksums, Config::default().checksums), (Checksums::None, Checksums::Software));
         assert_eq!(config.eal_arguments().unwrap(), ["--in-memory"]);
         for wrong in ["mtuu = 3", "mtu = \"x\"", "polling = \"no\"", "vlan"] {
             assert_eq!(Config::from_toml(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
@@ -285,8 +318,10 @@ mod tests {
             ("BERTHA_DPDK_POLLING", "thread"),
             ("BERTHA_DPDK_QUEUES", "3"),
             ("BERTHA_DPDK_OFFLOAD", "false"),
+            ("BERTHA_DPDK_CHECKSUMS", "none"),
         ]);
         let config = config.unwrap();
+        assert_eq!(config.checksums, Checksums::None);
         assert_eq!((config.queues().unwrap(), config.offload), (3, false));
         for queues in ["0", "65"] {
             let error = with(&[("BERTHA_DPDK_QUEUES", queues)]).unwrap().queues().unwrap_err();
@@ -299,6 +334,7 @@ mod tests {
             ("BERTHA_DPDK_POLLING", "x"),
             ("BERTHA_DPDK_GATEWAY", "y"),
             ("BERTHA_DPDK_OFFLOAD", "1"),
+            ("BERTHA_DPDK_CHECKSUMS", "hardware"),
         ] {
             let error = with(&[(name, value)]).unwrap_err();
             assert!(error.context().contains(name) && error.context().contains(value), "{error}");

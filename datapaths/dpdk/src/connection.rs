@@ -1,17 +1,21 @@
 //! A connection over a port, to one peer.
 
-use crate::demux::{Next, Owner};
-use crate::device::{Device, Sealed};
+use crate::catch::{AT_ONCE, Catch};
+use crate::demux::{Ending, Owner};
+use crate::device::{Device, Way};
 use crate::failure::failure;
 use crate::state::State;
 use crate::visit::Visit;
-use crate::{Burst, DpdkBase};
+use crate::{Burst, DpdkBase, Packet};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_netstack::{Flow, Prediction};
+use parking_lot::MutexGuard;
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
@@ -36,15 +40,30 @@ pub struct DpdkConnection {
     lane: usize,
     slot: usize,
     base: DpdkBase,
+    /// The length of the headers in front of its messages.
+    headers: usize,
+    /// What the peer's look like on arrival; nothing if they are of a rare kind.
+    prediction: Option<Prediction>,
     closed: AtomicBool,
+}
+
+/// What is left of a burst.
+struct Rest {
+    burst: Box<Burst>,
+    /// Its way is known, and the headers are written.
+    sealed: bool,
 }
 
 impl DpdkConnection {
     pub(crate) fn new(device: Arc<Device>, lane: usize, slot: usize, port: u16, peer: SocketAddr) -> Self {
         let own = device.interface().address_for(peer.ip()).unwrap_or(peer.ip());
-        let most = device.lock(lane).watch_path(slot, peer.ip());
+        let flow = Flow::new(peer, port);
+        let mut state = device.lock(lane);
+        let (most, prediction) = (state.watch_path(slot, peer.ip()), state.stack.predict(flow));
+        drop(state);
         let base = DpdkBase::new(device.pool(), most, (own, port).into(), peer);
-        Self { device, lane, slot, base, closed: AtomicBool::new(false) }
+        let headers = device.interface().headers(flow.peer().ip());
+        Self { device, lane, slot, base, headers, prediction, closed: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -53,65 +72,137 @@ impl DpdkConnection {
         if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
     }
 
-    fn fits(&self, message: &Buf) -> Result<(), Error> {
-        if message.len() > self.base.mtu() { Err(self.base.too_large(message.len())) } else { Ok(()) }
+    /// Makes a message a frame that has yet to be sealed. Whether it was copied.
+    #[inline]
+    fn frame(&self, message: Buf, most: usize) -> Result<(Packet, bool), Error> {
+        if message.len() > most {
+            Err(self.base.too_large(message.len()))
+        } else {
+            self.device.frame(message, self.headers)
+        }
     }
 
-    /// Makes a frame of the message and hands it to the port, unless its way is not known: then it comes back.
+    /// Makes messages frames, as far as there is room for them. Whether there may be more, and how many were copied.
     #[inline]
-    fn try_send(&self, message: Buf, burst: &mut Burst) -> Result<Option<Buf>, Error> {
-        let mut state = self.device.lock(self.lane);
-        let unsent = match self.device.seal(&mut state, self.slot, message)? {
-            Sealed::Frame(packet) => {
-                let pushed = burst.push(packet);
-                debug_assert!(pushed.is_ok(), "the burst was empty");
-                state.transmit(burst);
-                None
+    fn frames(
+        &self,
+        messages: &mut impl Iterator<Item = Buf>,
+        burst: &mut Burst,
+    ) -> (Result<bool, Error>, u64) {
+        let (most, mut copies) = (self.base.mtu(), 0);
+        while !burst.is_full() {
+            let Some(message) = messages.next() else { return (Ok(false), copies) };
+            match self.frame(message, most) {
+                Ok((packet, copied)) => {
+                    copies += u64::from(copied);
+                    let pushed = burst.push(packet);
+                    debug_assert!(pushed.is_ok(), "it is not full");
+                }
+                Err(error) => return (Err(error), copies),
             }
-            Sealed::Here => None,
-            Sealed::NotYet(message) => {
-                state.poll(&self.device.pool());
-                Some(message)
+        }
+        (Ok(true), copies)
+    }
+
+    // Bursts lie on the stack, and only what is left of one in a future: it is moved before it is first polled.
+
+    #[inline]
+    fn send_now(&self, message: Buf) -> Result<Option<Rest>, Error> {
+        self.open()?;
+        let (packet, copied) = self.frame(message, self.base.mtu())?;
+        let mut burst = Burst::new();
+        let pushed = burst.push(packet);
+        debug_assert!(pushed.is_ok(), "it was empty");
+        self.hand_over(&mut burst, copied.into())
+    }
+
+    /// Sends messages, a burst at most. Whether there may be more, and what is left of the burst.
+    #[inline]
+    fn send_some(
+        &self,
+        messages: &mut impl Iterator<Item = Buf>,
+    ) -> (Result<bool, Error>, Result<Option<Rest>, Error>) {
+        let mut burst = Burst::new();
+        let (more, copies) = self.frames(messages, &mut burst);
+        (more, self.hand_over(&mut burst, copies))
+    }
+
+    /// Hands frames to the port: what it has not taken, or what has to wait until its way is known.
+    #[inline]
+    fn hand_over(&self, burst: &mut Burst, copies: u64) -> Result<Option<Rest>, Error> {
+        if burst.is_empty() {
+            return Ok(None);
+        }
+        let (mut state, open) = self.try_send(burst)?;
+        state.count_copies(copies);
+        let rest = (!burst.is_empty()).then(|| Rest { burst: state.keep(burst), sealed: open });
+        self.leave(state, open);
+        Ok(rest)
+    }
+
+    /// Seals frames and hands them to the port, as many as it takes; false if their way is not known.
+    #[inline]
+    fn try_send(&self, burst: &mut Burst) -> Result<(MutexGuard<'_, State>, bool), Error> {
+        let mut state = self.device.lock(self.lane);
+        let open = match self.device.seal(&mut state, self.slot, burst)? {
+            Way::Open => {
+                state.transmit(burst);
+                true
+            }
+            Way::Here => true,
+            Way::NotYet => {
+                state.poll(&self.device.pool(), &mut Catch::nothing());
+                false
             }
         };
+        Ok((state, open))
+    }
+
+    #[inline]
+    fn leave(&self, state: MutexGuard<'_, State>, open: bool) {
         self.device.release(state);
-        if unsent.is_some() {
+        if !open {
             // The answer may arrive there.
             self.device.look_after_another(self.lane);
         }
-        Ok(unsent)
     }
 
-    /// Sends a message whose way has to be found.
+    /// Sends what could not be sent at once.
     #[cold]
-    async fn send_later(&self, mut message: Buf, burst: &mut Burst) -> Result<(), Error> {
+    async fn send_rest(&self, mut rest: Rest) -> Result<(), Error> {
+        let mut sent = if rest.sealed { Ok(()) } else { self.find_way(&mut rest.burst).await };
+        if sent.is_ok() {
+            sent = self.flush(&mut rest.burst).await;
+        }
+        self.device.lock(self.lane).give_back(rest.burst);
+        sent
+    }
+
+    /// Waits until the way of these frames is known, and hands the port as many as it takes.
+    async fn find_way(&self, burst: &mut Burst) -> Result<(), Error> {
         let deadline = Instant::now() + WAY;
         loop {
             yield_now().await;
             self.open()?;
             std::thread::yield_now();
-            match self.try_send(message, burst)? {
-                None => return Ok(()),
-                Some(_) if Instant::now() >= deadline => {
-                    return Err(self.base.unreachable("the link is down, or no neighbour answers"));
-                }
-                Some(unsent) => message = unsent,
+            let (state, open) = self.try_send(burst)?;
+            self.leave(state, open);
+            if open {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(self.base.unreachable("the link is down, or no neighbour answers"));
             }
         }
     }
 
-    /// Hands all frames to the port.
-    #[inline]
+    /// Hands all frames, which are sealed, to the port.
     async fn flush(&self, burst: &mut Burst) -> Result<(), Error> {
-        if burst.is_empty() { Ok(()) } else { self.flush_when_possible(burst).await }
-    }
-
-    async fn flush_when_possible(&self, burst: &mut Burst) -> Result<(), Error> {
         let mut full = None;
-        loop {
+        while !burst.is_empty() {
             let sent = self.transmit(burst, full.is_some());
             if burst.is_empty() {
-                return Ok(());
+                break;
             }
             let now = Instant::now();
             if sent > 0 {
@@ -129,6 +220,7 @@ impl DpdkConnection {
             std::thread::yield_now();
             yield_now().await;
         }
+        Ok(())
     }
 
     /// Hands frames to the port, as many as it takes; and receives, if it `was_full`: both ends may wait for room while neither
@@ -137,7 +229,7 @@ impl DpdkConnection {
         let mut state = self.device.lock(self.lane);
         let sent = state.transmit(burst);
         if was_full {
-            state.poll(&self.device.pool());
+            state.poll(&self.device.pool(), &mut Catch::nothing());
         }
         self.device.release(state);
         if was_full {
@@ -146,10 +238,17 @@ impl DpdkConnection {
         sent
     }
 
+    /// Adds the connection's queue to what was caught: nothing if there are messages now, or else why there will be none.
+    #[inline]
+    fn take(&self, state: &mut State, catch: &mut Catch<'_>, limit: usize) -> Option<Option<Ending>> {
+        catch.fill(&mut state.demux, limit);
+        if catch.len() > 0 { Some(None) } else { state.demux.ending(self.slot).map(Some) }
+    }
+
     #[cold]
-    fn ended(&self, why: Next) -> Error {
+    fn ended(&self, why: Option<Ending>) -> Error {
         match why {
-            Next::Closed => self.base.closed(),
+            Some(Ending::Closed) => self.base.closed(),
             _ => self.base.unreachable("its port is closed"),
         }
     }
@@ -164,95 +263,64 @@ impl Connection for DpdkConnection {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.open()?;
-        self.fits(&message)?;
-        let mut burst = Burst::new();
-        if let Some(unsent) = self.try_send(message, &mut burst)? {
-            self.send_later(unsent, &mut burst).await?;
+        match self.send_now(message)? {
+            None => Ok(()),
+            Some(rest) => self.send_rest(rest).await,
         }
-        self.flush(&mut burst).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         let mut visit = Visit::new(&self.device, self.lane, Owner::Connection(self.slot));
-        match poll_fn(|cx| visit.poll(cx, |state| state.demux.next(self.slot))).await {
-            Next::Message(message) => Ok(message),
-            ended => Err(self.ended(ended)),
-        }
+        poll_fn(|cx| {
+            let mut catch = Catch::new(self.slot, self.prediction.as_ref(), 1);
+            let found =
+                ready!(visit.poll_catching(cx, &mut catch, |state, catch| self.take(state, catch, 1)));
+            Poll::Ready(match (found, catch.next()) {
+                (None, Some(message)) => Ok(message),
+                (why, _) => Err(self.ended(why)),
+            })
+        })
+        .await
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.open()?;
-        let mut burst = Burst::new();
-        let (mut path, mut copies) = (None, 0);
-        for message in messages {
-            if let Err(error) = self.fits(&message) {
-                self.flush(&mut burst).await?;
-                return Err(error);
+        loop {
+            let (more, rest) = self.send_some(&mut messages);
+            if let Some(rest) = rest? {
+                self.send_rest(rest).await?;
             }
-            if path.is_none() {
-                path = self.device.path(self.lane, self.slot);
-            }
-            let Some(path) = &path else {
-                // The first message finds the way.
-                if let Some(unsent) = self.try_send(message, &mut burst)? {
-                    self.send_later(unsent, &mut burst).await?;
-                }
-                self.flush(&mut burst).await?;
-                continue;
-            };
-            let (packet, copied) = self.device.frame(message, path)?;
-            copies += u64::from(copied);
-            let pushed = burst.push(packet);
-            debug_assert!(pushed.is_ok(), "a full burst is sent");
-            if burst.is_full() {
-                self.flush(&mut burst).await?;
+            if !more? {
+                return Ok(());
             }
         }
-        if copies > 0 {
-            self.device.lock(self.lane).count_copies(copies);
-        }
-        self.flush(&mut burst).await
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        /// How many messages are taken under one lock.
-        const AT_ONCE: usize = 32;
         if limit == 0 {
             return Ok(0);
         }
         let mut visit = Visit::new(&self.device, self.lane, Owner::Connection(self.slot));
-        let mut taken = [const { None }; AT_ONCE];
-        let most = limit.min(AT_ONCE);
-        let mut take = |state: &mut State| {
-            let queue = state.demux.queue(self.slot);
-            if queue.is_empty() {
-                return state.demux.ending(self.slot).map(Err);
+        poll_fn(|cx| {
+            let mut catch = Catch::new(self.slot, self.prediction.as_ref(), limit);
+            let take = |state: &mut State, catch: &mut Catch<'_>| self.take(state, catch, limit);
+            if let Some(why) = ready!(visit.poll_catching(cx, &mut catch, take)) {
+                return Poll::Ready(Err(self.ended(Some(why))));
             }
-            let count = queue.len().min(most);
-            taken[..count].iter_mut().zip(queue.drain(..count)).for_each(|(place, it)| *place = Some(it));
-            Some(Ok(count))
-        };
-        let found = poll_fn(|cx| visit.poll(cx, &mut take)).await;
-        let mut count = found.map_err(|why| self.ended(why))?;
-        drop(visit);
-        // The lock is taken once in so many messages, and not held while `into` runs.
-        let mut received = count;
-        into.extend(taken[..count].iter_mut().filter_map(Option::take));
-        while count == AT_ONCE && received < limit {
-            count = 0;
-            let mut state = self.device.lock(self.lane);
-            let queue = state.demux.queue(self.slot);
-            let there = queue.len().min(AT_ONCE).min(limit - received);
-            for (place, message) in taken.iter_mut().zip(queue.drain(..there)) {
-                *place = Some(message);
-                count += 1;
+            // The lock is taken once in so many messages, and not held while `into` runs.
+            let mut received = 0;
+            loop {
+                let count = catch.len();
+                received += count;
+                into.extend(&mut catch);
+                if count < AT_ONCE || received == limit {
+                    return Poll::Ready(Ok(received));
+                }
+                catch = Catch::new(self.slot, None, 0);
+                catch.fill(&mut self.device.lock(self.lane).demux, limit - received);
             }
-            drop(state);
-            received += count;
-            into.extend(taken[..count].iter_mut().filter_map(Option::take));
-        }
-        Ok(received)
+        })
+        .await
     }
 
     async fn close(&self) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! A port that is open, and its lanes.
 
+use crate::catch::Catch;
 use crate::config::Polling;
 use crate::failure::failure;
 use crate::keeper::Keeper;
@@ -7,9 +8,9 @@ use crate::port::{self, Shared};
 use crate::sending::Sending;
 use crate::state::State;
 use crate::steering::Steering;
-use crate::{Config, Counters, Packet, Pool, QueueCounters};
+use crate::{Burst, Checksums, Config, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error, ErrorKind};
-use bertha_netstack::{Flow, HEADERS, Interface, Offload, Path, Route};
+use bertha_netstack::{Flow, Interface, Offload, Path, Route, Stack};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -44,14 +45,14 @@ struct Lane {
     looks_at: AtomicUsize,
 }
 
-/// What became of a message that is to be sent.
-pub(crate) enum Sealed {
-    /// It is a frame.
-    Frame(Packet),
-    /// It was for this interface, and is delivered.
+/// What became of frames that are to be sent.
+pub(crate) enum Way {
+    /// They may leave.
+    Open,
+    /// They were for this interface, and are delivered.
     Here,
     /// A neighbour has to answer first, or the link to come up.
-    NotYet(Buf),
+    NotYet,
 }
 
 impl Device {
@@ -78,7 +79,12 @@ impl Device {
         let lanes = (0..lanes).map(|lane| {
             let (receiver, transmitter) = queues.pop().unzip();
             let sending = Sending::new(lane, transmitter, short, &mut shared);
-            let state = State::new(lane, receiver, sending, steering.next(), port.clone(), &interface, now);
+            let stack = Stack::new(interface.clone(), now).with_offload(port.offload());
+            let stack = match config.checksums {
+                Checksums::Software => stack,
+                Checksums::None => stack.without_udp_checksums(),
+            };
+            let state = State::new(lane, receiver, sending, steering.next(), port.clone(), stack, now);
             Lane {
                 state: Mutex::new(state),
                 polled: AtomicBool::new(false),
@@ -188,67 +194,50 @@ impl Device {
             return;
         }
         if let Some(mut state) = self.try_lock(other) {
-            state.poll(&self.pool);
+            state.poll(&self.pool, &mut Catch::nothing());
             self.release(state);
         }
     }
 
-    /// The headers of a connection's messages as a copy, for a burst that is sealed without the lock; nothing if they are not
-    /// known, or the peer is this interface itself.
-    pub(crate) fn path(&self, lane: usize, connection: usize) -> Option<Path> {
-        let mut state = self.lock(lane);
-        let State { demux, stack, now, .. } = &mut *state;
-        let (_, path) = demux.path_mut(connection);
-        path.as_ref().filter(|path| stack.is_current(path, *now)).cloned()
-    }
-
-    /// Makes a message a frame with these headers. It is copied if it can't be sent from where it lies; whether it was.
+    /// Makes a message a frame with room for `headers` bytes of headers in front, which [`seal`](Self::seal) writes. It is copied
+    /// if it can't be sent from where it lies; whether it was.
     #[inline]
-    pub(crate) fn frame(&self, mut message: Buf, path: &Path) -> Result<(Packet, bool), Error> {
-        let len = message.len();
-        if message.prepend(path.len()).is_err() {
-            let copy = self.copy(&message)?;
-            return self.frame(copy, path).map(|(packet, _)| (packet, true));
+    pub(crate) fn frame(&self, mut message: Buf, headers: usize) -> Result<(Packet, bool), Error> {
+        let room = message.prepend(headers).is_ok();
+        match Packet::from_buf(message) {
+            Ok(packet) if room => Ok((packet, false)),
+            Ok(packet) => self.copy(packet.into_buf(), headers),
+            Err(message) => self.copy(message, if room { 0 } else { headers }),
         }
-        debug_assert_eq!(message.len(), len + path.len());
-        path.seal(&mut message);
-        let (mut packet, copied) = match Packet::from_buf(message) {
-            Ok(packet) => (packet, false),
-            Err(foreign) => match Packet::from_buf(self.copy(&foreign)?) {
-                Ok(packet) => (packet, true),
-                Err(_) => return Err(failure(ErrorKind::Io, "a new buffer is not the pool's")),
-            },
-        };
-        if let Some(offloaded) = path.offloaded() {
-            packet.offload(offloaded);
-        }
-        Ok((packet, copied))
     }
 
+    /// A frame of `message` behind room for `headers` bytes.
     #[cold]
-    fn copy(&self, message: &[u8]) -> Result<Buf, Error> {
-        let mut copy = self.pool.buffer(message.len(), HEADERS)?;
-        copy.copy_from_slice(message);
-        Ok(copy)
+    fn copy(&self, message: Buf, headers: usize) -> Result<(Packet, bool), Error> {
+        let mut copy = self.pool.buffer(headers + message.len(), 0)?;
+        copy[headers..].copy_from_slice(&message);
+        match Packet::from_buf(copy) {
+            Ok(packet) => Ok((packet, true)),
+            Err(_) => Err(failure(ErrorKind::Io, "a new buffer is not the pool's")),
+        }
     }
 
-    /// Makes a message of a connection a frame, if its way is known, and looks for its way if not.
+    /// Writes the headers of a connection's [frames](Self::frame), if its way is known, and looks for its way if not.
     #[inline]
-    pub(crate) fn seal(&self, state: &mut State, connection: usize, message: Buf) -> Result<Sealed, Error> {
+    pub(crate) fn seal(&self, state: &mut State, connection: usize, burst: &mut Burst) -> Result<Way, Error> {
         let State { demux, stack, now, .. } = &mut *state;
         let (_, path) = demux.path_mut(connection);
         match path {
             Some(path) if stack.is_current(path, *now) => {
-                let (packet, copied) = self.frame(message, path)?;
-                state.counters.copied += u64::from(copied);
-                Ok(Sealed::Frame(packet))
+                seal(path, burst);
+                Ok(Way::Open)
             }
-            _ => self.find_way(state, connection, message),
+            _ => self.find_way(state, connection, burst),
         }
     }
 
     #[cold]
-    fn find_way(&self, state: &mut State, connection: usize, message: Buf) -> Result<Sealed, Error> {
+    fn find_way(&self, state: &mut State, connection: usize, burst: &mut Burst) -> Result<Way, Error> {
         state.look_at_clock();
         let (flow, _) = state.demux.path_mut(connection);
         let peer = flow.peer();
@@ -260,23 +249,27 @@ impl Device {
         match route {
             Route::Ready(found) => {
                 let most = state.stack.most(peer.ip());
-                if message.len() > most {
-                    let what =
-                        format!("message of {} bytes to {peer}, whose path carries {most}", message.len());
+                let longest = burst.iter_mut().map(|packet| packet.bytes().len()).max().unwrap_or(0);
+                if longest > found.len() + most {
+                    let len = longest - found.len();
+                    let what = format!("message of {len} bytes to {peer}, whose path carries {most}");
                     return Err(failure(ErrorKind::TooLarge, what));
                 }
-                let (packet, copied) = self.frame(message, &found)?;
+                seal(&found, burst);
                 *state.demux.path_mut(connection).1 = Some(found);
-                state.counters.copied += u64::from(copied);
-                Ok(Sealed::Frame(packet))
+                Ok(Way::Open)
             }
             Route::Here => {
-                state.deliver_here(flow, message);
-                Ok(Sealed::Here)
+                let headers = self.interface.headers(peer.ip());
+                while let Some(packet) = burst.pop() {
+                    let len = packet.bytes().len();
+                    state.deliver_here(flow, packet.into_part(headers..len));
+                }
+                Ok(Way::Here)
             }
             Route::Waiting => {
                 state.send_answers(&self.pool);
-                Ok(Sealed::NotYet(message))
+                Ok(Way::NotYet)
             }
             Route::Nobody => {
                 let what = format!("nobody answers at {peer}: no neighbour says that it has the address");
@@ -315,5 +308,16 @@ impl Device {
 
     pub(crate) fn is_up(&self) -> bool {
         self.lock(0).is_up()
+    }
+}
+
+/// Writes these headers in front of all.
+#[inline]
+fn seal(path: &Path, burst: &mut Burst) {
+    for packet in burst.iter_mut() {
+        path.seal(packet.bytes_mut());
+        if let Some(offloaded) = path.offloaded() {
+            packet.offload(offloaded);
+        }
     }
 }

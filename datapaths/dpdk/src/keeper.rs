@@ -1,7 +1,9 @@
 //! The thread that looks after a port where no future does.
 
+use crate::catch::Catch;
 use crate::config::Polling;
 use crate::device::Device;
+use crate::eal::enter_thread;
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
 use parking_lot::Mutex;
@@ -89,7 +91,7 @@ fn keep_lane(device: &Device, lane: usize) -> Option<bool> {
         state.is_up();
         // What has come in a tick, or more: others are to get the lock in between.
         for _ in 0..8 {
-            if state.poll(&device.pool()) == 0 {
+            if state.poll(&device.pool(), &mut Catch::nothing()) == 0 {
                 break;
             }
         }
@@ -104,12 +106,13 @@ fn keep_lane(device: &Device, lane: usize) -> Option<bool> {
 
 /// Polls a lane, and does nothing else.
 fn poll(device: &Weak<Device>, lane: usize, stop: &AtomicBool) {
+    enter_thread();
     while !stop.load(Ordering::Relaxed) {
         let Some(device) = device.upgrade() else { return };
         // Some hundred polls for one look at the flag and at the device.
         for _ in 0..BUSY {
             let mut state = device.lock(lane);
-            state.poll(&device.pool());
+            state.poll(&device.pool(), &mut Catch::nothing());
             let idle = state.idle;
             device.release(state);
             if idle >= BUSY {

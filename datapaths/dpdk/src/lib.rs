@@ -23,6 +23,7 @@
 
 mod base;
 mod burst;
+mod catch;
 mod config;
 mod connection;
 mod counters;
@@ -50,7 +51,7 @@ pub use bertha_dpdk_sys::AVAILABLE;
 pub use bertha_netstack::{MacAddr, Offload, Subnet};
 pub use bertha_runtime_tokio::{Task, TokioRuntime};
 pub use burst::Burst;
-pub use config::{Config, Polling};
+pub use config::{Checksums, Config, Polling};
 pub use connection::DpdkConnection;
 pub use counters::{Counters, QueueCounters};
 pub use datapath::Dpdk;

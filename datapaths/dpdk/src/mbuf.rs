@@ -7,6 +7,7 @@ use bertha_dpdk_sys as sys;
 use bertha_netstack::{Checksums, Offloaded};
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
@@ -40,21 +41,19 @@ impl Packet {
     /// What the port said of its checksums.
     #[inline]
     pub(crate) fn checksums(&self) -> Checksums {
-        let said = self.0.checksums;
-        if said & sys::CHECKSUMS_BAD != 0 {
-            return Checksums::Bad;
-        }
-        match (said & sys::CHECKSUMS_HEADER != 0, said & sys::CHECKSUMS_PAYLOAD != 0) {
-            (false, false) => Checksums::Unknown,
-            (true, false) => Checksums::Header,
-            (false, true) => Checksums::Payload,
-            (true, true) => Checksums::Good,
+        const GOOD: u32 = sys::CHECKSUMS_HEADER | sys::CHECKSUMS_PAYLOAD;
+        match self.0.checksums() {
+            0 => Checksums::Unknown,
+            sys::CHECKSUMS_HEADER => Checksums::Header,
+            sys::CHECKSUMS_PAYLOAD => Checksums::Payload,
+            GOOD => Checksums::Good,
+            _ => Checksums::Bad,
         }
     }
 
     /// What the port said of `other`'s checksums holds for this one too, which is a copy.
     pub(crate) fn checked_like(&mut self, other: &Self) {
-        self.0.checksums = other.0.checksums;
+        self.0 = self.0.with_checksums(other.0.checksums());
     }
 
     /// Leaves checksums of the frame to the port that will send it.
@@ -62,11 +61,12 @@ impl Packet {
     pub(crate) fn offload(&mut self, what: Offloaded) {
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         // Headers are shorter than 256 bytes.
-        self.0.checksums = flag(what.offload.header, sys::OFFLOAD_HEADER)
+        let what = flag(what.offload.header, sys::OFFLOAD_HEADER)
             | flag(what.offload.udp, sys::OFFLOAD_UDP)
             | flag(what.is_v4, sys::OFFLOAD_V4)
             | (what.link as u32) << sys::OFFLOAD_L2_SHIFT
             | (what.ip as u32) << sys::OFFLOAD_L3_SHIFT;
+        self.0 = self.0.with_checksums(what);
     }
 
     /// The frame's bytes.
@@ -75,7 +75,7 @@ impl Packet {
         let first = self.first();
         // SAFETY: the frame lies in its buffer's memory with its whole length; the memory is initialised, and the packet's
         // alone, which is borrowed.
-        unsafe { std::slice::from_raw_parts(first.as_ptr(), self.0.len.into()) }
+        unsafe { std::slice::from_raw_parts(first.as_ptr(), self.0.len().into()) }
     }
 
     /// The frame's bytes.
@@ -83,7 +83,7 @@ impl Packet {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let first = self.first();
         // SAFETY: as above; the packet is borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len.into()) }
+        unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len().into()) }
     }
 
     #[inline]
@@ -95,7 +95,7 @@ impl Packet {
         // SAFETY: areas live for ever, and are not written to while the mbuf is the packet's.
         let memory = unsafe { area.as_ref() }.storage.memory;
         // SAFETY: the frame lies in its buffer's memory.
-        unsafe { memory.add(self.0.start.into()) }
+        unsafe { memory.add(self.0.start().into()) }
     }
 
     /// The frame as a message, with all of the buffer around it as room.
@@ -105,7 +105,35 @@ impl Packet {
         // SAFETY: a packet's mbuf is never null.
         let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
         // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory.
-        unsafe { pool::window(mbuf, frame.start.into(), frame.len.into()) }
+        unsafe { pool::window(mbuf, frame.start().into(), frame.len().into()) }
+    }
+
+    /// A part of the frame as a message, with all of the buffer around it as room.
+    ///
+    /// # Panics
+    /// If the frame is shorter.
+    #[inline]
+    pub(crate) fn into_part(self, part: Range<usize>) -> Buf {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the packet is not used any more.
+        unsafe { this.read_part(part) }
+    }
+
+    /// As [`into_part`](Self::into_part), for a packet that lies elsewhere.
+    ///
+    /// # Safety
+    /// The packet is used no more, and not dropped.
+    ///
+    /// # Panics
+    /// If the frame is shorter.
+    #[inline]
+    pub(crate) unsafe fn read_part(&self, part: Range<usize>) -> Buf {
+        assert!(part.start <= part.end && part.end <= self.0.len().into(), "a part lies within its frame");
+        let frame = self.0;
+        // SAFETY: a packet's mbuf is never null.
+        let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
+        // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory, of which this is a part.
+        unsafe { pool::window(mbuf, usize::from(frame.start()) + part.start, part.end - part.start) }
     }
 
     /// The message as a frame, if it lies in a buffer of a pool and nothing else does.
@@ -126,7 +154,7 @@ impl Packet {
         // The memory of an mbuf is at most 64 KiB long.
         let (start, len) = (start as u16, len as u16);
         let mbuf = pool::mbuf_of(area);
-        Ok(Self(sys::Frame { mbuf, start, len, checksums: 0 }))
+        Ok(Self(sys::Frame::new(mbuf, start, len, 0)))
     }
 }
 
@@ -139,6 +167,6 @@ impl Drop for Packet {
 
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Packet").field("len", &self.0.len).finish_non_exhaustive()
+        f.debug_struct("Packet").field("len", &self.0.len()).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! One queue of a port with its stack and its connections: what is behind a lane's lock.
 
+use crate::catch::Catch;
 use crate::demux::{Demux, Limits, Undelivered};
 use crate::port::{Receiver, Shared};
 use crate::sending::Sending;
@@ -8,7 +9,7 @@ use crate::steering::{Steered, Steering};
 use crate::tcp::Driver;
 use crate::{Burst, Counters, Packet, Pool, QueueCounters};
 use bertha_core::{Buf, Error};
-use bertha_netstack::{Arrival, Flow, Interface, Stack};
+use bertha_netstack::{Arrival, Flow, Stack};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +17,9 @@ use std::time::Instant;
 
 /// How many connections of a listener wait to be accepted, and how many messages of a connection to be received.
 const LIMITS: Limits = Limits { backlog: 1024, queue: 1024 };
+
+/// How many lists for what is left of bursts are kept: as many as sends that wait at once, mostly.
+const SPARE: usize = 64;
 
 /// How often the clock is looked at while frames arrive. What depends on it lasts seconds.
 const POLLS_PER_LOOK: u32 = 64;
@@ -38,6 +42,9 @@ pub(crate) struct State {
     arrived: Burst,
     /// Frames of the stack's own. Likewise.
     answers: Burst,
+    /// For what is left of bursts that the port did not take, so that nothing has to be made while it is busy.
+    #[expect(clippy::vec_box, reason = "they leave in their boxes")]
+    spare: Vec<Box<Burst>>,
     /// The time as of the last look.
     pub(crate) now: Instant,
     polls: u32,
@@ -59,7 +66,7 @@ impl State {
         sending: Sending,
         steering: Option<Steering>,
         port: Arc<Shared>,
-        interface: &Interface,
+        stack: Stack,
         now: Instant,
     ) -> Self {
         Self {
@@ -67,13 +74,14 @@ impl State {
             receiver,
             sending,
             steering,
-            stack: Stack::new(interface.clone(), now).with_offload(port.offload()),
             port,
             demux: Demux::new(LIMITS),
             #[cfg(feature = "tcp")]
-            tcp: Driver::new(interface, now),
+            tcp: Driver::new(stack.interface(), now),
+            stack,
             arrived: Burst::new(),
             answers: Burst::new(),
+            spare: Vec::new(),
             now,
             polls: 0,
             idle: 0,
@@ -84,9 +92,9 @@ impl State {
         }
     }
 
-    /// Polls the port once and sorts in what has arrived: how many frames that was.
+    /// Polls the port once and sorts in what has arrived, into `catch` what is for that: how many frames there were.
     #[inline]
-    pub(crate) fn poll(&mut self, pool: &Pool) -> usize {
+    pub(crate) fn poll(&mut self, pool: &Pool, catch: &mut Catch<'_>) -> usize {
         let received = match &mut self.receiver {
             Some(receiver) => receiver.receive(&mut self.arrived),
             None => 0,
@@ -97,16 +105,14 @@ impl State {
             self.look_around(pool);
         }
         if self.steering.is_some() {
-            return self.poll_steered(received, pool);
+            return self.poll_steered(received, pool, catch);
         }
         if received == 0 {
             self.idle = self.idle.saturating_add(1);
             return 0;
         }
         self.idle = 0;
-        while let Some(packet) = self.arrived.pop() {
-            self.sort_in(packet, pool);
-        }
+        self.sort_in_arrived(pool, catch);
         #[cfg(feature = "tcp")]
         self.flush(pool);
         if self.stack.has_frames() {
@@ -116,12 +122,12 @@ impl State {
     }
 
     /// Sorts in what has arrived of several lanes' frames, and what others have handed over.
-    fn poll_steered(&mut self, received: usize, pool: &Pool) -> usize {
+    fn poll_steered(&mut self, received: usize, pool: &Pool, catch: &mut Catch<'_>) -> usize {
         self.queue_counters.received += received as u64;
-        self.steer_arrived(false, pool);
+        self.steer_arrived(false, pool, catch);
         let handed = self.steering.as_ref().map_or(0, |steering| steering.take(&mut self.arrived));
         self.queue_counters.taken_over += handed as u64;
-        self.steer_arrived(true, pool);
+        self.steer_arrived(true, pool, catch);
         let found = received + handed;
         if found == 0 {
             self.idle = self.idle.saturating_add(1);
@@ -140,11 +146,17 @@ impl State {
     }
 
     /// Sorts in what has arrived or was `handed` over, as far as it belongs here.
-    fn steer_arrived(&mut self, handed: bool, pool: &Pool) {
+    fn steer_arrived(&mut self, handed: bool, pool: &Pool, catch: &mut Catch<'_>) {
         while let Some(packet) = self.arrived.pop() {
             let Some(steering) = &mut self.steering else { return self.sort_in(packet, pool) };
             match steering.steer(packet, handed) {
-                Steered::Keep(packet) => self.sort_in(packet, pool),
+                Steered::Keep(packet) => match catch.offer(packet) {
+                    Ok(()) => {}
+                    Err(packet) => {
+                        self.sort_in(packet, pool);
+                        catch.line_up(&mut self.demux);
+                    }
+                },
                 Steered::Overhear(packet) => self.overhear(packet),
                 Steered::HandedOn => self.queue_counters.handed_on += 1,
             }
@@ -177,7 +189,19 @@ impl State {
         self.drive(pool);
     }
 
+    /// Hands messages of the connection that polls to it at once, and sorts in whatever else there is.
     #[inline]
+    fn sort_in_arrived(&mut self, pool: &Pool, catch: &mut Catch<'_>) {
+        loop {
+            catch.take_from(&mut self.arrived);
+            // Not for the connection that polls.
+            let Some(packet) = self.arrived.pop() else { return };
+            self.sort_in(packet, pool);
+            catch.line_up(&mut self.demux);
+        }
+    }
+
+    #[inline(never)]
     #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "datagrams need no buffers"))]
     fn sort_in(&mut self, packet: Packet, pool: &Pool) {
         let checksums = packet.checksums();
@@ -311,6 +335,22 @@ impl State {
         }
         self.was_up = up;
         up
+    }
+
+    /// Keeps what is left of a burst elsewhere than on the stack.
+    #[cold]
+    pub(crate) fn keep(&mut self, burst: &mut Burst) -> Box<Burst> {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        std::mem::swap(&mut *kept, burst);
+        kept
+    }
+
+    /// Takes back what [`keep`](Self::keep) gave, for later.
+    pub(crate) fn give_back(&mut self, mut kept: Box<Burst>) {
+        if self.spare.len() < SPARE {
+            while kept.pop().is_some() {}
+            self.spare.push(kept);
+        }
     }
 
     pub(crate) fn count_copies(&mut self, copied: u64) {

@@ -1,8 +1,10 @@
 //! One future's visits to a shared port.
 
+use crate::catch::Catch;
 use crate::config::Polling;
 use crate::demux::{Owner, Ticket};
 use crate::device::Device;
+use crate::eal::enter_thread;
 use crate::state::State;
 use parking_lot::MutexGuard;
 use std::pin::pin;
@@ -55,22 +57,36 @@ impl<'a> Visit<'a> {
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 
+    /// Looks, and polls the port if that is up to it.
     #[inline]
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
         mut take: impl FnMut(&mut State) -> Option<T>,
     ) -> Poll<T> {
+        self.poll_catching(cx, &mut Catch::nothing(), |state, _| take(state))
+    }
+
+    /// As [`poll`](Self::poll), and has what is polled put into `catch`, from which `take` has to take it.
+    #[inline]
+    pub(crate) fn poll_catching<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        catch: &mut Catch<'_>,
+        mut take: impl FnMut(&mut State, &mut Catch<'_>) -> Option<T>,
+    ) -> Poll<T> {
         // Else a connection that always has a message would starve the other tasks of its thread.
         let budget = ready!(poll_proceed(cx));
         let (device, inline) = (self.device, self.device.polling() == Polling::Inline);
         if inline {
+            // The port takes a buffer for each frame that it receives, and gives one back for each that it has sent.
+            enter_thread();
             device.polls(self.lane);
         }
         let (mut attempts, mut rounds) = (0, 0);
         loop {
             let mut state = device.lock(self.lane);
-            if let Some(taken) = take(&mut state) {
+            if let Some(taken) = take(&mut state, catch) {
                 return self.leave(state, budget, taken);
             }
             // Who follows is polled because something has come, or for somebody else's sake; once will do.
@@ -81,12 +97,12 @@ impl<'a> Visit<'a> {
             // Several attempts under one lock, which takes as long as an attempt. Others get it in between.
             let received = (0..most.min(PER_LOCK)).find(|_| {
                 attempts += 1;
-                state.poll(&device.pool()) > 0
+                state.poll(&device.pool(), catch) > 0
             });
             if received.is_some() {
                 attempts = 0;
                 rounds += 1;
-                if let Some(taken) = take(&mut state) {
+                if let Some(taken) = take(&mut state, catch) {
                     return self.leave(state, budget, taken);
                 }
             }

@@ -3,6 +3,8 @@
 use crate::TokioRuntime;
 use bertha_core::buf::Lane;
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The [`Base`] of UDP, TCP and Unix connections alike, so that they can be alternatives of one erased type.
@@ -12,11 +14,32 @@ pub struct SocketBase {
     datapath: &'static str,
     reserved: AtomicUsize,
     mtu: usize,
-    local: Addr,
+    local: Local,
     peer: Addr,
     properties: Properties,
     /// Where the messages of a burst are written, should the socket offer room.
     lane: Lane,
+}
+
+/// Where a socket is bound.
+#[derive(Debug, Clone)]
+pub(crate) enum Local {
+    /// There.
+    Known(Addr),
+    /// Where it says. The kernel chose the port, and few ask for it: asking is a system call.
+    Of(Arc<dyn Bound>),
+}
+
+/// A socket that says where it is bound.
+pub(crate) trait Bound: fmt::Debug + Send + Sync {
+    /// Where that is.
+    fn local_addr(&self) -> Addr;
+}
+
+impl From<Addr> for Local {
+    fn from(known: Addr) -> Self {
+        Self::Known(known)
+    }
 }
 
 impl SocketBase {
@@ -24,9 +47,10 @@ impl SocketBase {
         datapath: &'static str,
         properties: Properties,
         mtu: usize,
-        local: Addr,
+        local: impl Into<Local>,
         peer: Addr,
     ) -> Self {
+        let local = local.into();
         let (reserved, lane) = (AtomicUsize::new(0), Lane::new());
         Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, lane }
     }
@@ -104,7 +128,10 @@ impl Base for SocketBase {
     }
 
     fn local_addr(&self) -> Addr {
-        self.local.clone()
+        match &self.local {
+            Local::Known(local) => local.clone(),
+            Local::Of(socket) => socket.local_addr(),
+        }
     }
 
     fn peer_addr(&self) -> Addr {

@@ -12,21 +12,23 @@ impl Sum {
         // Several sums side by side, which the compiler turns into vector additions. None of them overflows before
         // 2^32 additions, more than there are bytes in a packet.
         let mut lanes = [0_u64; 4];
-        let mut blocks = bytes.chunks_exact(16);
-        for block in &mut blocks {
-            for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {
-                *lane += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        let (blocks, rest) = bytes.as_chunks::<16>();
+        for block in blocks {
+            let (words, _) = block.as_chunks();
+            for (lane, word) in lanes.iter_mut().zip(words) {
+                *lane += u64::from(u32::from_ne_bytes(*word));
             }
         }
-        let mut sum: u64 = lanes.iter().sum();
-        let mut words = blocks.remainder().chunks_exact(2);
-        for word in &mut words {
-            sum += u64::from(u16::from_ne_bytes([word[0], word[1]]));
-        }
-        if let [last] = words.remainder() {
-            sum += u64::from(u16::from_ne_bytes([*last, 0]));
-        }
-        Self(sum)
+        let (words, last) = rest.as_chunks();
+        let sum = words.iter().map(|word| u64::from(u16::from_ne_bytes(*word))).sum::<u64>();
+        let last = last.first().map_or(0, |last| u16::from_ne_bytes([*last, 0]));
+        Self(lanes.iter().sum::<u64>() + sum + u64::from(last))
+    }
+
+    /// Of a sum of 64-bit words and the number of its carries.
+    #[inline]
+    pub(crate) fn of_words((sum, carries): (u64, u64)) -> Self {
+        Self((sum >> 32) + (sum & 0xffff_ffff) + carries)
     }
 
     /// With another part, which begins at an even offset.
@@ -44,11 +46,11 @@ impl Sum {
     /// The folded sum. All ones if a checksum was summed up and is right.
     #[inline]
     pub(crate) fn folded(self) -> u16 {
-        let sum = (self.0 >> 32) + (self.0 & 0xffff_ffff);
-        let sum = (sum >> 32) + (sum & 0xffff_ffff);
-        let sum = (sum >> 16) + (sum & 0xffff);
-        let sum = (sum >> 16) + (sum & 0xffff);
-        ((sum >> 16) + (sum & 0xffff)) as u16
+        let (sum, carry) = (self.0 as u32).overflowing_add((self.0 >> 32) as u32);
+        // Whatever carries leaves room for the carry.
+        let sum = sum + u32::from(carry);
+        let (sum, carry) = (sum as u16).overflowing_add((sum >> 16) as u16);
+        sum + u16::from(carry)
     }
 
     /// Whether what was summed up, its checksum included, is whole.
@@ -62,6 +64,13 @@ impl Sum {
     pub(crate) fn checksum(self) -> [u8; 2] {
         (!self.folded()).to_ne_bytes()
     }
+}
+
+/// A sum of 64-bit words, and the number of its carries, with one more word.
+#[inline]
+pub(crate) fn add((sum, carries): (u64, u64), word: u64) -> (u64, u64) {
+    let (sum, carry) = sum.overflowing_add(word);
+    (sum, carries + u64::from(carry))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What an interface is called, and what it reaches.
 
-use crate::MacAddr;
+use crate::ethernet::Ethernet;
+use crate::{MacAddr, ipv4, ipv6, udp};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -157,6 +158,12 @@ impl Interface {
     /// The largest payload of a datagram to the family of `peer`, in bytes.
     pub fn most(&self, peer: IpAddr) -> usize {
         payload(self.mtu, peer)
+    }
+
+    /// How many bytes of headers a datagram to `peer` has: Ethernet's with its tag, IP's and UDP's.
+    pub fn headers(&self, peer: IpAddr) -> usize {
+        let ip = if peer.is_ipv4() { ipv4::HEADER } else { ipv6::HEADER };
+        Ethernet::len(self.vlan) + ip + udp::HEADER
     }
 
     pub(crate) fn v4(&self) -> Option<Ipv4Addr> {

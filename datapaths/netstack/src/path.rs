@@ -48,12 +48,14 @@ pub struct Path {
     /// That of the pseudo-header alone.
     pseudo_sum: Sum,
     offload: Offload,
+    /// UDP has no checksum.
+    unchecked: bool,
     pub(crate) generation: u32,
     pub(crate) until: Instant,
 }
 
 impl Path {
-    pub(crate) fn new(flow: Flow, own: IpAddr, link: &Link, offload: Offload) -> Self {
+    pub(crate) fn new(flow: Flow, own: IpAddr, link: &Link, offload: Offload, unchecked: bool) -> Self {
         let mut headers = [0; HEADERS];
         let ip = link.header().len();
         headers[..ip].copy_from_slice(link.header());
@@ -78,8 +80,22 @@ impl Path {
         let ip_sum = Sum::of(&headers[ip..at]);
         let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
         let (is_v4, generation, until) = (own.is_ipv4(), link.generation, link.until);
-        let offload = Offload { header: offload.header && is_v4, ..offload };
-        Self { headers, len, ip, is_v4, ip_sum, udp_sum, pseudo_sum: pseudo, offload, generation, until }
+        // Over IPv6 there always is one (RFC 8200, section 8.1).
+        let unchecked = unchecked && is_v4;
+        let offload = Offload { header: offload.header && is_v4, udp: offload.udp && !unchecked };
+        Self {
+            headers,
+            len,
+            ip,
+            is_v4,
+            ip_sum,
+            udp_sum,
+            pseudo_sum: pseudo,
+            offload,
+            unchecked,
+            generation,
+            until,
+        }
     }
 
     /// How many bytes of headers there are. Even, so that the payload's checksum can be taken by itself.
@@ -104,38 +120,76 @@ impl Path {
     /// If there is no room for the headers.
     #[inline]
     pub fn seal(&self, frame: &mut [u8]) {
-        let (headers, payload) = frame.split_at_mut(self.len);
-        if let (Some(headers), USUAL) = (headers.first_chunk_mut::<USUAL>(), self.len) {
-            // Of known length, so that it is a few moves.
-            headers.copy_from_slice(&self.headers[..USUAL]);
-        } else {
-            headers.copy_from_slice(&self.headers[..self.len]);
+        match frame.split_first_chunk_mut() {
+            Some((headers, payload)) if self.is_v4 && self.len == USUAL => self.seal_usual(headers, payload),
+            _ => self.seal_any(frame),
         }
+    }
+
+    /// In whole words, each of which is written once: who sends the frame reads it again at once, and a processor reads what
+    /// several writes have left only when all of them are done.
+    #[inline]
+    fn seal_usual(&self, headers: &mut [u8; USUAL], payload: &[u8]) {
+        let datagram = (udp::HEADER + payload.len()) as u16;
+        let total = ipv4::HEADER as u16 + datagram;
+        let [t0, t1] = total.to_be_bytes();
+        let [i0, i1] = self.header_checksum(total);
+        let [l0, l1] = datagram.to_be_bytes();
+        let template = |at: usize| self.headers[at..].first_chunk().map_or(0, |it| u64::from_ne_bytes(*it));
+        // What differs is zero in the template.
+        let words = [
+            template(0),
+            template(8),
+            template(16) | u64::from_ne_bytes([t0, t1, 0, 0, 0, 0, 0, 0]),
+            template(24) | u64::from_ne_bytes([i0, i1, 0, 0, 0, 0, 0, 0]),
+            template(32) | u64::from_ne_bytes([0, 0, 0, 0, 0, 0, l0, l1]),
+        ];
+        let (front, back) = headers.split_at_mut(40);
+        for (place, word) in front.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        back.copy_from_slice(&self.payload_checksum(datagram, payload));
+    }
+
+    fn seal_any(&self, frame: &mut [u8]) {
+        let (headers, payload) = frame.split_at_mut(self.len);
+        headers.copy_from_slice(&self.headers[..self.len]);
         let datagram = (udp::HEADER + payload.len()) as u16;
         let ip = &mut headers[self.ip..];
         let at = if self.is_v4 {
             let total = ipv4::HEADER as u16 + datagram;
             ip[2..4].copy_from_slice(&total.to_be_bytes());
-            if !self.offload.header {
-                ip[10..12].copy_from_slice(&self.ip_sum.and_number(total).checksum());
-            }
+            ip[10..12].copy_from_slice(&self.header_checksum(total));
             ipv4::HEADER
         } else {
             ip[4..6].copy_from_slice(&datagram.to_be_bytes());
             ipv6::HEADER
         };
-        let checksum = if self.offload.udp {
-            self.pseudo_sum.and_number(datagram).folded().to_ne_bytes()
-        } else {
-            // The length counts twice: in the header, and in the pseudo-header.
-            let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
-            match sum.checksum() {
-                // Zero would say that there is none (RFC 768).
-                [0, 0] => [0xff, 0xff],
-                checksum => checksum,
-            }
-        };
         ip[at + 4..at + 6].copy_from_slice(&datagram.to_be_bytes());
-        ip[at + 6..at + 8].copy_from_slice(&checksum);
+        ip[at + 6..at + 8].copy_from_slice(&self.payload_checksum(datagram, payload));
+    }
+
+    /// That of the IPv4 header of a packet of `total` bytes.
+    #[inline]
+    fn header_checksum(&self, total: u16) -> [u8; 2] {
+        if self.offload.header { [0, 0] } else { self.ip_sum.and_number(total).checksum() }
+    }
+
+    /// That of UDP, of a `datagram` of so many bytes.
+    #[inline]
+    fn payload_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
+        if self.unchecked {
+            return [0, 0];
+        }
+        if self.offload.udp {
+            return self.pseudo_sum.and_number(datagram).folded().to_ne_bytes();
+        }
+        // The length counts twice: in the header, and in the pseudo-header.
+        let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
+        // Zero would say that there is none (RFC 768).
+        match !sum.folded() {
+            0 => [0xff, 0xff],
+            checksum => checksum.to_ne_bytes(),
+        }
     }
 }

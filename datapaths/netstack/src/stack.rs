@@ -12,7 +12,7 @@ use crate::outbox::Outbox;
 use crate::path_mtu::PathMtus;
 use crate::tcp::Tcp;
 use crate::udp::{self, Udp};
-use crate::{Counters, Flow, Interface, Link, MacAddr, Offload, Path};
+use crate::{Counters, Flow, Interface, Link, MacAddr, Offload, Path, Prediction};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -39,11 +39,13 @@ pub enum Checksums {
 }
 
 impl Checksums {
-    fn header(self) -> bool {
+    #[inline]
+    pub(crate) fn header(self) -> bool {
         matches!(self, Self::Header | Self::Good)
     }
 
-    fn payload(self) -> bool {
+    #[inline]
+    pub(crate) fn payload(self) -> bool {
         matches!(self, Self::Payload | Self::Good)
     }
 }
@@ -104,6 +106,8 @@ pub enum Route<Headers = Path> {
 pub struct Stack {
     interface: Interface,
     offload: Offload,
+    /// Datagrams over IPv4 have no checksums of UDP, and none is looked at.
+    unchecked: bool,
     neighbours: Neighbours,
     path_mtus: PathMtus,
     outbox: Outbox,
@@ -120,6 +124,7 @@ impl Stack {
         Self {
             interface,
             offload: Offload::default(),
+            unchecked: false,
             neighbours: Neighbours::new(),
             path_mtus: PathMtus::new(),
             outbox: Outbox::new(),
@@ -133,6 +138,13 @@ impl Stack {
     #[must_use]
     pub fn with_offload(self, offload: Offload) -> Self {
         Self { offload, ..self }
+    }
+
+    /// Leaves UDP's checksums out over IPv4, as RFC 768 allows, and looks at none: for ports without a wire, where nothing damages
+    /// frames. Headers of IPv4, and all over IPv6 (RFC 8200, section 8.1), have theirs, and so has TCP.
+    #[must_use]
+    pub fn without_udp_checksums(self) -> Self {
+        Self { unchecked: true, ..self }
     }
 
     /// The interface.
@@ -229,7 +241,8 @@ impl Stack {
         match header.protocol {
             protocol::UDP => {
                 let pseudo = || ipv4::pseudo_header(header.source, header.destination, protocol::UDP);
-                let datagram = Udp::read(&packet[payload], (!checksums.payload()).then(pseudo), true)?;
+                let looked_at = !(self.unchecked || checksums.payload());
+                let datagram = Udp::read(&packet[payload], looked_at.then(pseudo), true)?;
                 Ok(arrival(&datagram, header.source.into(), link.len + header.len))
             }
             protocol::TCP => {
@@ -430,12 +443,17 @@ impl Stack {
         let peer = flow.peer().ip();
         let Some(own) = self.interface.address_for(peer) else { return Route::None };
         match self.link(peer, now) {
-            Route::Ready(link) => Route::Ready(Path::new(flow, own, &link, self.offload)),
+            Route::Ready(link) => Route::Ready(Path::new(flow, own, &link, self.offload, self.unchecked)),
             Route::Here => Route::Here,
             Route::Waiting => Route::Waiting,
             Route::Nobody => Route::Nobody,
             Route::None => Route::None,
         }
+    }
+
+    /// How datagrams of `flow` look on arrival; nothing if they are of a rare kind, which [`receive`](Self::receive) alone knows.
+    pub fn predict(&self, flow: Flow) -> Option<Prediction> {
+        Prediction::new(&self.interface, flow, self.unchecked)
     }
 
     /// How packets to `peer` leave that have their IP header already.

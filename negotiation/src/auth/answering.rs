@@ -43,7 +43,7 @@ impl<'o> Answering<'o> {
                 }
                 read => read.map_err(Unreadable)?,
             };
-            return Ok((offer, Self { credentials, message, hash, share: None, peer: None }));
+            return Ok((offer, Self::unproven(credentials, message, hash)));
         }
         let claimed = match proof::read::<Offer>(message) {
             Err(wire::Unreadable::Unproven) => {
@@ -72,6 +72,11 @@ impl<'o> Answering<'o> {
             return unauthenticated("the client has no identity that this server trusts");
         }
         Ok((claimed.message, Self { credentials, message, hash, share, peer }))
+    }
+
+    /// An offer that was read already, with this hash and without a proof, for a server that asks for none.
+    pub(crate) fn unproven(credentials: &'o Credentials, message: &'o [u8], hash: [u8; 32]) -> Self {
+        Self { credentials, message, hash, share: None, peer: None }
     }
 
     /// The offer's hash.

@@ -8,7 +8,7 @@ use bertha_core::Role;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use subtle::ConstantTimeEq;
 
 /// One connection's keys, if it has any, and what was agreed.
@@ -17,7 +17,9 @@ use subtle::ConstantTimeEq;
 /// before, is counted and not believed.
 #[derive(Debug)]
 pub struct Session {
-    transcript: [u8; 32],
+    /// Made of what was said when somebody asks for it.
+    transcript: OnceLock<[u8; 32]>,
+    said: Said,
     peer: Option<PublicKey>,
     keys: Option<Keys>,
     forged: AtomicU64,
@@ -34,6 +36,20 @@ struct Keys {
 
 const COUNTER: usize = 8;
 
+/// How many bytes of offer and answer a session keeps at most. Of longer ones the transcript is made at once.
+const KEPT: usize = 512;
+
+/// Offer and answer, one behind the other.
+#[derive(Debug, Default)]
+struct Said {
+    both: Vec<u8>,
+    offer: usize,
+}
+
+fn transcript_over(offer: &[u8], answer: &[u8]) -> [u8; 32] {
+    hash("bertha 2 transcript", &[offer, answer])
+}
+
 impl Session {
     /// The session of two ends that agreed by these two messages; `secret` is there if the messages have proofs.
     pub(super) fn new(
@@ -43,30 +59,40 @@ impl Session {
         reset: [u8; MAC],
         peer: Option<PublicKey>,
     ) -> Self {
-        let transcript = hash("bertha 2 transcript", &[offer, answer]);
+        let (transcript, mut said) = (OnceLock::new(), Said::default());
+        if secret.is_none() && offer.len() + answer.len() <= KEPT {
+            said = Said { both: [offer, answer].concat(), offer: offer.len() };
+        } else {
+            transcript.get_or_init(|| transcript_over(offer, answer));
+        }
         let keys = secret.map(|secret| {
-            let client = secret.derive("client", &transcript);
-            let server = secret.derive("server", &transcript);
+            let transcript = transcript.get_or_init(|| transcript_over(offer, answer));
+            let client = secret.derive("client", transcript);
+            let server = secret.derive("server", transcript);
             let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
             Keys { ours, theirs, said: AtomicU64::new(0), heard: Mutex::default(), reset }
         });
-        Self { transcript, peer, keys, forged: AtomicU64::new(0) }
+        Self { transcript, said, peer, keys, forged: AtomicU64::new(0) }
     }
 
     /// What stands for a session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
-        Self { transcript: [0; 32], peer: None, keys: None, forged: AtomicU64::new(0) }
+        let said = Said { both: Vec::new(), offer: 0 };
+        Self { transcript: OnceLock::new(), said, peer: None, keys: None, forged: AtomicU64::new(0) }
     }
 
     /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if somebody who has
     /// none of the keys edits messages on their way.
     pub fn transcript(&self) -> [u8; 32] {
-        self.transcript
+        *self.transcript.get_or_init(|| match self.said.both.split_at(self.said.offer) {
+            ([], _) => [0; 32],
+            (offer, answer) => transcript_over(offer, answer),
+        })
     }
 
     /// The transcript of a stack that takes another's place, of which both ends have `said` so much.
     pub(crate) fn transcript_of(&self, said: &[u8; 32]) -> [u8; 32] {
-        hash("bertha 2 round", &[&self.transcript, said])
+        hash("bertha 2 round", &[&self.transcript(), said])
     }
 
     /// The identity that the peer has proved, if this end asked for one.

@@ -4,7 +4,7 @@ use super::open::Reach;
 use crate::link::{Agreed, Start};
 use crate::negotiated::Standing;
 use crate::proto::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks, check_possible};
-use crate::wire::{Answer, HEADER};
+use crate::wire::{Answer, HEADER, parted};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
 use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -54,14 +54,21 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
     check_possible(nodes, frame)?;
     let (mtu, now) = (base.base().mtu(), runtime.now());
     let mut handshake = Handshake::new(nodes, frame, || runtime.random(), mtu, now, settings)?;
-    let mut early = VecDeque::new();
+    let (mut early, mut behind) = (VecDeque::new(), None);
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
             base.send(Buf::copy_of(offer, 0)?).await?;
         }
-        let deadline = pin!(runtime.sleep_until(handshake.poll_timeout()));
-        let Either::Left((message, _)) = select(pin!(base.recv()), deadline).await else { continue };
-        let mut message = message?;
+        let mut message = match behind.take() {
+            Some(data) => data,
+            None => {
+                let deadline = pin!(runtime.sleep_until(handshake.poll_timeout()));
+                let Either::Left((arrived, _)) = select(pin!(base.recv()), deadline).await else { continue };
+                let (message, data) = parted(arrived?);
+                behind = data;
+                message
+            }
+        };
         match handshake.handle(&message)? {
             Progress::Agreed(answer, session) => break (answer, session, message),
             Progress::Again => {}
@@ -74,6 +81,10 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
             }
         }
     };
+    if let Some(mut data) = behind {
+        data.advance(HEADER)?;
+        early.push_back(data);
+    }
     session.add_forged(handshake.forged());
     let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
     let link = Link::new(Start {
@@ -81,6 +92,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         id: handshake.id(),
         role: Role::Client,
         early,
+        has_to_answer: false,
         session: session.clone(),
         agreed: Agreed::Client { answer: encoded, confirm: answer.confirm, early: 0 },
         listener: None,

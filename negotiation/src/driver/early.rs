@@ -60,7 +60,7 @@ where
     let frame = Frame::new(settings.floor, base.base().properties());
     check_possible(&nodes, frame)?;
     let proposal = Proposal::new(&nodes, frame)?;
-    let (key, choices) = (Key::new(to, &proposal.offer), proposal.choices.clone());
+    let (key, choices) = (cache.key(to, &proposal.offer), proposal.choices.clone());
     let reach = Reach { datapath, settings: Arc::new(settings) };
     // Boxed, since it is handed on a few times.
     let client = Box::new(Client { stack, reach, nodes, choices, frame, cache: cache.clone(), key });
@@ -214,9 +214,13 @@ where
     }
 
     /// The stack that the server has picked, in the place of another.
-    async fn rebuild(&self, start: Start<D::Connection>, answer: &Answer) -> Result<Built<D::Out>, Error> {
+    async fn rebuild(
+        &self,
+        start: Box<Start<D::Connection>>,
+        answer: &Answer,
+    ) -> Result<Built<D::Out>, Error> {
         let session = start.session.clone();
-        let link = Link::new(start);
+        let link = Link::new(*start);
         if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.frame) {
             link.setup().failed(&error).await;
             return Err(error);
@@ -257,7 +261,7 @@ where
     async fn resettle(
         self: Box<Self>,
         shared: Arc<Shared<D::Out>>,
-        start: Start<D::Connection>,
+        start: Box<Start<D::Connection>>,
         answer: Answer,
         session: Arc<Session>,
     ) {

@@ -7,7 +7,7 @@ use crate::auth::offer_hash;
 use crate::link::{Agreed, FromLink, Seat, Start};
 use crate::negotiated::Standing;
 use crate::proto::{
-    Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Terms, agreed_idle_timeout,
+    Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Precedents, Terms, agreed_idle_timeout,
     check_possible, decide_hashed, is_flight, name,
 };
 use crate::wire;
@@ -54,6 +54,7 @@ where
     let server = Arc::new(Server {
         stack,
         nodes,
+        precedents: Precedents::default(),
         reach: Arc::new(Reach { datapath, settings: settings.clone() }),
         listener,
         admissions: Admissions::new(&settings),
@@ -78,6 +79,7 @@ pub struct Incoming<S, D: Runs<S>> {
 pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
     nodes: Vec<Node>,
+    precedents: Precedents,
     reach: Arc<Reach<D>>,
     listener: D::Listener,
     pub(super) admissions: Admissions,
@@ -197,7 +199,9 @@ where
             Err((id, error)) => return Outcome::Refused { id, error },
         };
         credit.spend(accepted.reply.len());
-        reply_with(&*base, &accepted.reply).await;
+        if !accepted.may_wait() {
+            reply_with(&*base, &accepted.reply).await;
+        }
         if accepted.answer.confirm.is_none() {
             return self.enter(base, accepted, VecDeque::new(), credit).await;
         }
@@ -301,7 +305,7 @@ where
             early_data,
             credit,
         };
-        match decide_hashed((message, hash), &self.nodes, &terms) {
+        match decide_hashed((message, hash), (&self.nodes, &self.precedents), &terms) {
             Decision::Ignore => self.turn_away(base, Admission::Drop).await,
             Decision::Retry => self.turn_away(base, self.admissions.retry(base, message)).await,
             Decision::Unknown { reply } => {
@@ -343,13 +347,15 @@ where
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start.
+    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start; or it goes with
+    /// the first that is sent.
     async fn accept(
         &self,
         base: Arc<D::Connection>,
         accepted: Box<Accepted>,
         credit: Credit,
     ) -> Result<Negotiated<D::Out>, Error> {
+        let has_to_answer = accepted.may_wait();
         let Accepted { id, offer, reply, answer, session, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
@@ -359,6 +365,7 @@ where
             id,
             role: Role::Server,
             early,
+            has_to_answer,
             session: session.clone(),
             agreed: Agreed::Server { offer, answer: reply },
             listener,

@@ -36,8 +36,8 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 ///   next change, which is then refused for not being staged in time.
 /// * **Cancellation.** As for every [`Connection`]. A `send` or `recv` that is neither polled nor dropped holds a change up.
 ///
-/// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force, and one addition counts the
-/// message for the end of the round.
+/// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send` needs no other
+/// read-modify-write, as long as no more than eight threads send; a `recv` adds to a count of its sender's messages.
 ///
 /// [`close`](Connection::close) leaves. Dropping it without has the others wait until the store has expired this participant.
 pub struct MultiEndpoint<C: Connection> {

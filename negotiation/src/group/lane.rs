@@ -1,5 +1,6 @@
 //! One round among any number of endpoints: what is sent and what arrives in it.
 
+use super::counter::Counter;
 use super::senders::Senders;
 use crate::link::{CAPACITY_AMONG, Lane};
 use crate::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
@@ -19,8 +20,8 @@ pub(super) struct GroupLane {
     /// What waits for this round's reader.
     pub(super) lane: Lane,
     pub(super) senders: Senders,
-    /// The number of the next message that this end sends.
-    sent: AtomicU32,
+    /// What this end sends.
+    sent: Counter,
     /// How many messages this end may send, as long as others can't receive in this round yet and have to keep them.
     allowance: AtomicU32,
 }
@@ -48,7 +49,7 @@ impl GroupLane {
     /// A round, which reads the base itself or has another round's reader read for it.
     pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
         let lane = Lane::among(id.header(), is_aside);
-        let (sent, allowance) = (AtomicU32::new(0), AtomicU32::new(UNLIMITED));
+        let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
         Self { id, lane, senders: Senders::new(from_start), sent, allowance }
     }
 
@@ -74,7 +75,7 @@ impl GroupLane {
 
     /// How many messages this end has sent.
     pub(super) fn sent(&self) -> u32 {
-        self.sent.load(Ordering::Relaxed)
+        self.sent.total()
     }
 
     /// Puts the header in front of a message. One that is dropped then is missed by the others as if it were lost.
@@ -83,7 +84,7 @@ impl GroupLane {
         if message.headroom() < GROUP_HEADER {
             message = with_headroom(&message)?;
         }
-        let number = self.sent.fetch_add(1, Ordering::Relaxed);
+        let number = self.sent.next();
         let header = message.prepend(GROUP_HEADER)?;
         header[..HEADER].copy_from_slice(&self.lane.header.to_le_bytes());
         header[HEADER..].copy_from_slice(&Origin { number, sender }.to_bytes());

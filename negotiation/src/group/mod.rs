@@ -4,7 +4,8 @@
 //!
 //! * [`gathers`]: the bound that generic code needs. [`connection`]: what the application holds.
 //! * [`link`]: what a stack stands on: 16 bytes in front of each message say which round it belongs to, who sent it, and which
-//!   one it is. [`lane`]: one round of it; [`senders`]: how many messages came from whom.
+//!   one it is. [`lane`]: one round of it; [`senders`]: how many messages came from whom; [`counter`]: how
+//!   many were sent.
 //! * [`standings`]: what is known of where the others stand, without I/O. [`handover`]: the steps of a change that take time.
 //! * [`agent`]: the task that follows the store, and changes the rounds.
 //!
@@ -18,12 +19,14 @@
 
 mod agent;
 mod connection;
+mod counter;
 mod gathers;
 mod handover;
 mod lane;
 mod link;
 mod senders;
 mod standings;
+mod sync;
 
 pub use connection::MultiEndpoint;
 pub use gathers::Gathers;

@@ -141,6 +141,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(super) async fn close(&self) -> Result<(), Error> {
+        self.answer().await;
         if !self.liveness.end(End::Closed) {
             return Ok(());
         }

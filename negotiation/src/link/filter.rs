@@ -7,34 +7,32 @@ use bertha_core::Buf;
 pub(super) struct Filter<'a, I> {
     lane: &'a Lane,
     into: &'a mut I,
-    /// How much data was passed on.
-    pub(super) data: usize,
-    /// The rest. Empty, and so not allocated, unless the peer says something of the connection or changes its stack.
+    /// What was not passed on. Empty, and so not allocated, unless the peer says something of the connection or changes its stack.
     pub(super) others: Vec<Buf>,
 }
 
 impl<'a, I> Filter<'a, I> {
     pub(super) fn new(lane: &'a Lane, into: &'a mut I) -> Self {
-        Self { lane, into, data: 0, others: Vec::new() }
+        Self { lane, into, others: Vec::new() }
     }
+}
 
-    #[cold]
-    fn set_aside(&mut self, message: Buf) {
-        self.others.push(message);
-    }
+#[cold]
+fn set_aside(others: &mut Vec<Buf>, message: Buf) {
+    others.push(message);
 }
 
 impl<I: Extend<Buf>> Extend<Buf> for Filter<'_, I> {
     #[inline]
     fn extend<M: IntoIterator<Item = Buf>>(&mut self, messages: M) {
-        // One by one: handing an iterator on would have its state in memory between any two messages.
-        for mut message in messages {
-            if self.lane.strip(&mut message) {
-                self.data += 1;
-                self.into.extend(Some(message));
-            } else {
-                self.set_aside(message);
+        // As one iterator: all that happens to a message becomes one loop, whose state stays in registers.
+        let Self { lane, into, others } = self;
+        into.extend(messages.into_iter().filter_map(|mut message| {
+            if lane.strip(&mut message) {
+                return Some(message);
             }
-        }
+            set_aside(others, message);
+            None
+        }));
     }
 }

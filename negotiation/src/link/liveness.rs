@@ -28,13 +28,16 @@ pub(crate) enum End {
 /// In the place of an `End`: the link can't be used yet, since the server has not answered.
 const OPENING: u8 = u8::MAX;
 
+/// In the place of an `End`: the link can be used, and its answer, which waits for data to go with, goes first.
+const ANSWERING: u8 = u8::MAX - 1;
+
 /// More waiting tasks than this are woken to ask again, so that the list stays short.
 const WAITERS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
-    /// `OPENING` at first if the link is there before the server has answered, 0 while it is in use, then an `End`. The first
-    /// end counts.
+    /// `OPENING` at first if the link is there before the server has answered, `ANSWERING` if this end has yet to, 0 while it is
+    /// in use, then an `End`. The first end counts.
     ended: AtomicU8,
     /// A running count of receptions.
     arrivals: AtomicU32,
@@ -52,6 +55,20 @@ impl Liveness {
         Self { ended: AtomicU8::new(OPENING), ..Self::default() }
     }
 
+    /// Of a link whose answer has not left yet.
+    pub(crate) fn answering() -> Self {
+        Self { ended: AtomicU8::new(ANSWERING), ..Self::default() }
+    }
+
+    pub(crate) fn is_answering(&self) -> bool {
+        self.ended.load(Ordering::Acquire) == ANSWERING
+    }
+
+    /// The answer has left.
+    pub(crate) fn answered(&self) {
+        let _ = self.ended.compare_exchange(ANSWERING, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     pub(crate) fn is_opening(&self) -> bool {
         self.ended.load(Ordering::Acquire) == OPENING
     }
@@ -61,16 +78,21 @@ impl Liveness {
         let _ = self.ended.compare_exchange(OPENING, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Whether the link can be used. [`check`](Self::check) says why not.
+    /// Whether the link can be used, and nothing has to be done before. [`check`](Self::check) says why it can't.
     #[inline]
     pub(crate) fn is_alive(&self) -> bool {
         self.ended.load(Ordering::Acquire) == 0
     }
 
+    /// Whether the link can be used, its answer sent or not.
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.ended.load(Ordering::Acquire), 0 | ANSWERING)
+    }
+
     /// An error unless the link can be used.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.ended.load(Ordering::Acquire) {
-            0 => Ok(()),
+            0 | ANSWERING => Ok(()),
             end => Err(self.error(end)),
         }
     }
@@ -132,7 +154,8 @@ impl Liveness {
         if let Err(error) = self.check() {
             return Poll::Ready(error);
         }
-        let is_known = |waiters: &[Waker], waker| waiters.iter().any(|waiter| waiter.will_wake(waker));
+        // From the last: who waits again and again stands behind those who wait for the end alone.
+        let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
         if !is_known(&waiters, context.waker()) {
             // With some executors it is only another clone that equals a clone.
             let waker = context.waker().clone();
@@ -154,7 +177,7 @@ impl Liveness {
 
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
     pub(crate) fn end(&self, end: End) -> bool {
-        let alive = |ended| matches!(ended, 0 | OPENING).then_some(end as u8);
+        let alive = |ended| matches!(ended, 0 | OPENING | ANSWERING).then_some(end as u8);
         let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
         if first {
             self.wake();

@@ -3,6 +3,7 @@
 //! It puts four bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
 //! data goes to `control`, off the message path.
 
+mod answering;
 mod control;
 mod filter;
 mod lane;
@@ -16,7 +17,7 @@ mod setup;
 mod watchdog;
 
 use crate::proto::{Credit, FAREWELL};
-use crate::wire::{HEADER, TEXT_LIMIT, Tag};
+use crate::wire::{HEADER, TEXT_LIMIT, Tag, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use filter::Filter;
@@ -106,6 +107,8 @@ pub(crate) struct Start<C> {
     pub(crate) id: u64,
     pub(crate) role: Role,
     pub(crate) early: VecDeque<Buf>,
+    /// Whether this end has answered, and the answer has yet to leave.
+    pub(crate) has_to_answer: bool,
     pub(crate) session: Arc<Session>,
     pub(crate) agreed: Agreed,
     pub(crate) listener: Option<Sender<FromLink<C>>>,
@@ -118,13 +121,16 @@ pub(crate) struct Start<C> {
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
-        let Start { base, id, role, early, session, agreed, listener, unproven, settings, idle_timeout } =
-            start;
+        let Start { base, id, role, early, has_to_answer, session, agreed, .. } = start;
+        let Start { listener, unproven, settings, idle_timeout, .. } = start;
         let (unproven, credit) = unproven.unzip();
         let mut shared = Shared::new(base, id, role, (settings, idle_timeout));
         shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
             TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
         });
+        if has_to_answer {
+            shared.liveness = Liveness::answering();
+        }
         shared.session = session.into();
         shared.agreed = agreed.into();
         shared.replacement = listener.map(replacement::Replacement::new);
@@ -209,7 +215,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
         // Boxed, here and below, so that calls on a link in use have nothing to set up for what is rare.
         if !self.shared.liveness.is_alive() {
-            match Box::pin(self.shared.send_opening(message)).await? {
+            match Box::pin(self.send_first(message)).await? {
                 Some(left) => message = left,
                 None => return Ok(()),
             }
@@ -220,16 +226,20 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            if !shared.liveness.is_alive() {
-                Box::pin(shared.opened()).await?;
-            }
             let state = self.lane.state();
             if state != 0 {
-                match Box::pin(self.look(state)).await? {
-                    Some(message) => return Ok(message),
-                    None if Lane::is_aside(state) => continue,
-                    None => {}
+                if let Some(message) = self.queued() {
+                    return Ok(message);
                 }
+                if Lane::is_aside(state) {
+                    Box::pin(self.aside(state)).await?;
+                    continue;
+                }
+            }
+            if !shared.liveness.is_alive() {
+                Box::pin(self.ready_to_receive()).await?;
+                // What came meanwhile is in the lane, and goes first.
+                continue;
             }
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.lane, state, reception);
@@ -238,13 +248,13 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             if self.lane.strip(&mut message) {
                 return Ok(message);
             }
-            Box::pin(shared.deal_with([message])).await;
+            Box::pin(shared.deal_with(Some(&self.lane), [message])).await;
         }
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         if !self.shared.liveness.is_alive()
-            && let Some(left) = Box::pin(self.shared.send_batch_opening(&mut messages)).await?
+            && let Some(left) = Box::pin(self.send_batch_first(&mut messages)).await?
         {
             self.shared.base.send(seal(left, self.lane.header)?).await?;
         }
@@ -267,32 +277,33 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(0);
         }
         loop {
-            if !shared.liveness.is_alive() {
-                Box::pin(shared.opened()).await?;
-            }
             let state = self.lane.state();
             if state != 0 {
-                match Box::pin(self.look(state)).await? {
-                    Some(message) => {
-                        into.extend([message]);
-                        return Ok(1);
-                    }
-                    None if Lane::is_aside(state) => continue,
-                    None => {}
+                if let Some(message) = self.queued() {
+                    into.extend([message]);
+                    return Ok(1);
                 }
+                if Lane::is_aside(state) {
+                    Box::pin(self.aside(state)).await?;
+                    continue;
+                }
+            }
+            if !shared.liveness.is_alive() {
+                Box::pin(self.ready_to_receive()).await?;
+                // What came meanwhile is in the lane, and goes first.
+                continue;
             }
             let mut filter = Filter::new(&self.lane, into);
             let received = {
                 let reception = pin!(shared.base.recv_batch(&mut filter, limit));
                 Parked::new(&shared.liveness, &self.lane, state, reception).await?
             };
-            if received.is_none() {
-                continue;
-            }
+            let Some(received) = received else { continue };
             shared.liveness.arrived();
-            let Filter { data, others, .. } = filter;
+            let others = filter.others;
+            let data = received.saturating_sub(others.len());
             if !others.is_empty() {
-                Box::pin(shared.deal_with(others)).await;
+                Box::pin(shared.deal_with(Some(&self.lane), others)).await;
             }
             if data > 0 {
                 return Ok(data);
@@ -311,30 +322,34 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// The next message in the lane, of which this was the state. Without one, waits as long as another reader reads.
+    /// The next message in the lane, unless the link can't be used.
     #[cold]
-    async fn look(&self, state: u8) -> Result<Option<Buf>, Error> {
+    fn queued(&self) -> Option<Buf> {
         let liveness = &self.shared.liveness;
-        if let Some((message, has_room)) = self.lane.take() {
-            if has_room {
-                liveness.wake();
-            }
-            return Ok(Some(message));
+        let (message, has_room) = if liveness.is_up() { self.lane.take()? } else { return None };
+        if has_room {
+            liveness.wake();
         }
-        if Lane::is_aside(state) {
-            let forever = std::future::pending::<Result<(), Error>>();
-            Parked::new(liveness, &self.lane, state, pin!(forever)).await?;
-        }
-        Ok(None)
+        Some(message)
+    }
+
+    /// Waits as long as another reader reads, and nothing is in the lane, of which this was the state.
+    #[cold]
+    async fn aside(&self, state: u8) -> Result<(), Error> {
+        let liveness = &self.shared.liveness;
+        liveness.check()?;
+        let forever = std::future::pending::<Result<(), Error>>();
+        Parked::new(liveness, &self.lane, state, pin!(forever)).await.map(drop)
     }
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Deals with what a reader has read and is not for it: first keeps all data of other rounds, since this may be
-    /// cancelled after that.
+    /// Deals with what a reader has read and is not for it: first keeps all data, of other rounds or of its own lane behind an
+    /// answer, since this may be cancelled after that.
     #[cold]
-    async fn deal_with(&self, messages: impl IntoIterator<Item = Buf>) {
-        let sorted: Vec<_> = messages.into_iter().map(|message| self.sort(message)).collect();
+    async fn deal_with(&self, own: Option<&Arc<Lane>>, messages: impl IntoIterator<Item = Buf>) {
+        let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);
+        let sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
         for message in sorted {
             match message {
                 Sorted::Control(message) => self.control(message).await,

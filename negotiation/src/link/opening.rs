@@ -2,7 +2,7 @@
 
 use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
 use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
-use crate::wire::{Answer, HEADER};
+use crate::wire::{Answer, HEADER, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -30,7 +30,7 @@ pub(crate) struct Opened<C: Connection<Data = Buf>> {
     pub(crate) session: Arc<Session>,
     /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
     /// starts with. The old one has ended.
-    pub(crate) replaced: Option<Start<C>>,
+    pub(crate) replaced: Option<Box<Start<C>>>,
     /// The link, if it stays.
     pub(crate) link: Kept<C>,
 }
@@ -166,19 +166,32 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     async fn handshake(&self, opening: &Opening) -> Result<Opened<C>, Error> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
-        let mut early = VecDeque::new();
+        let (mut early, mut behind) = (VecDeque::new(), None);
         loop {
             let due = opening.flight().poll_transmit(runtime.now())?;
             if let Some(message) = due {
                 shared.base.send(Buf::copy_of(&message, 0)?).await?;
             }
-            let deadline = opening.flight().poll_timeout();
-            let deadline = pin!(runtime.sleep_until(deadline));
-            let Either::Left((message, _)) = select(pin!(shared.base.recv()), deadline).await else {
-                continue;
+            let mut message = match behind.take() {
+                Some(data) => data,
+                None => {
+                    let deadline = opening.flight().poll_timeout();
+                    let deadline = pin!(runtime.sleep_until(deadline));
+                    let Either::Left((arrived, _)) = select(pin!(shared.base.recv()), deadline).await else {
+                        continue;
+                    };
+                    let (message, data) = parted(arrived?);
+                    behind = data;
+                    message
+                }
             };
-            let mut message = message?;
             let flight = opening.flight().handle(&message)?;
+            if matches!(flight, Flight::Confirmed { .. } | Flight::Replaced(..))
+                && let Some(mut data) = behind.take()
+            {
+                data.advance(HEADER)?;
+                early.push_back(data);
+            }
             match flight {
                 Flight::Confirmed { answer, session, rest } => {
                     return self.confirmed((answer, session, &message), early, rest).await;
@@ -235,6 +248,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             id: shared.id,
             role: Role::Client,
             early,
+            has_to_answer: false,
             session: session.clone(),
             agreed,
             listener: None,
@@ -242,7 +256,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             settings: shared.settings.clone(),
             idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
         };
-        Opened { answer, session, replaced: Some(replaced), link: Kept(self.0.clone()) }
+        Opened { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
     }
 
     fn agreed(&self, answer: &Answer, session: Arc<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {

@@ -154,17 +154,13 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let reception = Parked::new(&self.liveness, &lane, lane.state(), reception);
         let Some(message) = reception.await? else { return Ok(()) };
         self.liveness.arrived();
-        match self.sort(message) {
-            Sorted::Control(message) => self.control(message).await,
-            Sorted::Kept(lane) => self.room(&lane).await,
-            Sorted::Dropped => {}
-        }
+        self.deal_with(None, [message]).await;
         Ok(())
     }
 
-    /// Hands data of a round to its lane.
-    pub(super) fn sort(&self, mut message: Buf) -> Sorted {
-        let lane = lock(&self.rounds.lanes).iter().find(|lane| lane.strip(&mut message)).cloned();
+    /// Hands data of a round to its lane: one of those that there are, or the reader's `own`.
+    pub(super) fn sort(&self, own: Option<&Arc<Lane>>, mut message: Buf) -> Sorted {
+        let lane = lock(&self.rounds.lanes).iter().chain(own).find(|lane| lane.strip(&mut message)).cloned();
         let Some(lane) = lane else { return Sorted::Control(message) };
         let is_reliable = self.base.base().properties().reliable;
         match lane.put(message, is_reliable) {

@@ -1,6 +1,6 @@
 //! The time between agreement and a stack that is ready.
 
-use super::{End, Shared};
+use super::Shared;
 use bertha_core::{Buf, Connection, Error};
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,9 +19,7 @@ impl<C: Connection<Data = Buf>> Setup<C> {
 
     /// The stack can't be built: tells the peer.
     pub(crate) async fn failed(self, failure: &Error) {
-        if self.0.liveness.end(End::Closed) {
-            self.0.send_close(failure.to_string()).await;
-        }
+        self.0.say_goodbye(failure.to_string()).await;
     }
 }
 
@@ -37,9 +35,7 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Ends the link from a destructor: tells the peer once, if the datapath takes the message at once.
     pub(crate) fn leave(&self, failure: &str) {
-        if self.liveness.end(End::Closed) {
-            let farewell = pin!(self.send_close(failure.into()));
-            let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
-        }
+        let farewell = pin!(self.say_goodbye(failure.into()));
+        let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
     }
 }

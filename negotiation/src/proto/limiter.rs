@@ -15,6 +15,8 @@ pub(super) struct Limiter {
     start: Instant,
     per_second: u32,
     buckets: Vec<Bucket>,
+    /// The network that was asked about last, and its bucket: a client seldom comes alone.
+    last: Option<([u8; 8], usize)>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,14 +32,22 @@ const OFFER: u64 = 1000;
 
 impl Limiter {
     pub(super) fn new(secret: MacKey, start: Instant, per_second: u32) -> Self {
-        Self { secret: secret.keyed(), start, per_second, buckets: vec![Bucket::default(); BUCKETS] }
+        let buckets = vec![Bucket::default(); BUCKETS];
+        Self { secret: secret.keyed(), start, per_second, buckets, last: None }
     }
 
     /// Whether `peer`'s network may send one more offer, which then counts.
     pub(super) fn admits(&mut self, now: Instant, peer: &Addr) -> bool {
         let Some(network) = network(peer) else { return true };
-        let [low, high, ..] = self.secret.tag(&network);
-        let bucket = &mut self.buckets[usize::from(u16::from_le_bytes([low, high])) % BUCKETS];
+        let place = match self.last {
+            Some((last, place)) if last == network => place,
+            _ => {
+                let [low, high, ..] = self.secret.tag(&network);
+                usize::from(u16::from_le_bytes([low, high])) % BUCKETS
+            }
+        };
+        self.last = Some((network, place));
+        let bucket = &mut self.buckets[place];
         let elapsed: Duration = now.saturating_duration_since(self.start);
         let now = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         // So many thousandths of an offer per millisecond as there are offers per second.

@@ -4,15 +4,17 @@
 use super::credit::Credit;
 use super::floor::Frame;
 use super::idle;
-use super::matching::{self, Match};
+use super::matching;
+use super::precedent::{Found, Precedents, Stated};
 use crate::auth::{Answering, Unanswerable, offer_hash, reset};
 use crate::wire::{
-    self, Answer, Kind, Offer, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
+    self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
 use bertha_core::{Buf, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a server asks of a client, besides the stack.
@@ -95,20 +97,28 @@ pub struct Accepted {
     pub is_flight: bool,
 }
 
+impl Accepted {
+    /// Whether the reply may go with what the server says first: a client that has sent messages with its offer waits for that
+    /// rather than for the reply, and has nothing to confirm.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.answer.early > 0 && self.answer.confirm.is_none()
+    }
+}
+
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
-    decide_hashed((message, hash), nodes, terms)
+    decide_hashed((message, hash), (nodes, &Precedents::default()), terms)
 }
 
-/// As [`decide`], with the hash of the offer in the message, if there is one.
+/// As [`decide`], with the hash of the offer in the message, if there is one, and with what was decided before.
 pub(crate) fn decide_hashed(
     (message, hash): (&[u8], Option<[u8; 32]>),
-    nodes: &[Node],
+    server: (&[Node], &Precedents),
     terms: &Terms<'_>,
 ) -> Decision {
     if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
-        return decide_offer((offer, hash), message, nodes, terms);
+        return decide_offer((offer, hash), message, server, terms);
     }
     match unknown(message, terms.credentials, terms.peer) {
         Some(reply) => Decision::Unknown { reply },
@@ -134,12 +144,20 @@ pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) ->
 fn decide_offer(
     (message, hash): (&[u8], [u8; 32]),
     whole: &[u8],
-    nodes: &[Node],
+    (nodes, precedents): (&[Node], &Precedents),
     terms: &Terms<'_>,
 ) -> Decision {
     let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
     if is_flight(whole) && wire::unchecked(whole).is_err() {
         return Decision::Ignore;
+    }
+    let stated = if terms.credentials.is_some() { None } else { Stated::read(message, tag) };
+    if let Some(stated) = &stated
+        && terms.early_data != EarlyData::Spent
+        && let Some(found) = precedents.find(stated, terms.frame)
+    {
+        let answering = Answering::unproven(terms.credentials, message, hash);
+        return accept(&answering, (stated.id, stated.idle_ms), whole, &found, terms);
     }
     let (offer, answering) = match Answering::open(terms.credentials, message, hash) {
         Ok((offer, answering)) if Tag::of(offer.id) == tag => (offer, answering),
@@ -172,7 +190,15 @@ fn decide_offer(
         return refuse(&answering, (offer.id, tag), RefusalKind::Spent, text, terms);
     }
     match matching::find_within(&offered, nodes, terms.frame) {
-        Ok(found) => accept(&answering, (&offer, whole), nodes, found, terms),
+        Ok(picks) => {
+            let layers = resolve(nodes, Picks::new(&picks.server_picks));
+            let text = wire::cut(described(&layers));
+            let found = Arc::new(Found { picks, layers, text });
+            if let Some(stated) = stated {
+                precedents.remember(&stated, terms.frame, &found);
+            }
+            accept(&answering, (offer.id, offer.idle_ms), whole, &found, terms)
+        }
         Err(rejected) => {
             let text = format!(
                 "no stack suits both ends: {}; the client offers [{}], the server [{}]",
@@ -187,23 +213,22 @@ fn decide_offer(
 
 fn accept(
     answering: &Answering<'_>,
-    (offer, whole): (&Offer, &[u8]),
-    nodes: &[Node],
-    found: Match,
+    (id, idle_ms): (u64, u32),
+    whole: &[u8],
+    Found { picks, layers, text }: &Found,
     terms: &Terms<'_>,
 ) -> Decision {
-    let (id, layers) = (offer.id, resolve(nodes, Picks::new(&found.server_picks)));
     let mut answer = Answer {
         id,
-        client_picks: found.client_picks,
-        server_picks: found.server_picks,
-        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, offer.idle_ms)),
+        client_picks: picks.client_picks.clone(),
+        server_picks: picks.server_picks.clone(),
+        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
         early: 0,
-        stack: wire::cut(described(&layers)),
-        reasons: wire::cut(found.reasons.join("; ")),
+        stack: text.clone(),
+        reasons: wire::cut(picks.reasons.join("; ")),
     };
-    let early = early_messages(answering, whole, &layers, &answer, terms);
+    let early = early_messages(answering, whole, layers, &answer, terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
     if !early.is_empty() && terms.early_data == EarlyData::AtOnce {
         answer.confirm = None;

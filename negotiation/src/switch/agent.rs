@@ -252,7 +252,7 @@ where
                 self.change_receivers();
             }
             Act::EndReceiving { sent } => self.work.push(Box::pin(async move {
-                receive_rest(rounds, old, shared, sent).await;
+                receive_rest(rounds, shared, sent).await;
                 Done::ReceivedRest
             })),
             Act::Retire => {

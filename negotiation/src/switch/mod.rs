@@ -1,6 +1,6 @@
 //! Changing a connection's stack while messages flow.
 //!
-//! * [`seats`]: who uses the round in force, without a lock.
+//! * [`seats`]: who uses the round in force, without a lock. [`place`]: where.
 //! * [`round`]: one stack of a connection, and what went through it.
 //! * [`calls`]: sending and receiving through whichever round it is. [`connection`]: the connection that does.
 //! * [`upgradable`]: the stack that makes such connections. [`pick`]: what an application asks for.
@@ -14,6 +14,7 @@ mod agent;
 mod calls;
 mod connection;
 mod pick;
+mod place;
 mod round;
 mod seats;
 mod sync;

@@ -1,16 +1,12 @@
 //! One stack of a connection.
 
-use super::seats::{Seats, Tally};
+use super::seats::Seats;
 use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
 use std::sync::PoisonError;
 
-/// A stack, and what went through it.
+/// A stack.
 pub(crate) struct Round<C> {
     pub(crate) connection: C,
-    /// Messages that the application sent, or may have sent: it may cancel a `send` that waits.
-    pub(crate) sent: Tally,
-    /// Messages that it received.
-    pub(crate) received: Tally,
     /// Whether nothing more will arrive at the bottom of the stack, so that an error from it means that it is empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
@@ -18,9 +14,8 @@ pub(crate) struct Round<C> {
 
 impl<C> Round<C> {
     pub(crate) fn new(connection: C) -> Arc<Self> {
-        let (sent, received) = Default::default();
         let (is_over, is_empty) = Default::default();
-        Arc::new(Self { connection, sent, received, is_over, is_empty })
+        Arc::new(Self { connection, is_over, is_empty })
     }
 
     /// Nothing more will arrive at the bottom of the stack.
@@ -47,6 +42,7 @@ impl<C> Round<C> {
 
 /// The rounds of a connection: in force for sending, and for receiving.
 pub(crate) struct Rounds<C> {
+    /// Its total is of messages that the application sent, or may have sent: it may cancel a `send` that waits.
     pub(crate) sending: Seats<Round<C>>,
     pub(crate) receiving: Seats<Round<C>>,
     /// The one in which this end sends.

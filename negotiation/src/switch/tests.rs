@@ -1,6 +1,8 @@
 //! The places of calls, one step at a time; the test under loom tries all orders of the steps.
 
-use super::seats::{SEATS, Seats, Tally};
+use super::place::Place;
+use super::seats::Seats;
+use super::sync::PLACES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -19,9 +21,10 @@ fn task() -> (Arc<Woken>, Waker) {
     (woken.clone(), woken.into())
 }
 
-fn sit<'s>(seats: &'s Seats<u32>, context: &mut Context<'_>) -> super::seats::Taken<'s, u32> {
-    match seats.poll_sit(context) {
-        Poll::Ready(taken) => taken,
+/// A place, found as a call does that found the first one taken.
+fn find<'s>(seats: &'s Seats<u32>, context: &Context<'_>) -> &'s Place<u32> {
+    match seats.poll_find(context) {
+        Poll::Ready(place) => place,
         Poll::Pending => panic!("closed"),
     }
 }
@@ -30,21 +33,24 @@ fn sit<'s>(seats: &'s Seats<u32>, context: &mut Context<'_>) -> super::seats::Ta
 fn who_waits_at_a_place_is_told_to_leave_and_who_waits_for_one_to_come() {
     let seats = Seats::new(&Arc::new(1));
     let ((parked, first), (waiting, second), (closing, third)) = (task(), task(), task());
-    let taken = sit(&seats, &mut Context::from_waker(&first));
-    let park = |waker: &Waker| seats.park(0, &Context::from_waker(waker));
+    let place = seats.first();
+    let seat = place.sit();
+    let park = |waker: &Waker| place.park(&Context::from_waker(waker));
     assert!(!park(&first) && !park(&first));
     seats.close();
     assert_eq!(parked.0.load(Ordering::Relaxed), 1);
-    assert!(park(&first));
-    assert!(seats.sit().is_none() && seats.poll_sit(&mut Context::from_waker(&second)).is_pending());
+    assert!(park(&first) && park(&first));
+    assert!(seats.poll_find(&Context::from_waker(&second)).is_pending());
     assert!(seats.poll_empty(&Context::from_waker(&third)).is_pending());
-    drop(taken);
+    drop(seat);
+    seats.left();
     assert_eq!(closing.0.load(Ordering::Relaxed), 1);
+    assert!(place.sit().is_some_and(|seat| seat.is_none()), "left with the round in it");
     assert!(seats.poll_empty(&Context::from_waker(&third)).is_ready());
     assert_eq!(waiting.0.load(Ordering::Relaxed), 0);
     seats.open(&Arc::new(2));
     assert_eq!(waiting.0.load(Ordering::Relaxed), 1);
-    assert_eq!(seats.sit().and_then(|taken| taken.round().copied()), Some(2));
+    assert_eq!(place.sit().and_then(|seat| seat.as_deref().copied()), Some(2));
 }
 
 #[test]
@@ -52,12 +58,13 @@ fn who_waits_on_in_a_round_that_was_opened_again_is_told_again() {
     let round = Arc::new(1);
     let seats = Seats::new(&round);
     let ((parked, first), (other, second)) = (task(), task());
-    let taken = seats.sit();
-    let park = |waker: &Waker| seats.park(0, &Context::from_waker(waker));
+    let place = seats.first();
+    let seat = place.sit();
+    let park = |waker: &Waker| place.park(&Context::from_waker(waker));
     assert!(!park(&first));
     for times in 1..3 {
         seats.close();
-        seats.open(&round);
+        seats.reopen(&round);
         assert_eq!(parked.0.load(Ordering::Relaxed), times);
         assert!(!park(&first));
     }
@@ -65,32 +72,50 @@ fn who_waits_on_in_a_round_that_was_opened_again_is_told_again() {
     assert!(!park(&second));
     seats.close();
     assert_eq!((parked.0.load(Ordering::Relaxed), other.0.load(Ordering::Relaxed)), (2, 1));
-    drop(taken);
+    drop(seat);
 }
 
 #[test]
-fn more_calls_than_seats_are_guests_and_are_waited_for() {
+fn there_are_places_for_any_number_of_calls_at_once() {
     let seats = Seats::new(&Arc::new(1));
-    let mut context = Context::from_waker(Waker::noop());
-    let mut taken: Vec<_> = (0..SEATS + 3).map(|_| sit(&seats, &mut context)).collect();
-    let mut places: Vec<_> = taken.iter().filter_map(|taken| taken.round().map(|it| it.1)).collect();
-    places.sort_unstable();
-    assert_eq!(places, [0, 1, 2, 3, 4, 4, 4]);
+    let context = Context::from_waker(Waker::noop());
+    let places: Vec<_> = (0..3 * PLACES)
+        .map(|_| {
+            let place = find(&seats, &context);
+            (place, place.sit().unwrap())
+        })
+        .collect();
+    assert!(places.iter().all(|(_, seat)| seat.as_deref() == Some(&1)));
     assert!(!seats.close_if_empty());
     seats.close();
-    while let Some(last) = taken.pop() {
+    for (_, seat) in places {
         assert!(seats.poll_empty(&context).is_pending());
-        drop(last);
+        drop(seat);
     }
     assert!(seats.poll_empty(&context).is_ready());
+    assert!(seats.poll_find(&context).is_pending());
 }
 
 #[test]
-fn a_tally_counts_up_and_takes_back() {
-    let tally = Tally::default();
-    for place in 0..=SEATS {
-        tally.add(place, 3);
-        tally.add(place, -1);
-    }
-    assert_eq!(tally.total(), 2 * (SEATS as u64 + 1));
+fn a_round_counts_from_nothing_and_one_that_is_opened_again_goes_on() {
+    let rounds = [1, 2].map(Arc::new);
+    let seats = Seats::new(&rounds[0]);
+    let context = Context::from_waker(Waker::noop());
+    let first = seats.first();
+    first.count(3);
+    let seat = first.sit();
+    let other = find(&seats, &context);
+    assert!(!std::ptr::eq(first, other));
+    other.count(2);
+    other.count(-1);
+    drop(seat);
+    assert_eq!(seats.total(), 4);
+    assert!(seats.close_if_empty());
+    seats.reopen(&rounds[0]);
+    assert_eq!(seats.total(), 4);
+    assert!(seats.close_if_empty());
+    seats.open(&rounds[1]);
+    assert_eq!(seats.total(), 0);
+    other.count(5);
+    assert_eq!(seats.total(), 5);
 }

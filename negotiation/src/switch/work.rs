@@ -75,13 +75,13 @@ pub(crate) async fn end_sending<C: Connection>(
     };
     match drained {
         Err(error) if may_fail => {
-            rounds.sending.open(&round);
+            rounds.sending.reopen(&round);
             return Err(error);
         }
         Err(error) => tracing::warn!(%error, "a stack was not drained before it was changed"),
         Ok(()) => {}
     }
-    Ok(round.sent.total())
+    Ok(rounds.sending.total())
 }
 
 async fn within(
@@ -96,18 +96,17 @@ async fn within(
     }
 }
 
-/// Waits until as many messages were received in `round` as were sent in it, or until nothing has come for the whole
+/// Waits until as many messages were received in the round as were sent in it, or until nothing has come for the whole
 /// time-out while somebody was waiting for it.
 pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
     rounds: Arc<Rounds<C>>,
-    round: Arc<Round<C>>,
     shared: Arc<Shared<B>>,
     sent: u64,
 ) {
-    let (mut before, mut waited) = (round.received.total(), Duration::ZERO);
+    let (mut before, mut waited) = (rounds.receiving.total(), Duration::ZERO);
     while before < sent {
         sleep(shared.base().runtime(), LOOK).await;
-        let received = round.received.total();
+        let received = rounds.receiving.total();
         if received != before {
             (before, waited) = (received, Duration::ZERO);
         } else if shared.is_awaited() && !rounds.receiving.is_closing() {
@@ -155,6 +154,6 @@ struct Reopen<'a, R>(&'a Seats<R>, &'a Arc<R>);
 
 impl<R> Drop for Reopen<'_, R> {
     fn drop(&mut self) {
-        self.0.open(self.1);
+        self.0.reopen(self.1);
     }
 }

@@ -20,6 +20,7 @@
 mod answer;
 mod early;
 mod group;
+mod joined;
 mod offer;
 mod retry;
 mod upgrade;
@@ -29,6 +30,8 @@ pub(crate) use answer::{cut, cut_to};
 pub use early::{CLAIM, Early, claim, early_cost, early_room};
 pub(crate) use early::{early_in, with_early};
 pub use group::{Before, GROUP_HEADER, Origin, Standing, origin};
+pub use joined::{LARGEST_JOINED, join, parts};
+pub(crate) use joined::{joined, parted};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
 pub use upgrade::{Upgrade, UpgradeStep};
@@ -85,11 +88,13 @@ pub enum Kind {
     GroupData = 13,
     /// What a participant of such a connection says of where it stands.
     Standing = 14,
+    /// An answer, and behind it the server's first data.
+    AnswerAndData = 15,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 15] = [
+        const KINDS: [Kind; 16] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -105,6 +110,7 @@ impl Kind {
             Kind::Early,
             Kind::GroupData,
             Kind::Standing,
+            Kind::AnswerAndData,
         ];
         // Data of later rounds.
         if byte & LATER != 0 {

@@ -12,7 +12,7 @@ fn offer() -> Vec<u8> {
 fn header_bytes_are_fixed() {
     assert_eq!(Tag::of(0x1122_3344_5566_7788).header(Kind::Data), [0, 0x88, 0x77, 0x66]);
     assert_eq!(Tag::of(0x1122_3344_5566_7788).header(Kind::Reset), [7, 0x88, 0x77, 0x66]);
-    assert_eq!(header(&[15, 0, 0, 0]), None);
+    assert_eq!(header(&[16, 0, 0, 0]), None);
     assert_eq!(Tag::of(0x1122_3344_5566_7788).data_header(0), [0, 0x88, 0x77, 0x66]);
     assert_eq!(Tag::of(0x1122_3344_5566_7788).data_header(129), [0x81, 0x88, 0x77, 0x66]);
     assert_eq!(header(&[0x81, 0x88, 0x77, 0x66]).map(|it| it.0), Some(Kind::Data));

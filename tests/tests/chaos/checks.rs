@@ -19,6 +19,8 @@ pub(crate) struct Summary {
     pub(crate) published: usize,
     pub(crate) delivered: usize,
     pub(crate) passed_over: usize,
+    /// Messages that participants of topics missed, each put down to a failure.
+    pub(crate) put_down: usize,
     /// Changes of stacks of participants of topics.
     pub(crate) topic_changes: usize,
 }

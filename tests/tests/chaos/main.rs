@@ -13,6 +13,7 @@
 //! that failed stay in the directory that it names.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod blame;
 mod checks;
 mod dice;
 mod history;

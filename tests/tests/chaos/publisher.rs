@@ -11,6 +11,9 @@ use std::time::Duration;
 const PACE: Duration = Duration::from_millis(250);
 const COMMAND: &[u8] = b"publish 10 10\n";
 
+/// For how long it counts as there after the store has last heard of it, in seconds.
+pub(crate) const LEASE: u64 = 2;
+
 /// More than a process is started in one run.
 const STARTS: usize = 1000;
 
@@ -38,6 +41,11 @@ pub(crate) enum Orders {
 }
 
 impl Publisher {
+    /// The host on which a participant with this id is: what it is [numbered](Self::number) by.
+    pub(crate) fn host(id: u32) -> usize {
+        id as usize / STARTS
+    }
+
     /// The program, which cargo puts beside this test's own when it builds it.
     pub(crate) fn program() -> PathBuf {
         Path::new(env!("CARGO_BIN_EXE_endpoint")).with_file_name("pubsub")
@@ -65,12 +73,13 @@ impl Publisher {
     /// Each start is a participant of its own, whose numbers begin with 0.
     pub(crate) fn arguments<'a>(&self, command: &'a mut Command, start: usize) -> &'a mut Command {
         let id = (self.number * STARTS + start).to_string();
+        let lease = (1000 * LEASE).to_string();
         command.args([
             "join",
             "--topic",
             "publishers",
             "--lease",
-            "2000",
+            &lease,
             "--id",
             &id,
             "--store",

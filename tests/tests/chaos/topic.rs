@@ -9,29 +9,35 @@ use std::path::Path;
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Line {
     /// When, on the clock of all hosts.
-    at: u64,
+    pub(crate) at: u64,
     /// To whom; another one after each start.
-    participant: u32,
+    pub(crate) participant: u32,
     #[serde(flatten)]
-    what: What,
+    pub(crate) what: What,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum What {
+pub(crate) enum What {
     Joined {
         round: u64,
         stack: String,
+        leads: bool,
     },
     Changed {
         round: u64,
         stack: String,
+        leads: bool,
     },
     Participants {
         count: usize,
     },
     Sending {
         number: u32,
+    },
+    Sent {
+        number: u32,
+        error: Option<String>,
     },
     Received {
         publisher: u32,
@@ -72,7 +78,7 @@ pub(crate) fn in_force_among(count: usize, directory: &Path, name: &str) -> Opti
     let last = |mark: &str| lines(&text).rfind(|line| line.contains(mark)).map(serde_json::from_str::<Line>);
     let known = last("\"event\":\"participants\"")?.ok()?.what;
     match last("\"stack\":")?.ok()?.what {
-        What::Joined { round, stack } | What::Changed { round, stack }
+        What::Joined { round, stack, .. } | What::Changed { round, stack, .. }
             if known == (What::Participants { count }) =>
         {
             Some((round, stack))
@@ -200,7 +206,7 @@ mod tests {
     fn histories(receivers: &[Receiver<'_>]) -> Vec<History> {
         let line = |participant, at, what| Line { at, participant, what };
         let history = |(id, at, has_left, messages): Receiver<'_>| {
-            let mut history = vec![line(id, at, What::Joined { round: 1, stack: "X".into() })];
+            let mut history = vec![line(id, at, What::Joined { round: 1, stack: "X".into(), leads: false })];
             let received = |&(publisher, number): &Id| line(id, SINCE, What::Received { publisher, number });
             history.extend(messages.iter().map(received));
             history.extend(has_left.then(|| line(id, SINCE, What::Left)));
@@ -241,6 +247,6 @@ mod tests {
     fn a_line_that_a_kill_cut_short_is_left_out() {
         let text = "{\"at\":1,\"participant\":7,\"event\":\"sent\",\"number\":0,\"error\":null}\n{\"at\":2,";
         let read: Vec<Line> = lines(text).map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!((read.len(), &read[0].what), (1, &What::Other));
+        assert_eq!((read.len(), &read[0].what), (1, &What::Sent { number: 0, error: None }));
     }
 }

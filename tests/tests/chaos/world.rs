@@ -1,5 +1,6 @@
 //! The hosts, stores and processes, and what they suffer.
 
+use super::blame::{self, Injected};
 use super::checks::{self, Summary};
 use super::history::{self, History, InForce, Line};
 use super::network::Network;
@@ -8,6 +9,7 @@ use super::publisher::{Orders, Publisher};
 use super::schedule::{Failure, Step, schedule};
 use super::services::{Service, Services};
 use super::topic;
+use rustix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,8 @@ pub(crate) struct World {
     processes: Vec<Process>,
     services: Services,
     network: Network,
+    /// What has failed so far.
+    injected: Vec<Injected>,
     directory: Directory,
 }
 
@@ -82,7 +86,7 @@ impl World {
             let name = publisher_name(service, host);
             processes.push(Process::publisher(name, host, publisher, directory.clone()));
         }
-        Ok(Self { processes, services, network, directory: kept })
+        Ok(Self { processes, services, network, injected: Vec::new(), directory: kept })
     }
 
     /// Lets things fail for so long, waits until all have got over it, and checks what they have written down.
@@ -115,7 +119,19 @@ impl World {
         assert!(summary.topic_changes > 0 && summary.delivered > 0, "no topic was changed");
     }
 
-    fn take(&mut self, Step { failure, begins, .. }: Step) {
+    /// Lets something fail, or has it over, and writes down when.
+    fn take(&mut self, step: Step) {
+        if step.begins {
+            self.injected.push(Injected { failure: step.failure, from: now(), to: u64::MAX });
+        }
+        self.act(step);
+        if !step.begins {
+            let under_way = self.injected.iter_mut().rfind(|injected| injected.failure == step.failure);
+            under_way.unwrap().to = now();
+        }
+    }
+
+    fn act(&mut self, Step { failure, begins, .. }: Step) {
         match (failure, begins) {
             (Failure::Killed(process), true) => self.processes[process].kill(),
             (Failure::Killed(process), false) => self.processes[process].start(&self.network),
@@ -220,6 +236,17 @@ impl World {
         })
     }
 
+    /// Whether a failure concerns a store's topic's participant on this host.
+    fn hits(&self, failure: Failure, service: Service, host: usize) -> bool {
+        match failure {
+            Failure::Killed(process) | Failure::Stopped(process) => {
+                self.processes[process].name == publisher_name(service, host)
+            }
+            Failure::Cut(at) | Failure::Blackholed(at) => at == host,
+            Failure::StoreKilled(store) | Failure::StoreStopped(store) => store == service,
+        }
+    }
+
     fn complete(&self, host: usize) -> usize {
         let histories = history::read(&self.directory.0, &format!("sender-{host}"));
         histories.iter().flatten().filter(|line| matches!(line, Line::Complete(..))).count()
@@ -245,10 +272,20 @@ impl World {
         for service in Service::ALL {
             let names = SENDERS.map(|host| participant(service, host));
             checks::rounds(&of(&names), &mut summary).map_err(wrong)?;
-            topic::in_order(&self.topic(service)?, &mut summary).map_err(wrong)?;
+            let topic = self.topic(service)?;
+            topic::in_order(&topic, &mut summary).map_err(wrong)?;
+            let hits = |failure, participant| self.hits(failure, service, Publisher::host(participant));
+            summary.put_down += blame::tie(&topic, &self.injected, hits)
+                .map_err(|what| wrong(format!("{}: {what}", service.name())))?;
         }
         Ok(summary)
     }
+}
+
+/// The clock of all hosts, in nanoseconds: the one that participants of topics write down.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn participant(service: Service, host: usize) -> String {

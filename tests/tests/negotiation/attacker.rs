@@ -3,7 +3,8 @@
 use crate::scene::server_addr;
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Retry, Tag,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, LARGEST_JOINED, Offer, Refusal, RefusalKind, Retry,
+    Tag,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -143,7 +144,7 @@ impl Attacker {
     fn invent(&mut self) -> Vec<u8> {
         let (id, tag) = (self.id, Tag::of(self.id));
         let number = self.roll(u64::MAX);
-        let message = match self.roll(10) {
+        let message = match self.roll(11) {
             0 => wire::encode(Kind::Answer, tag, &answer(id, None)),
             1 => wire::encode(Kind::Answer, tag, &answer(id, Some(number))),
             2 => {
@@ -155,7 +156,11 @@ impl Attacker {
             5 => wire::encode(Kind::Retry, tag, &Retry { id, cookie: [number as u8; COOKIE] }),
             6 => wire::encode(Kind::Offer, tag, &Offer::new(id, &[]).unwrap()),
             7 => wire::encode(Kind::Reset, tag, &[number as u8; 16]),
-            8 => Ok(tag.header(Kind::Reset).to_vec()),
+            8 => wire::encode(Kind::Answer, tag, &answer(id, None)).map(|answer| {
+                let data = [&tag.header(Kind::Data)[..], b"forged"].concat();
+                wire::join(&answer, &data, LARGEST_JOINED).unwrap()
+            }),
+            9 => Ok(tag.header(Kind::Reset).to_vec()),
             _ => Ok(tag.header(Kind::CloseSeen).to_vec()),
         };
         let mut message = message.unwrap();

@@ -1,11 +1,11 @@
 //! First flights over networks that lose, repeat and reorder, with histories of what was received.
 
-use crate::early::{History, connect, learn, serve, with};
+use crate::early_scene::{History, connect, learn, serve, with};
 use crate::scene::{A, B, SERVER, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
-use bertha_negotiation::wire::Kind;
+use bertha_negotiation::wire::{self, Kind};
 use bertha_negotiation::{Credentials, Settings, SharedKey};
 use futures_util::future::{Either, select};
 use std::pin::pin;
@@ -25,6 +25,11 @@ fn torment(network: &Network, seed: u64, percent: u64) {
     network.tap(move |datagram| {
         if datagram.payload.first() == Some(&(Kind::Data as u8)) {
             return Verdict::Pass;
+        }
+        if let Some((answer, data)) = wire::parts(&datagram.payload).filter(|_| roll(2) == 0) {
+            // The negotiation's part suffers without the other.
+            tapped.inject(&Datagram { payload: data.to_vec(), ..datagram.clone() }).unwrap();
+            datagram.payload = answer.to_vec();
         }
         let mut held = held.lock().unwrap();
         if roll(100) < percent {

@@ -1,14 +1,16 @@
-//! The seats and the calls of a switching connection in every interleaving of a few calls and a switch.
+//! The seats, the calls and the counts of a switching connection in every interleaving of a few calls and a switch.
 #![allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub, clippy::unwrap_used)]
 
 mod calls;
+mod counts;
 mod sound;
 mod stack;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
-use sound::seats::{First, Seats, Tally};
+use sound::place::Place;
+use sound::seats::Seats;
 use std::task::{Context, Poll, Waker};
 
 /// What the calls use.
@@ -16,7 +18,6 @@ use std::task::{Context, Poll, Waker};
 struct Round {
     number: u64,
     has_ended: AtomicBool,
-    tally: Tally,
 }
 
 impl Round {
@@ -26,25 +27,24 @@ impl Round {
 }
 
 /// What a call does in its place.
-fn work(round: &Round, place: usize) -> u64 {
+fn work(round: &Round, place: &Place<Round>) -> u64 {
     assert!(!round.has_ended.load(Ordering::Relaxed), "a call uses a round that has ended");
-    round.tally.add(place, 1);
+    place.count(1);
     assert!(!round.has_ended.load(Ordering::Relaxed), "a round ends while a call uses it");
     round.number
 }
 
-/// One call, unless no round is open just then: uses whatever is, and says which.
+/// One call, unless no round is open just then, or others are quicker: uses whatever is, and says which.
 fn call_once(seats: &Seats<Round>) -> Option<u64> {
-    if let Some(taken) = seats.sit() {
-        return Some(work(taken.round().unwrap(), First::<()>::PLACE));
-    }
-    match seats.poll_sit(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(taken) => {
-            let (round, place) = taken.round().unwrap();
-            Some(work(round, place))
-        }
+    let at = |place: &Place<Round>| {
+        let number = place.sit()?.as_deref().map(|round| work(round, place));
+        seats.left();
+        number
+    };
+    at(seats.first()).or_else(|| match seats.poll_find(&Context::from_waker(Waker::noop())) {
+        Poll::Ready(place) => at(place),
         Poll::Pending => None,
-    }
+    })
 }
 
 /// One call, as soon as a round is open.
@@ -64,7 +64,7 @@ fn switch(seats: &Seats<Round>, old: &Round, new: &Arc<Round>) -> u64 {
         thread::yield_now();
     }
     old.has_ended.store(true, Ordering::Relaxed);
-    let used = old.tally.total();
+    let used = seats.total();
     seats.open(new);
     used
 }
@@ -89,7 +89,7 @@ fn a_switch_waits_for_calls_and_counts_them_all() {
         let rounds = caller.join().unwrap();
         assert!(rounds[0] <= rounds[1], "a caller goes back to an earlier round");
         assert_eq!(used, rounds.iter().filter(|round| **round == 0).count() as u64);
-        assert_eq!(old.tally.total() + new.tally.total(), 2);
+        assert_eq!(used + seats.total(), 2);
     });
 }
 
@@ -105,7 +105,7 @@ fn calls_of_two_tasks_at_once_are_counted() {
         let used = switch(&seats, &old, &new);
         let rounds = callers.map(|caller| caller.join().unwrap());
         assert_eq!(used, rounds.iter().filter(|round| **round == Some(0)).count() as u64);
-        assert_eq!(new.tally.total(), rounds.iter().filter(|round| **round == Some(1)).count() as u64);
+        assert_eq!(seats.total(), rounds.iter().filter(|round| **round == Some(1)).count() as u64);
     });
 }
 

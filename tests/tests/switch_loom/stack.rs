@@ -1,5 +1,6 @@
 //! A round's stack for the model: what is sent in it is received in it, as over a network that loses nothing; and an executor.
 
+use super::sound::counter::Counter;
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_datapath_sim::{PairBase, SimRuntime};
 use loom::sync::{Mutex, MutexGuard};
@@ -10,7 +11,11 @@ use std::pin::pin;
 use std::task::{Context, Poll, Wake, Waker};
 
 #[derive(Default)]
-pub(crate) struct Stack(Mutex<State>);
+pub(crate) struct Stack {
+    state: Mutex<State>,
+    /// What leaves at the bottom.
+    sent: Counter,
+}
 
 #[derive(Default)]
 struct State {
@@ -25,7 +30,7 @@ struct State {
 
 impl Stack {
     fn lock(&self) -> MutexGuard<'_, State> {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.state.lock().unwrap();
         state.is_misused |= state.is_retired;
         state
     }
@@ -43,9 +48,14 @@ impl Stack {
         Self::wake(state);
     }
 
+    /// How many messages have left at the bottom. Exact once it has been drained.
+    pub(crate) fn sent(&self) -> u32 {
+        self.sent.total()
+    }
+
     /// Whether all is as it has to be. Found out in the end: in a model a panic has to be the last thing that happens.
     pub(crate) fn check(&self) {
-        let is_misused = self.0.lock().unwrap().is_misused;
+        let is_misused = self.state.lock().unwrap().is_misused;
         assert!(!is_misused, "a call used a round that had ended");
     }
 
@@ -67,6 +77,7 @@ impl Connection for Stack {
         let mut state = self.lock();
         state.is_misused |= state.is_over;
         state.messages.push_back(message);
+        self.sent.next();
         Self::wake(state);
         Ok(())
     }

@@ -10,14 +10,25 @@ fn answers_with_the_key_and_id_of_the_request() {
     let mut store = Store::default();
     assert_eq!(store.handle(Message::get(7, "a")), Message::get(7, "a").reply(Body::Missing));
     assert_eq!(store.handle(Message::put(8, "a", vec![1, 2])).body, Body::Stored);
-    assert_eq!(store.handle(Message::get(9, "a")), Message::get(9, "a").reply(Body::Found(vec![1, 2])));
+    assert_eq!(
+        store.handle(Message::get(9, "a")),
+        Message::get(9, "a").reply(Body::Found(vec![1, 2].into()))
+    );
 }
 
 #[test]
-fn the_key_is_moved_into_the_reply() {
-    let request = Message::get(1, "a-key");
-    let address = request.key.as_ptr();
-    assert_eq!(Store::default().handle(request).key.as_ptr(), address);
+fn a_reply_keeps_what_it_found_without_a_copy() {
+    let mut store = Store::default();
+    store.handle(Message::put(0, "a", vec![1, 2]));
+    let mut found = || match store.handle(Message::get(1, "a")).body {
+        Body::Found(value) => value,
+        other => panic!("{other:?}"),
+    };
+    let (first, second) = (found(), found());
+    assert!(Arc::ptr_eq(&first, &second));
+    assert_eq!(store.handle(Message::update(2, "a", 1, vec![3])).body, Body::Stored);
+    assert_eq!(*first, [1, 2]);
+    assert_eq!(store.handle(Message::get(3, "a")).body, Body::Found(vec![1, 3].into()));
 }
 
 #[test]
@@ -30,7 +41,7 @@ fn an_update_stays_within_the_value() {
         assert_eq!(reply.body, Body::Failed(Reason::OutOfRange), "offset {offset}, length {length}");
     }
     assert_eq!(store.handle(Message::update(3, "a", 4, Vec::new())).body, Body::Stored);
-    assert_eq!(store.handle(Message::get(4, "a")).body, Body::Found(vec![0, 0, 7, 8]));
+    assert_eq!(store.handle(Message::get(4, "a")).body, Body::Found(vec![0, 0, 7, 8].into()));
     assert_eq!(store.handle(Message::update(5, "b", 0, Vec::new())).body, Body::Missing);
 }
 
@@ -40,9 +51,9 @@ fn a_full_store_refuses_and_recovers() {
     assert_eq!(store.handle(Message::put(0, "a", vec![0; 3])).body, Body::Stored);
     assert_eq!(store.handle(Message::put(1, "b", vec![0; 6])).body, Body::Failed(Reason::TooManyBytes));
     assert_eq!(store.handle(Message::put(2, "b", vec![0; 5])).body, Body::Stored);
-    assert_eq!(store.handle(Message::put(3, "c", vec![])).body, Body::Failed(Reason::TooManyRecords));
+    assert_eq!(store.handle(Message::put(3, "c", Vec::new())).body, Body::Failed(Reason::TooManyRecords));
     assert_eq!(store.handle(Message::put(4, "a", vec![0; 4])).body, Body::Failed(Reason::TooManyBytes));
-    assert_eq!(store.handle(Message::put(5, "a", vec![])).body, Body::Stored);
+    assert_eq!(store.handle(Message::put(5, "a", Vec::new())).body, Body::Stored);
     assert_eq!(store.handle(Message::delete(6, "b")).body, Body::Stored);
     assert_eq!(store.handle(Message::put(7, "c", vec![0; 8])).body, Body::Stored);
     assert_eq!((store.len(), store.bytes()), (2, 10));
@@ -63,9 +74,9 @@ fn refuses_what_is_oversized_or_no_request() {
 fn request() -> impl Strategy<Value = Body> {
     prop_oneof![
         2 => Just(Body::Get),
-        3 => proptest::collection::vec(any::<u8>(), 0..12).prop_map(Body::Put),
+        3 => proptest::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| Body::Put(bytes.into())),
         3 => (0_u32..14, proptest::collection::vec(any::<u8>(), 0..8))
-            .prop_map(|(offset, bytes)| Body::Update { offset, bytes }),
+            .prop_map(|(offset, bytes)| Body::Update { offset, bytes: bytes.into() }),
         1 => Just(Body::Delete),
     ]
 }
@@ -73,10 +84,10 @@ fn request() -> impl Strategy<Value = Body> {
 /// What a store must answer, told in the plainest way.
 fn expected(model: &mut BTreeMap<String, Vec<u8>>, capacity: Capacity, key: &str, body: &Body) -> Body {
     match body {
-        Body::Get => model.get(key).cloned().map_or(Body::Missing, Body::Found),
+        Body::Get => model.get(key).map_or(Body::Missing, |value| Body::Found(value.as_slice().into())),
         Body::Put(value) => {
             let mut after = model.clone();
-            after.insert(key.to_owned(), value.clone());
+            after.insert(key.to_owned(), value.to_vec());
             let size =
                 |m: &BTreeMap<String, Vec<u8>>| m.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
             if after.len() > capacity.records {
@@ -110,8 +121,8 @@ proptest! {
         let (mut store, mut model) = (Store::new(capacity), BTreeMap::new());
         for (id, (key, body)) in (0..).zip(requests) {
             let want = expected(&mut model, capacity, &key, &body);
-            let reply = store.handle(Message { key: key.clone(), id, body });
-            prop_assert_eq!(reply, Message { key, id, body: want });
+            let reply = store.handle(Message { key: key.as_str().into(), id, body });
+            prop_assert_eq!(reply, Message { key: key.into(), id, body: want });
             prop_assert_eq!(store.len(), model.len());
             prop_assert_eq!(store.bytes(), model.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>());
         }

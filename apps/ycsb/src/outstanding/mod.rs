@@ -6,7 +6,7 @@ mod window;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use bertha_kvstore::{Body, Message, Reason};
+use bertha_kvstore::{Body, Key, Message, Reason};
 
 pub use rtt::RttEstimator;
 pub use window::Window;
@@ -104,7 +104,7 @@ pub struct Outstanding {
 struct Flight {
     kind: Kind,
     inserts: Option<u64>,
-    key: String,
+    key: Key,
     body: Body,
     then: Option<Body>,
     intended: Duration,

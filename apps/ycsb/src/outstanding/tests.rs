@@ -9,12 +9,12 @@ fn read(key: &str) -> Request {
 }
 
 fn read_modify_write(key: &str) -> Request {
-    let then = Some(Body::Update { offset: 0, bytes: vec![1] });
+    let then = Some(Body::Update { offset: 0, bytes: [1].into() });
     Request { kind: Kind::ReadModifyWrite, then, ..read(key) }
 }
 
 fn found(request: &Message) -> Message {
-    request.clone().reply(Body::Found(vec![0]))
+    request.clone().reply(Body::Found([0].into()))
 }
 
 fn poll(outstanding: &mut Outstanding, now: Duration) -> (Vec<Message>, Vec<Finished>) {
@@ -182,7 +182,7 @@ proptest! {
                     replies.pop_first();
                     now = now.max(at);
                     let request = sent[which].clone();
-                    let body = if request.body == Body::Get { Body::Found(vec![]) } else { Body::Stored };
+                    let body = if request.body == Body::Get { Body::Found([].into()) } else { Body::Stored };
                     match outstanding.on_reply(request.reply(body), now) {
                         Progress::Ignored => {}
                         Progress::Finished(end) => *ends.entry(end.inserts.unwrap()).or_default() += 1,

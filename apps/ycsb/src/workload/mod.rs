@@ -4,7 +4,7 @@ mod layout;
 mod load;
 mod mixed;
 
-use bertha_kvstore::Body;
+use bertha_kvstore::{Body, Key};
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ pub struct Request {
     /// The number of the record that it inserts, if it does.
     pub inserts: Option<u64>,
     /// The record.
-    pub key: String,
+    pub key: Key,
     /// What is sent first.
     pub first: Body,
     /// What is sent once `first` has been answered with success.
@@ -98,16 +98,17 @@ impl From<Operation> for Request {
         let (kind, inserts, key, first, then) = match operation {
             Operation::Read { key } => (Kind::Read, None, key, Body::Get, None),
             Operation::Update { key, offset, bytes } => {
-                (Kind::Update, None, key, Body::Update { offset, bytes }, None)
+                (Kind::Update, None, key, Body::Update { offset, bytes: bytes.into() }, None)
             }
             Operation::Insert { number, key, record } => {
-                (Kind::Insert, Some(number), key, Body::Put(record), None)
+                (Kind::Insert, Some(number), key, Body::Put(record.into()), None)
             }
             Operation::ReadModifyWrite { key, offset, bytes } => {
-                (Kind::ReadModifyWrite, None, key, Body::Get, Some(Body::Update { offset, bytes }))
+                let then = Body::Update { offset, bytes: bytes.into() };
+                (Kind::ReadModifyWrite, None, key, Body::Get, Some(then))
             }
         };
-        Self { kind, inserts, key, first, then }
+        Self { kind, inserts, key: key.into(), first, then }
     }
 }
 

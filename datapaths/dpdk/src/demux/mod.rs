@@ -50,10 +50,9 @@ pub(crate) enum Undelivered {
     Overflow,
 }
 
-/// What `next` found.
-#[derive(Debug)]
-pub(crate) enum Next {
-    Message(Buf),
+/// Why a connection gets no more messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
     /// This end closed the connection.
     Closed,
     /// The peer said that nobody is there.
@@ -133,19 +132,9 @@ impl Demux {
         Some((acceptor, port))
     }
 
-    /// The next message of a connection, or why there will be none.
-    #[inline]
-    pub(crate) fn next(&mut self, connection: usize) -> Option<Next> {
-        let slot = &mut self.slots[connection];
-        if let Some(message) = slot.queue.pop_front() {
-            return Some(Next::Message(message));
-        }
-        slot.ending()
-    }
-
     /// Why there will be no message, if nothing waits.
     #[inline]
-    pub(crate) fn ending(&mut self, connection: usize) -> Option<Next> {
+    pub(crate) fn ending(&mut self, connection: usize) -> Option<Ending> {
         self.slots[connection].ending()
     }
 

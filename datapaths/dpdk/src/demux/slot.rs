@@ -1,6 +1,6 @@
 //! One connection.
 
-use super::Next;
+use super::Ending;
 use bertha_core::Buf;
 use bertha_netstack::{Flow, Path};
 use std::collections::VecDeque;
@@ -41,11 +41,11 @@ impl Slot {
 
     /// Why there will be no message. That nobody is there is told once.
     #[inline]
-    pub(super) fn ending(&mut self) -> Option<Next> {
+    pub(super) fn ending(&mut self) -> Option<Ending> {
         if self.closed {
-            Some(Next::Closed)
+            Some(Ending::Closed)
         } else {
-            std::mem::take(&mut self.unreachable).then_some(Next::Unreachable)
+            std::mem::take(&mut self.unreachable).then_some(Ending::Unreachable)
         }
     }
 }

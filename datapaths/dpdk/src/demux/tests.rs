@@ -14,10 +14,7 @@ fn arrive(demux: &mut Demux, flow: Flow, byte: u8) -> Result<(), Undelivered> {
 }
 
 fn next(demux: &mut Demux, connection: usize) -> Option<u8> {
-    match demux.next(connection)? {
-        Next::Message(message) => Some(message[0]),
-        _ => None,
-    }
+    demux.queue(connection).pop_front().map(|message| message[0])
 }
 
 #[test]
@@ -51,7 +48,7 @@ fn queues_are_bounded_and_shorter_for_strangers() {
     assert_eq!(fits(&mut demux), LIMITS.queue - UNACCEPTED);
     demux.close(connection);
     assert_eq!(fits(&mut demux), 0);
-    assert!(matches!(demux.next(connection), Some(Next::Closed)));
+    assert_eq!(demux.ending(connection), Some(Ending::Closed));
 }
 
 #[test]
@@ -59,8 +56,8 @@ fn that_nobody_is_there_is_told_once_and_to_who_connected() {
     let mut demux = Demux::new(LIMITS);
     let (connection, port) = demux.connect(flow(7, 0).peer(), 3, |_| true).unwrap();
     demux.fail(flow(7, port));
-    assert!(matches!(demux.next(connection), Some(Next::Unreachable)));
-    assert!(demux.next(connection).is_none());
+    assert_eq!(demux.ending(connection), Some(Ending::Unreachable));
+    assert!(demux.ending(connection).is_none());
     let (acceptor, _) = demux.listen(9, 0).unwrap();
     arrive(&mut demux, flow(1, 9), 1).unwrap();
     let (accepted, _) = demux.accept(acceptor).unwrap();

@@ -73,27 +73,19 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.open()?;
-        let mtu = self.base.mtu();
-        let mut oversize = None;
-        let too_large = &mut oversize;
-        let mut fitting = messages.map_while(move |message| {
-            if message.len() > mtu {
-                *too_large = Some(message.len());
-                return None;
-            }
-            Some(message)
-        });
+        let (mtu, mut oversize) = (self.base.mtu(), None);
         let socket = self.endpoint.socket();
         let mut burst = S::Burst::new();
         loop {
-            burst.fill(&mut fitting, self.base.lane())?;
+            if oversize.is_none() {
+                oversize = burst.fill(&mut messages, self.base.lane(), mtu)?;
+            }
             let Some(next) = burst.next_len() else { break };
             let sent = socket.io().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;
             sent.map_err(|error| self.failed(error, next))?;
         }
-        drop(fitting);
         match oversize {
             Some(len) => Err(self.base.too_large(len)),
             None => Ok(()),

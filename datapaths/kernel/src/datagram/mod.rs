@@ -13,6 +13,7 @@ pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
 use std::io;
+use std::sync::Arc;
 
 /// What a kind of datagram socket does for the connections that share it.
 pub trait Socket: Source {
@@ -29,7 +30,7 @@ pub trait Socket: Source {
     fn remote(&self, peer: &Self::Peer) -> Self::Remote;
 
     /// The base of a connection to `peer`.
-    fn base(&self, peer: &Self::Peer) -> SocketBase;
+    fn base(self: &Arc<Self>, peer: &Self::Peer) -> SocketBase;
 
     /// Where the socket is bound.
     fn local_addr(&self) -> Addr;
@@ -50,11 +51,17 @@ pub trait Burst: Send {
     /// None.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together. Through `lane` it may say where they are to be written.
+    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `lane` it may say where they
+    /// are to be written. Returns the length of one that is longer, which it drops, and takes none behind it.
     ///
     /// # Errors
     /// If there is no memory for one; it is dropped.
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Result<(), Error>;
+    fn fill(
+        &mut self,
+        messages: &mut impl Iterator<Item = Buf>,
+        lane: &Lane,
+        mtu: usize,
+    ) -> Result<Option<usize>, Error>;
 
     /// The length of the message that is sent next, if there is one.
     fn next_len(&self) -> Option<usize>;
@@ -66,11 +73,21 @@ impl Burst for Window {
         Self::new()
     }
 
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, _: &Lane) -> Result<(), Error> {
+    fn fill(
+        &mut self,
+        messages: &mut impl Iterator<Item = Buf>,
+        _: &Lane,
+        mtu: usize,
+    ) -> Result<Option<usize>, Error> {
+        let mut oversize = None;
         if self.is_empty() {
-            self.fill(messages, usize::MAX);
+            let mut fitting = messages.map_while(|message| {
+                oversize = Some(message.len()).filter(|len| *len > mtu);
+                oversize.is_none().then_some(message)
+            });
+            self.fill(&mut fitting, usize::MAX);
         }
-        Ok(())
+        Ok(oversize)
     }
 
     fn next_len(&self) -> Option<usize> {
@@ -86,6 +103,7 @@ pub(crate) fn connected<S: Socket>(
     limits: Limits,
     waiting: Waiting,
 ) -> DatagramConnection<S> {
+    let socket = Arc::new(socket);
     let base = socket.base(&peer);
     let (endpoint, slot) = inbound::connected(socket, peer, limits, waiting);
     DatagramConnection::new(endpoint, slot, base, remote)
@@ -93,5 +111,5 @@ pub(crate) fn connected<S: Socket>(
 
 /// The listener of a bound socket.
 pub(crate) fn listening<S: Socket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
-    DatagramListener::new(Endpoint::listening(socket, Demux::listening(limits), waiting))
+    DatagramListener::new(Endpoint::listening(Arc::new(socket), Demux::listening(limits), waiting))
 }

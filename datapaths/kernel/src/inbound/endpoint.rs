@@ -30,13 +30,13 @@ pub(crate) struct Endpoint<S: Source> {
 
 impl<S: Source> Endpoint<S> {
     /// A socket that receives from anyone.
-    pub(crate) fn listening(socket: S, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
-        let (socket, demux) = (Arc::new(socket), Mutex::new(demux));
+    pub(crate) fn listening(socket: Arc<S>, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
+        let demux = Mutex::new(demux);
         Arc::new(Self { socket, demux, waiting, profit: Profit::default(), alarm: OnceLock::new() })
     }
 
     /// A socket that receives from one peer alone.
-    pub(super) fn connected(socket: S, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
+    pub(super) fn connected(socket: Arc<S>, demux: Demux<S::Peer>, waiting: Waiting) -> Arc<Self> {
         let endpoint = Self::listening(socket, demux, waiting);
         endpoint.alarm.get_or_init(|| Alarm::new(&endpoint));
         endpoint
@@ -47,7 +47,7 @@ impl<S: Source> Endpoint<S> {
         self.alarm.get().is_some()
     }
 
-    pub(crate) fn socket(&self) -> &S {
+    pub(crate) fn socket(&self) -> &Arc<S> {
         &self.socket
     }
 

@@ -52,7 +52,7 @@ pub trait Source: Send + Sync + 'static {
 
 /// The endpoint of a connected socket, and the number of its connection.
 pub(crate) fn connected<S: Source>(
-    source: S,
+    source: Arc<S>,
     peer: S::Peer,
     limits: Limits,
     waiting: Waiting,

@@ -159,7 +159,7 @@ fn waiting() -> impl Strategy<Value = Waiting> {
 /// An endpoint whose connections 0, 1, ... belong to the peers with these numbers.
 fn endpoint(waiting: Waiting) -> Arc<Endpoint<Fake>> {
     let demux = Demux::listening(Limits { backlog: CONNECTIONS, queue: 1000 });
-    let endpoint = Endpoint::listening(Fake::default(), demux, waiting);
+    let endpoint = Endpoint::listening(Arc::new(Fake::default()), demux, waiting);
     let mut accept = Task {
         connection: 0,
         future: Box::pin(async {

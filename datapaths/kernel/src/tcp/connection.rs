@@ -6,7 +6,7 @@ use super::{NAME, Tcp};
 use crate::SocketBase;
 use crate::inbound::{self, Endpoint, Io, Limits, Source};
 use crate::window::Window;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties};
 use parking_lot::Mutex;
 use socket2::SockRef;
 use std::fmt;
@@ -36,11 +36,11 @@ impl TcpConnection {
     pub(super) fn new(stream: TcpStream, peer: SocketAddr, options: &Tcp) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let local = stream.local_addr()?;
-        let base = SocketBase::new(NAME, Properties::STREAM, options.largest, local.into(), peer.into());
+        let base = SocketBase::new(NAME, Properties::STREAM, options.largest, Addr::from(local), peer.into());
         let socket = TcpSocket::new(stream, peer, options.largest);
         // Nothing is received while messages wait, so the limits are never reached.
         let limits = Limits { backlog: 0, queue: usize::MAX };
-        let (endpoint, slot) = inbound::connected(socket, peer, limits, options.waiting);
+        let (endpoint, slot) = inbound::connected(Arc::new(socket), peer, limits, options.waiting);
         Ok(Self {
             endpoint,
             slot,

@@ -100,6 +100,11 @@ impl Run {
         self.free == 0
     }
 
+    /// How many more messages there may be.
+    pub(super) fn free(&self) -> usize {
+        self.free
+    }
+
     /// The length of its messages.
     #[inline]
     pub(super) fn segment(&self) -> usize {

@@ -23,8 +23,8 @@ pub struct Runs {
     /// Where most messages go lately; the next one is likely to go there too, so it is made there. Two that belong to
     /// another run in a row change it, and one alone does not.
     last: usize,
-    /// Where the last message went.
-    before: usize,
+    /// Where the last message went that did not follow another, and how many more `last` could take then.
+    before: (usize, usize),
     leaving: Leaving,
     /// Whether the room behind the last message lies in the lane, unless the next message took it.
     offered: bool,
@@ -69,7 +69,7 @@ impl Runs {
     }
 
     /// The messages that are alone in their runs, if there are several, and no run has to leave before.
-    pub(super) fn singles(&self) -> Option<impl Iterator<Item = &[u8]>> {
+    pub(super) fn singles(&self) -> Option<impl Iterator<Item = &[u8]> + Clone> {
         let runs = || self.runs[..self.open].iter().flatten().filter(|run| run.count() == 1);
         let several = !matches!(self.leaving, Leaving::One(_)) && runs().nth(1).is_some();
         several.then(|| runs().map(Run::contents))
@@ -92,7 +92,7 @@ impl Runs {
     }
 
     fn settle(&mut self) {
-        (self.last, self.before) = (0, 0);
+        (self.last, self.before) = (0, (0, 0));
         if self.leaving != Leaving::All || self.open == 0 {
             self.leaving = Leaving::Nothing;
         }
@@ -109,7 +109,6 @@ impl Runs {
             let Some(run) = run.as_mut().filter(|run| run.segment() == message.len()) else {
                 return Some(message);
             };
-            self.before = self.last;
             match run.join(message) {
                 Ok(room) if !run.is_full() => lane.offer_rest(room),
                 Ok(_) => {
@@ -125,17 +124,19 @@ impl Runs {
     /// Takes a message that does not lie behind the last one, or is not of its length.
     #[inline(never)]
     fn place(&mut self, message: Buf, lane: &Lane) -> Result<(), Error> {
-        let made_for = self.withdraw(lane);
+        let (made_for, free) = (self.withdraw(lane), self.free());
         let takes = |run: &Option<Run>| run.as_ref().is_some_and(|run| run.segment() == message.len());
         let (number, spent) = match self.runs[..self.open].iter().position(takes) {
             Some(number) => (number, self.runs[number].as_mut().map(|run| run.add(message))),
             None if made_for.is_some() => (self.begin(Buf::copy_of(&message, 0)?), Some(Ok(Some(message)))),
             None => (self.begin(message), None),
         };
-        let before = std::mem::replace(&mut self.before, number);
-        if before == number || made_for.is_none() {
+        // None has followed since the one before went there too.
+        let in_a_row = self.before == (number, free);
+        if in_a_row || made_for.is_none() {
             self.last = number;
         }
+        self.before = (number, self.free());
         let spent = spent.transpose()?.flatten();
         if let (Some(made_for), Some(spent)) = (made_for, spent)
             && let Some(run) = &mut self.runs[made_for]
@@ -151,6 +152,11 @@ impl Runs {
             self.offer(lane);
         }
         Ok(())
+    }
+
+    /// How many more messages the run could take that most go to lately.
+    fn free(&self) -> usize {
+        self.runs[self.last].as_ref().map_or(0, Run::free)
     }
 
     /// Begins another run, and returns its number.
@@ -188,18 +194,36 @@ impl Runs {
 impl Burst for Runs {
     fn new() -> Self {
         let runs = from_fn(|_| None);
-        Self { runs, open: 0, last: 0, before: 0, leaving: Leaving::Nothing, offered: false, offers: true }
+        Self {
+            runs,
+            open: 0,
+            last: 0,
+            before: (0, 0),
+            leaving: Leaving::Nothing,
+            offered: false,
+            offers: true,
+        }
     }
 
     #[inline]
-    fn fill(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Result<(), Error> {
-        let mut filled = Ok(());
+    fn fill(
+        &mut self,
+        messages: &mut impl Iterator<Item = Buf>,
+        lane: &Lane,
+        mtu: usize,
+    ) -> Result<Option<usize>, Error> {
+        let mut filled = Ok(None);
         if self.leaving == Leaving::Nothing {
             self.offer(lane);
         }
         while self.leaving == Leaving::Nothing && filled.is_ok() {
             let Some(message) = self.follow(messages, lane) else { break };
-            filled = self.place(message, lane);
+            // One that follows others is as long as they are.
+            if message.len() > mtu {
+                filled = Ok(Some(message.len()));
+                break;
+            }
+            filled = self.place(message, lane).map(|()| None);
         }
         self.withdraw(lane);
         filled
@@ -257,7 +281,7 @@ mod tests {
             .enumerate()
             .map(|(number, &(length, make))| message(number, length, make, &lane, &mut kept));
         loop {
-            runs.fill(&mut messages, &lane).unwrap();
+            runs.fill(&mut messages, &lane, usize::MAX).unwrap();
             assert!(lane.take_back().is_none());
             if runs.next_len().is_none() {
                 break;
@@ -304,7 +328,7 @@ mod tests {
             places.push(made.as_ptr() as usize);
             made
         });
-        runs.fill(&mut messages, &lane).unwrap();
+        runs.fill(&mut messages, &lane, usize::MAX).unwrap();
         // The first begins the run, the second is copied behind it. The fifth, of another length, is taken out again, and
         // the sixth is made where it was.
         assert_eq!([3, 5, 6, 7, 8].map(|number| places[number] - places[2]), [20, 40, 60, 80, 100]);

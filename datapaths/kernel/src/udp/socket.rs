@@ -5,6 +5,7 @@ use super::remote::Remote;
 use super::run::{Run, SEGMENTS};
 use super::runs::Runs;
 use crate::SocketBase;
+use crate::base::{Bound, Local};
 use crate::datagram::{Socket, sendmmsg};
 use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
 use bertha_core::{Addr, Buf, Properties};
@@ -14,11 +15,11 @@ use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use rustix::net::{RecvFlags, SendFlags};
-use socket2::{Domain, Protocol, SockAddr, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
@@ -31,7 +32,10 @@ pub struct UdpSocket {
     state: &'static UdpSocketState,
     /// How many messages the kernel takes as one datagram.
     segments: usize,
-    local: SocketAddr,
+    /// Where it is bound, if it was told.
+    local: Option<SocketAddr>,
+    /// The size of the kernel's send buffer that is asked for once the one there is was full; 0 afterwards. Most sockets never fill it.
+    send_buffer: AtomicUsize,
     /// Whom it is connected to.
     peer: Option<SocketAddr>,
     /// Whether the kernel coalesces what arrives. Off until the first burst: plain calls, which can't tell what was
@@ -53,7 +57,6 @@ impl UdpSocket {
         let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         // The system may grant less, and does so silently.
         socket.set_recv_buffer_size(options.receive_buffer)?;
-        socket.set_send_buffer_size(options.send_buffer)?;
         if *keeps_whole && v4 {
             set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
         } else if *keeps_whole {
@@ -66,10 +69,27 @@ impl UdpSocket {
             socket.connect(&SockAddr::from(peer))?;
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
-        let local = io.local_addr()?;
+        let local = local.map(|_| io.local_addr()).transpose()?;
         let (coalesces, late_error) = (AtomicBool::new(false), AtomicI32::new(0));
+        let send_buffer = AtomicUsize::new(options.send_buffer);
         let Offload { state, segments } = offload()?;
-        Ok(Self { io, state, segments: *segments, local, peer, coalesces, late_error })
+        Ok(Self { io, state, segments: *segments, local, send_buffer, peer, coalesces, late_error })
+    }
+
+    /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
+    #[inline]
+    fn sending<T>(&self, mut send: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        match send() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.enlarge() => send(),
+            sent => sent,
+        }
+    }
+
+    #[cold]
+    fn enlarge(&self) -> bool {
+        let wanted = self.send_buffer.swap(0, Ordering::Relaxed);
+        // The system may grant less, and does so silently.
+        wanted > 0 && SockRef::from(&self.io).set_send_buffer_size(wanted).is_ok()
     }
 
     /// Whether the kernel can segment.
@@ -81,7 +101,7 @@ impl UdpSocket {
     fn send_segmented(&self, run: &Run, destination: SocketAddr) -> io::Result<usize> {
         let (contents, segment_size) = (run.first(self.segments), Some(run.segment()));
         let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
-        self.state.try_send(UdpSockRef::from(&self.io), &transmit)?;
+        self.sending(|| self.state.try_send(UdpSockRef::from(&self.io), &transmit))?;
         Ok(run.count().min(self.segments))
     }
 
@@ -100,7 +120,7 @@ impl UdpSocket {
                 done => return done,
             }
         }
-        sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to())
+        self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
 
     /// Has the kernel coalesce from now on, if it can. Whoever receives does so alone, so relaxed accesses do.
@@ -235,27 +255,34 @@ impl Socket for UdpSocket {
         Remote::of(self, *peer)
     }
 
-    fn base(&self, peer: &SocketAddr) -> SocketBase {
+    fn base(self: &Arc<Self>, peer: &SocketAddr) -> SocketBase {
         // What the 16-bit lengths of the headers leave: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
-        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, self.local.into(), (*peer).into())
+        let local = match self.local {
+            Some(local) => Local::Known(local.into()),
+            None => Local::Of(self.clone()),
+        };
+        SocketBase::new(Self::NAME, Self::PROPERTIES, mtu, local, (*peer).into())
     }
 
     fn local_addr(&self) -> Addr {
-        self.local.into()
+        Bound::local_addr(self)
     }
 
     #[inline]
     fn send_one(&self, message: &[u8], to: &Remote) -> io::Result<()> {
-        match to.to() {
-            None => rustix::net::send(&self.io, message, SendFlags::empty())?,
-            Some(to) => rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?,
-        };
-        Ok(())
+        let sent = self.sending(|| match to.to() {
+            None => Ok(rustix::net::send(&self.io, message, SendFlags::empty())?),
+            Some(to) => Ok(rustix::net::sendto(&self.io, message, SendFlags::empty(), to)?),
+        });
+        sent.map(drop)
     }
 
     fn send_some(&self, runs: &mut Runs, to: &Remote) -> io::Result<()> {
-        let singles = runs.singles().map(|singles| sendmmsg(&self.io, singles, to.to())).transpose()?;
+        let singles = runs
+            .singles()
+            .map(|singles| self.sending(|| sendmmsg(&self.io, singles.clone(), to.to())))
+            .transpose()?;
         if let Some(sent) = singles {
             runs.singles_have_left(sent);
         } else if let Some(run) = runs.next() {
@@ -263,6 +290,16 @@ impl Socket for UdpSocket {
             runs.have_left(sent);
         }
         Ok(())
+    }
+}
+
+impl Bound for UdpSocket {
+    /// A bound socket has an address; should the kernel not tell, it is unnamed.
+    fn local_addr(&self) -> Addr {
+        match self.local.map_or_else(|| self.io.local_addr(), Ok) {
+            Ok(local) => local.into(),
+            Err(_) => Addr::Unnamed,
+        }
     }
 }
 
@@ -316,13 +353,13 @@ mod tests {
     async fn runs_longer_than_the_kernel_takes_leave_in_parts() {
         let any_port = Some((Ipv4Addr::LOCALHOST, 0).into());
         let receiver = UdpSocket::open(&Udp::new(), any_port, None).unwrap();
-        let mut sender = UdpSocket::open(&Udp::new(), None, Some(receiver.local)).unwrap();
+        let mut sender = UdpSocket::open(&Udp::new(), None, receiver.local).unwrap();
         sender.segments = sender.segments.min(3);
-        let to = Remote::connected(&sender, receiver.local);
+        let to = Remote::connected(&sender, receiver.local.unwrap());
 
         let (mut runs, mut left) = (Runs::new(), Vec::new());
         let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());
-        runs.fill(&mut messages, &Lane::new()).unwrap();
+        runs.fill(&mut messages, &Lane::new(), usize::MAX).unwrap();
         while let Some(run) = runs.next() {
             let sent = sender.send_run(run, &to).unwrap();
             runs.have_left(sent);

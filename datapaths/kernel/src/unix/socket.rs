@@ -11,6 +11,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
 use socket2::{Domain, Type};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio::net::UnixDatagram;
 
 /// The largest message.
@@ -156,7 +157,7 @@ impl Socket for UnixSocket {
         Remote(Some(peer.clone()))
     }
 
-    fn base(&self, peer: &SocketAddrUnix) -> SocketBase {
+    fn base(self: &Arc<Self>, peer: &SocketAddrUnix) -> SocketBase {
         SocketBase::new(Self::NAME, Self::PROPERTIES, MTU, self.local.clone(), address::to_addr(peer))
     }
 

@@ -84,6 +84,29 @@ fn a_wrong_bit_is_noticed() {
 }
 
 #[test]
+fn without_checksums_udp_has_none_over_ipv4_and_nothing_else_is_left_out() {
+    let now = Instant::now();
+    let mut stacks = [0, 1].map(|number| stack(number, None, now).without_udp_checksums());
+    for v6 in [false, true] {
+        let path = path(&mut stacks, Flow::new(address(1, v6, 9), 4000), now);
+        let whole = datagram(&path, b"some bytes");
+        let header = if v6 { 40 } else { 20 };
+        assert_eq!(whole[14 + header + 6..14 + header + 8] == [0, 0], !v6);
+        let accepts = |stacks: &mut [Stack; 2], frame: &[u8]| {
+            stacks[1].receive(&mut frame.to_vec(), Checksums::Unknown, now) != Arrival::Nothing
+        };
+        assert!(accepts(&mut stacks, &whole));
+        // What it does not look at may be wrong; IPv4's own header may not.
+        let mut wrong = whole.clone();
+        wrong[14 + header + 6] ^= 1;
+        assert_eq!(accepts(&mut stacks, &wrong), !v6);
+        let mut wrong = whole;
+        wrong[14 + 8] ^= u8::from(!v6);
+        assert_eq!(accepts(&mut stacks, &wrong), v6);
+    }
+}
+
+#[test]
 fn padding_and_foreign_frames_do_not_matter() {
     let now = Instant::now();
     let mut stacks = [stack(0, None, now), stack(1, None, now)];

@@ -126,3 +126,78 @@ fn a_million_mutated_frames_are_each_dealt_with() {
     let counters = ours.counters();
     assert!(counters.malformed > 1000 && counters.checksum > 1000 && counters.foreign > 1000, "{counters:?}");
 }
+
+/// All that a port may say of a frame.
+const SAID: [Checksums; 5] =
+    [Checksums::Unknown, Checksums::Header, Checksums::Payload, Checksums::Good, Checksums::Bad];
+
+#[test]
+fn what_is_predicted_is_what_the_stack_finds() {
+    let start = Instant::now();
+    predict(stack(0, None, start), start);
+    predict(stack(0, None, start).without_udp_checksums(), start);
+}
+
+/// Whatever is predicted, the stack has to find as well; and of what it finds of that flow, almost all is to be predicted.
+fn predict(mut ours: Stack, start: Instant) {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let flow = Flow::new(address(1, false, 4000), 9);
+    let prediction = ours.predict(flow).unwrap();
+    let mut theirs = stack(1, None, start);
+    ours.announce();
+    for mut frame in transmits(&mut ours) {
+        theirs.receive(&mut frame, Checksums::Unknown, start);
+    }
+    theirs.announce();
+    for mut frame in transmits(&mut theirs) {
+        ours.receive(&mut frame, Checksums::Unknown, start);
+    }
+    let _ = theirs.route(Flow::new(address(0, false, 9), 4000), start);
+    for mut frame in transmits(&mut theirs) {
+        ours.receive(&mut frame, Checksums::Unknown, start);
+    }
+    for mut frame in transmits(&mut ours) {
+        theirs.receive(&mut frame, Checksums::Unknown, start);
+    }
+    let Route::Ready(path) = theirs.route(Flow::new(address(0, false, 9), 4000), start) else {
+        panic!("no answer")
+    };
+    let others = good_frames(start);
+    let (mut alike, mut found, mut rejected) = (0, 0, 0);
+    for _ in 0..FRAMES / 2 {
+        let mut frame = match rng.random_range(0..8) {
+            0 => others[rng.random_range(0..others.len())].clone(),
+            _ => {
+                let mut frame = vec![0; path.len() + rng.random_range(0..100)];
+                frame[path.len()..].fill_with(|| rng.random());
+                path.seal(&mut frame);
+                frame
+            }
+        };
+        match rng.random_range(0..3) {
+            0 => {}
+            1 => damage(&mut frame, &mut rng),
+            // One bit of the headers, which whoever looks at less than all of them would miss.
+            _ => {
+                let at = rng.random_range(0..frame.len().min(path.len()));
+                frame[at] ^= 1 << rng.random_range(0..8);
+            }
+        }
+        let checksums = SAID[rng.random_range(0..SAID.len())];
+        let predicted = prediction.payload(&frame, checksums);
+        let arrival = ours.receive(&mut frame.clone(), checksums, start);
+        while ours.poll_transmit(|_| ()).is_some() {}
+        match (predicted, arrival) {
+            (Some(range), Arrival::Datagram { flow: whose, payload }) => {
+                assert_eq!((whose, range), (flow, payload), "{frame:?}");
+                alike += 1;
+            }
+            (Some(_), other) => panic!("{other:?} instead of a datagram: {frame:?}, {checksums:?}"),
+            (None, Arrival::Datagram { flow: whose, .. }) if whose == flow => found += 1,
+            (None, _) => rejected += 1,
+        }
+    }
+    assert!(alike > FRAMES / 8 && rejected > FRAMES / 16 && found < alike / 20, "{alike} {found} {rejected}");
+}

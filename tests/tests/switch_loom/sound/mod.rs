@@ -2,8 +2,13 @@
 
 mod sync;
 
+#[path = "../../../../negotiation/src/group/counter.rs"]
+pub(crate) mod counter;
+
 #[path = "../../../../negotiation/src/switch/calls.rs"]
 mod calls;
+#[path = "../../../../negotiation/src/switch/place.rs"]
+pub(crate) mod place;
 #[path = "../../../../negotiation/src/switch/round.rs"]
 pub(crate) mod round;
 #[path = "../../../../negotiation/src/switch/seats.rs"]

@@ -5,6 +5,17 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsiz
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 
+/// Fewer than the model has threads that count, and calls at once.
+pub(crate) const THREADS: usize = 1;
+pub(crate) const PLACES: usize = 1;
+
+/// The number of this thread of the model.
+pub(crate) fn thread() -> usize {
+    let name = format!("{:?}", loom::thread::current().id());
+    let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+    1 + digits.parse::<usize>().unwrap()
+}
+
 /// A lock that is only tried: taken by one compare-and-swap, left by one store, as the real one.
 pub(crate) struct TryLock<T> {
     is_taken: AtomicBool,

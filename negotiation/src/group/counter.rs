@@ -1,0 +1,61 @@
+//! How many datagrams this end has sent.
+
+use super::sync::{AtomicU32, AtomicUsize, Ordering, THREADS, thread};
+
+/// A count to which each thread adds what is its own, so that one addition is a load and a store.
+///
+/// A send has made its one read-modify-write when it took its place in the round. The place would tell as well who may
+/// count, but not all that is sent has one: Chunnels send by themselves, too. Threads beyond [`THREADS`] share a count.
+#[derive(Default)]
+pub(crate) struct Counter {
+    own: [Own; THREADS],
+    shared: AtomicU32,
+}
+
+/// What one thread has counted, and nobody else writes.
+#[derive(Default)]
+struct Own {
+    /// 0 if it is nobody's yet.
+    thread: AtomicUsize,
+    count: AtomicU32,
+}
+
+impl Counter {
+    /// Counts one more. How many there were before, without those that are being counted just now.
+    #[inline]
+    pub(crate) fn next(&self) -> u32 {
+        self.next_of(thread())
+    }
+
+    /// The same for a thread with this number, which is its own and not 0.
+    #[inline]
+    pub(crate) fn next_of(&self, thread: usize) -> u32 {
+        let before = self.total();
+        match self.own.iter().find(|own| own.is_of(thread)) {
+            Some(own) => {
+                let count = own.count.load(Ordering::Relaxed).wrapping_add(1);
+                own.count.store(count, Ordering::Relaxed);
+            }
+            None => drop(self.shared.fetch_add(1, Ordering::Relaxed)),
+        }
+        before
+    }
+
+    /// How many there are. Exact once whoever asks knows of all that were sent.
+    #[inline]
+    pub(crate) fn total(&self) -> u32 {
+        let own = self.own.iter().map(|own| own.count.load(Ordering::Relaxed));
+        own.fold(self.shared.load(Ordering::Relaxed), u32::wrapping_add)
+    }
+}
+
+impl Own {
+    /// Whether this is the thread's, from now on if it was nobody's.
+    #[inline]
+    fn is_of(&self, thread: usize) -> bool {
+        match self.thread.load(Ordering::Relaxed) {
+            0 => self.thread.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed).is_ok(),
+            other => other == thread,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What each message that a participant of a topic has missed is put down to.
+//!
+//! A message goes from its publisher to a receiver, by way of the sequencer where there is one, and who of them is there is in the
+//! store. So a failure may have cost it if it hit one of them while the message was sent, or shortly before or after; that others
+//! failed is no excuse.
+
+use super::publisher::LEASE;
+use super::schedule::Failure;
+use super::topic::{History, Line, What};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+/// How long before a failure a message may have been sent that it cost: it lies in a socket, or with the sequencer.
+const BEFORE: Duration = Duration::from_millis(500);
+
+/// How long after a failure it may have been sent: until the store has taken whoever failed for gone, a lease later, and the others
+/// have waited for those who have yet to stage another stack, for three leases. Losses were seen for up to 4.7 seconds.
+const AFTER: Duration = Duration::from_secs(4 * LEASE);
+
+/// The stack in which one participant orders for all.
+const SEQUENCED: &str = "SequencerOrdered";
+
+/// A failure that was injected, from when to when, in nanoseconds of the clock of all hosts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Injected {
+    pub(crate) failure: Failure,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// A message that one participant has missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Missed {
+    publisher: u32,
+    number: u32,
+    receiver: u32,
+    /// Who put it in order for all, if somebody did.
+    sequencer: Option<u32>,
+    /// When the publisher began and ended to send it.
+    from: u64,
+    to: u64,
+}
+
+/// Puts down each message that was missed to a failure. How many there were.
+///
+/// `hits` says whether a failure concerns a participant.
+///
+/// # Errors
+/// The first that no failure accounts for.
+pub(crate) fn tie(
+    histories: &[History],
+    injected: &[Injected],
+    hits: impl Fn(Failure, u32) -> bool,
+) -> Result<usize, String> {
+    let missed = missed(histories);
+    for message in &missed {
+        let on_its_way = [Some(message.publisher), Some(message.receiver), message.sequencer];
+        let is_to_blame = |injected: &&Injected| {
+            injected.from.saturating_sub(nanos(BEFORE)) <= message.to
+                && message.from <= injected.to.saturating_add(nanos(AFTER))
+                && on_its_way.iter().flatten().any(|participant| hits(injected.failure, *participant))
+        };
+        if injected.iter().find(is_to_blame).is_none() {
+            return Err(format!("{message}, and no failure accounts for that"));
+        }
+    }
+    Ok(missed.len())
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { publisher, number, receiver, sequencer, from, to } = self;
+        write!(f, "{receiver} did not receive message {number} of {publisher}, sent from {from} to {to} ns")?;
+        sequencer.map_or(Ok(()), |sequencer| write!(f, " by way of {sequencer}"))
+    }
+}
+
+/// One participant's stay.
+struct Stay {
+    from: u64,
+    to: u64,
+    /// When it changed to which round, and whether somebody orders for all there.
+    rounds: Vec<(u64, u64, bool)>,
+    received: BTreeSet<(u32, u32)>,
+    /// When it began and ended to send each message. One that it failed to send is not missed by anybody.
+    sent: BTreeMap<u32, (u64, u64)>,
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+fn stays(histories: &[History]) -> BTreeMap<u32, Stay> {
+    let mut stays: BTreeMap<u32, Stay> = BTreeMap::new();
+    for Line { at, participant, what } in histories.iter().flatten() {
+        let stay = stays.entry(*participant).or_insert_with(|| Stay {
+            from: *at,
+            to: *at,
+            rounds: Vec::new(),
+            received: BTreeSet::new(),
+            sent: BTreeMap::new(),
+        });
+        stay.to = *at;
+        match what {
+            What::Joined { round, stack, .. } | What::Changed { round, stack, .. } => {
+                stay.rounds.push((*at, *round, stack.contains(SEQUENCED)));
+            }
+            What::Received { publisher, number } => drop(stay.received.insert((*publisher, *number))),
+            What::Sending { number } => drop(stay.sent.insert(*number, (*at, u64::MAX))),
+            What::Sent { number, error: None } => {
+                stay.sent.entry(*number).and_modify(|(_, to)| *to = *at);
+            }
+            What::Sent { number, error: Some(_) } => drop(stay.sent.remove(number)),
+            _ => {}
+        }
+    }
+    stays
+}
+
+/// Who led which round, from when on.
+fn leaders(histories: &[History]) -> Vec<(u64, u64, u32)> {
+    let leads = |line: &Line| match line.what {
+        What::Joined { round, leads: true, .. } | What::Changed { round, leads: true, .. } => {
+            Some((line.at, round, line.participant))
+        }
+        _ => None,
+    };
+    histories.iter().flatten().filter_map(leads).collect()
+}
+
+/// All messages that a participant has missed: between two that it received of the same publisher, or while it had been there for
+/// some time and stayed for some time.
+fn missed(histories: &[History]) -> Vec<Missed> {
+    let (stays, leaders) = (stays(histories), leaders(histories));
+    let mut missed = Vec::new();
+    for (receiver, stay) in &stays {
+        let settled = stay.from + nanos(AFTER)..=stay.to.saturating_sub(nanos(AFTER));
+        for (publisher, other) in stays.iter().filter(|(publisher, _)| *publisher != receiver) {
+            let of = |number| (*publisher, number);
+            let mut received = stay.received.range(of(0)..=of(u32::MAX)).map(|(_, number)| *number);
+            let (first, last) = (received.next(), received.next_back());
+            for (number, (from, to)) in &other.sent {
+                let is_between = first.is_some_and(|first| first < *number) && last > Some(*number);
+                if (is_between || settled.contains(from)) && !stay.received.contains(&of(*number)) {
+                    let round = other.rounds.iter().rfind(|(at, ..)| at <= to);
+                    let sequencer = round.filter(|round| round.2).and_then(|(at, number, _)| {
+                        let of_round = leaders.iter().filter(|(_, round, _)| round == number);
+                        of_round.min_by_key(|(since, ..)| since.abs_diff(*at)).map(|(.., leader)| *leader)
+                    });
+                    let (publisher, number, receiver) = (*publisher, *number, *receiver);
+                    missed.push(Missed { publisher, number, receiver, sequencer, from: *from, to: *to });
+                }
+            }
+        }
+    }
+    missed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Two that publish a message a second, at the same time, and were there from the beginning; the second has missed the
+    /// messages of the first with these numbers. If `leads`, it orders for both.
+    fn histories(missed: &[u32], leads: bool) -> Vec<History> {
+        let stack = if leads { "Serialize / SequencerOrdered" } else { "Serialize / ReceiverOrdered" };
+        let history = |id: u32| {
+            let line = |at, what| Line { at, participant: id, what };
+            let mut history =
+                vec![line(0, What::Joined { round: 1, stack: stack.into(), leads: leads && id == 2 })];
+            for number in 0..60 {
+                let (at, publisher) = (u64::from(number) * SECOND, 3 - id);
+                history.push(line(at, What::Sending { number }));
+                history.push(line(at, What::Sent { number, error: None }));
+                if id == 1 || !missed.contains(&number) {
+                    history.push(line(at, What::Received { publisher, number }));
+                }
+            }
+            history
+        };
+        [1, 2].map(history).into()
+    }
+
+    /// A failure that hit one participant, from one second to another.
+    fn hit(participant: usize, from: u64, to: u64) -> Injected {
+        Injected { failure: Failure::Cut(participant), from: from * SECOND, to: to * SECOND }
+    }
+
+    fn tied(missed: &[u32], injected: &[Injected]) -> Result<usize, String> {
+        tie(&histories(missed, false), injected, |failure, id| failure == Failure::Cut(id as usize))
+    }
+
+    #[test]
+    fn what_was_missed_is_put_down_to_a_failure_of_its_publisher_or_receiver() {
+        assert_eq!(tied(&[], &[]), Ok(0));
+        assert_eq!(tied(&[30, 31], &[hit(1, 29, 32)]), Ok(2));
+        assert_eq!(tied(&[30, 31], &[hit(2, 29, 32)]), Ok(2));
+    }
+
+    #[test]
+    fn what_no_failure_accounts_for_is_found() {
+        let error = tied(&[30], &[]).unwrap_err();
+        assert!(error.starts_with("2 did not receive message 30 of 1, sent from 30000000000"), "{error}");
+        tied(&[30], &[hit(3, 29, 32)]).unwrap_err();
+        tied(&[30], &[hit(1, 31, 32)]).unwrap_err();
+        tied(&[30], &[hit(1, 15, 20)]).unwrap_err();
+        tied(&[30, 50], &[hit(1, 29, 32)]).unwrap_err();
+        // After the last message that it received of that publisher, but long before its end.
+        tied(&(40..60).collect::<Vec<_>>(), &[hit(1, 58, 59)]).unwrap_err();
+    }
+
+    #[test]
+    fn shortly_before_and_after_a_failure_is_near_enough() {
+        tied(&[30], &[hit(1, 30, 31)]).unwrap();
+        tied(&[30], &[hit(1, 20, 25)]).unwrap();
+        // It may have left, or only just come.
+        tied(&[57, 58, 59], &[]).unwrap();
+        tied(&[0, 1, 2], &[]).unwrap();
+    }
+
+    #[test]
+    fn a_message_is_also_put_down_to_the_sequencer_if_there_is_one() {
+        let hits = |failure, id| failure == Failure::Cut(id as usize);
+        let third = |histories: Vec<History>| {
+            let mut histories = histories;
+            // A third one leads, and only that.
+            histories[1][0].what =
+                What::Joined { round: 1, stack: "Serialize / SequencerOrdered".into(), leads: false };
+            let (stack, leads) = ("Serialize / SequencerOrdered".into(), true);
+            histories.push(vec![Line {
+                at: 0,
+                participant: 3,
+                what: What::Joined { round: 1, stack, leads },
+            }]);
+            histories
+        };
+        assert_eq!(tie(&third(histories(&[30], true)), &[hit(3, 29, 32)], hits), Ok(1));
+        tie(&third(histories(&[30], false)), &[hit(3, 29, 32)], hits).unwrap_err();
+    }
+}

@@ -1,0 +1,209 @@
+//! The answer to a first flight, with data behind it or alone.
+
+use crate::early_scene::{connect, defaults, hear, learn, over, pause, say};
+use crate::scene::{A, B, SERVER, server, server_addr, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{Connection, Runtime, make_stack, select};
+use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
+use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::{Incoming, Negotiate, Negotiated, Runs, Settings, ZeroRtt};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const OFFER: u8 = Kind::Early as u8;
+const ANSWER: u8 = Kind::Answer as u8;
+const DATA: u8 = Kind::Data as u8;
+const BOTH: u8 = Kind::AnswerAndData as u8;
+const CLOSE: u8 = Kind::Close as u8;
+
+/// What goes over the network from now on.
+fn watch(network: &Network) -> Arc<Mutex<Vec<u8>>> {
+    let kinds = Arc::new(Mutex::new(Vec::new()));
+    let seen = kinds.clone();
+    network.tap(move |datagram| {
+        seen.lock().unwrap().push(datagram.payload[0]);
+        Verdict::Pass
+    });
+    kinds
+}
+
+/// Has a server do this with each connection, in the task that accepts it.
+fn with_each<S, F>(
+    network: &Network,
+    mut incoming: Incoming<S, SimDatapath>,
+    mut act: impl FnMut(Negotiated<<SimDatapath as Runs<S>>::Out>) -> F + Send + 'static,
+) where
+    S: Send + Sync + 'static,
+    SimDatapath: Runs<S, Out: Connection<Data = String>>,
+    F: Future<Output = ()> + Send,
+{
+    std::mem::forget(network.runtime().spawn(async move {
+        while let Some(Ok(connection)) = incoming.next().await {
+            act(connection).await;
+        }
+    }));
+}
+
+/// In the same task, so that no other comes in between.
+async fn echo(connection: impl Connection<Data = String>) {
+    while let Ok(message) = connection.recv().await {
+        connection.send(message).await.unwrap();
+    }
+}
+
+macro_rules! serve_with {
+    ($network:expr, $act:expr) => {
+        let listening = over!(select!(A, B)).listen(server($network), server_addr());
+        with_each($network, listening.await.unwrap(), $act);
+    };
+}
+
+#[test]
+fn an_application_that_only_listens_holds_no_answer_back() {
+    simulate(1, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        serve_with!(&network, async |connection| while connection.recv().await.is_ok() {});
+        let (kinds, before) = (watch(&network), network.runtime().now());
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        connection.agreed().await.unwrap();
+        assert_eq!((network.runtime().now() - before).as_micros(), 200, "one round trip");
+        assert_eq!(*kinds.lock().unwrap(), [OFFER, ANSWER]);
+    });
+}
+
+#[test]
+fn an_application_that_does_nothing_holds_no_answer_back() {
+    simulate(2, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        serve_with!(&network, async |connection| {
+            std::future::pending::<()>().await;
+            drop(connection);
+        });
+        let before = network.runtime().now();
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        connection.agreed().await.unwrap();
+        assert_eq!((network.runtime().now() - before).as_micros(), 200, "one round trip");
+    });
+}
+
+#[test]
+fn an_application_that_leaves_at_once_answers_first() {
+    simulate(3, async |network: Network| {
+        for by_closing in [true, false] {
+            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+            serve_with!(&network, move |connection| async move {
+                if by_closing {
+                    connection.close().await.unwrap();
+                }
+            });
+            let kinds = watch(&network);
+            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            say(&connection, &["one"]).await;
+            assert_eq!(connection.agreed().await.unwrap().zero_rtt(), Some(&ZeroRtt::Taken(1)));
+            assert!(connection.recv().await.is_err());
+            assert_eq!(kinds.lock().unwrap()[..3], [OFFER, ANSWER, CLOSE], "{by_closing}");
+            network.tap(|_| Verdict::Pass);
+            drop(connection);
+            network.restart(SERVER);
+        }
+    });
+}
+
+#[test]
+fn of_a_burst_the_first_message_goes_with_the_answer() {
+    simulate(4, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        serve_with!(&network, async |connection| {
+            let messages = ["two", "three", "four"].map(String::from);
+            connection.send_batch(messages.into_iter()).await.unwrap();
+            while connection.recv().await.is_ok() {}
+        });
+        let kinds = watch(&network);
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        hear(&connection, &["two", "three", "four"]).await;
+        assert_eq!(*kinds.lock().unwrap(), [OFFER, BOTH, DATA, DATA]);
+    });
+}
+
+#[test]
+fn what_does_not_fit_follows_the_answer() {
+    simulate(5, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let long = "x".repeat(1190);
+        let echo = long.clone();
+        serve_with!(&network, move |connection| {
+            let echo = echo.clone();
+            async move {
+                connection.send(echo).await.unwrap();
+                while connection.recv().await.is_ok() {}
+            }
+        });
+        let kinds = watch(&network);
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        hear(&connection, &[&long]).await;
+        assert_eq!(*kinds.lock().unwrap(), [OFFER, ANSWER, DATA]);
+    });
+}
+
+/// The answer is repeated alone, and what went with it arrives when the client has agreed already: once, or as often as the
+/// network repeats it, as any data.
+#[test]
+fn data_behind_a_late_or_repeated_answer_arrives() {
+    for repeated in [false, true] {
+        simulate(6, async |network: Network| {
+            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+            serve_with!(&network, echo);
+            let held = Arc::new(Mutex::new(None::<Datagram>));
+            let hold = held.clone();
+            network.tap(move |datagram| {
+                if datagram.payload[0] != BOTH {
+                    return Verdict::Pass;
+                }
+                *hold.lock().unwrap() = Some(datagram.clone());
+                if repeated { Verdict::Pass } else { Verdict::Drop }
+            });
+            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            say(&connection, &["one"]).await;
+            connection.agreed().await.unwrap();
+            if repeated {
+                hear(&connection, &["one"]).await;
+            }
+            let late = held.lock().unwrap().take().unwrap();
+            network.inject(&late).unwrap();
+            hear(&connection, &["one"]).await;
+            say(&connection, &["two"]).await;
+            hear(&connection, &["two"]).await;
+            assert_eq!(connection.dropped(), 0);
+        });
+    }
+}
+
+/// Neither part is believed for standing beside the other.
+#[test]
+fn each_part_is_checked_as_if_it_came_alone() {
+    simulate(7, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        serve_with!(&network, echo);
+        network.tap(|datagram| {
+            if let Some((answer, _)) = wire::parts(&datagram.payload) {
+                // Within the answer.
+                let at = 6 + answer.len() / 2;
+                datagram.payload[at] ^= 1;
+            }
+            Verdict::Pass
+        });
+        let before = network.runtime().now();
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        hear(&connection, &["one"]).await;
+        assert!(network.runtime().now() - before >= Duration::from_millis(100), "the offer was repeated");
+        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::Taken(1)));
+        pause(&network, Duration::from_secs(1)).await;
+        say(&connection, &["two"]).await;
+        hear(&connection, &["two"]).await;
+    });
+}

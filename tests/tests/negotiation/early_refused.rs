@@ -1,0 +1,244 @@
+//! What is not taken early, or not twice, and what a client is told then.
+
+use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say, serve, with};
+use crate::scene::{A, B, CLIENT, SERVER, client, server, server_addr, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{
+    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Runtime, make_stack, select,
+};
+use bertha_datapath_sim::{Datagram, Network, Verdict};
+use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::{Credentials, EarlyCache, Negotiate, Settings, SharedKey, ZeroRtt};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[test]
+fn a_server_can_refuse_to_take_anything_early() {
+    simulate(7, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let none_early = || with(|settings| settings.early_data = false);
+        let history = serve(&network, over!(select!(A, B)), none_early()).await;
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one", "two"]).await;
+        hear(&connection, &["one", "two"]).await;
+        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+        assert_eq!(heard(&history), [["one", "two"]]);
+    });
+}
+
+/// As `A`, and each message counts.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(no_early_data, capability = like_a)]
+pub(crate) struct Once;
+
+#[derive(Debug, bertha_core::Capability, serde::Serialize, serde::Deserialize, PartialEq)]
+#[capability(exact)]
+struct Marked;
+
+fn like_a(_: &Once) -> Marked {
+    Marked
+}
+
+/// The counterpart, which does not mind.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(capability = not_like_a)]
+pub(crate) struct Often;
+
+fn not_like_a(_: &Often) -> Marked {
+    Marked
+}
+
+macro_rules! transparent {
+    ($($name:ident),*) => {$(
+        impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for $name {
+            type Connection = Inner;
+
+            async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+                Ok(inner)
+            }
+        }
+    )*};
+}
+
+transparent!(Once, Often);
+
+#[test]
+fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
+    simulate(8, async |network: Network| {
+        let cache = EarlyCache::new();
+        let history = serve(&network, over!(Once), Settings::default()).await;
+        for round in 0..3 {
+            let stack = over!(Often);
+            let connection = stack.connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            say(&connection, &["one"]).await;
+            hear(&connection, &["one"]).await;
+            if round > 0 {
+                assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+            }
+            connection.close().await.unwrap();
+        }
+        assert_eq!(heard(&history), [["one"], ["one"], ["one"]]);
+        // On the client it keeps the first flight from being tried.
+        for _ in 0..2 {
+            let stack = over!(Once);
+            let connection = stack.connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            assert!(matches!(connection.explain().unwrap().zero_rtt(), Some(ZeroRtt::NotTried(_))));
+            connection.close().await.unwrap();
+        }
+    });
+}
+
+/// Somebody on the wire changes the messages, and puts the check right.
+#[test]
+fn with_a_shared_key_a_first_flight_can_not_be_altered() {
+    let shared = || Credentials::shared(SharedKey::new([1; 32]));
+    for (is_authenticated, heard_is) in [(true, "one"), (false, "0ne")] {
+        simulate(1, async |network: Network| {
+            let settings = || {
+                with(|settings| {
+                    settings.credentials = if is_authenticated { shared() } else { Credentials::default() };
+                })
+            };
+            let cache = learn(&network, over!(select!(A, B)), [settings(), settings()]).await;
+            let history = serve(&network, over!(select!(A, B)), settings()).await;
+            network.tap(|datagram| {
+                if datagram.payload[0] == Kind::Early as u8 {
+                    let at = datagram.payload.windows(3).position(|it| it == b"one").unwrap();
+                    datagram.payload[at] = b'0';
+                    let end = datagram.payload.len() - 4;
+                    let check = crc32fast::hash(&datagram.payload[..end]);
+                    datagram.payload[end..].copy_from_slice(&check.to_le_bytes());
+                }
+                Verdict::Pass
+            });
+            let connection = connect(&network, &cache, settings()).await.unwrap();
+            say(&connection, &["one"]).await;
+            hear(&connection, &[heard_is]).await;
+            assert_eq!(heard(&history), [[heard_is]]);
+        });
+    }
+}
+
+#[test]
+fn a_refusal_and_silence_say_that_messages_are_in_doubt() {
+    simulate(10, async |network: Network| {
+        network.answer_closed_ports(false);
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let silent = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&silent, &["one", "two"]).await;
+        let error = silent.recv().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(error.to_string().contains("not known to be accepted: 2 messages"), "{error}");
+        assert_eq!(silent.send("three".into()).await.unwrap_err().kind(), ErrorKind::TimedOut);
+
+        let _history = serve(&network, make_stack!(Serialize::<String>::new()), Settings::default()).await;
+        let refused = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&refused, &["one"]).await;
+        let error = refused.recv().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert!(error.to_string().contains("not known to be accepted: 1 messages"), "{error}");
+    });
+}
+
+/// A whole first flight that somebody has recorded: at once, after the connection has ended, and from another address.
+#[test]
+fn a_first_flight_is_taken_once() {
+    simulate(12, async |network: Network| {
+        network.answer_closed_ports(false);
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+        let flight = Arc::new(Mutex::new(None::<Datagram>));
+        let seen = flight.clone();
+        network.tap(move |datagram| {
+            if datagram.payload[0] == Kind::Early as u8 {
+                seen.lock().unwrap().get_or_insert(datagram.clone());
+            }
+            Verdict::Pass
+        });
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        hear(&connection, &["one"]).await;
+        let flight = flight.lock().unwrap().clone().unwrap();
+        network.inject(&flight).unwrap();
+        pause(&network, Duration::from_millis(10)).await;
+        connection.close().await.unwrap();
+        for port in [flight.from.port(), 7] {
+            let mut again = flight.clone();
+            again.from.set_port(port);
+            network.inject(&again).unwrap();
+            pause(&network, Duration::from_secs(5)).await;
+        }
+        assert_eq!(heard(&history), [["one"]]);
+    });
+}
+
+/// A server whose application takes a request and is done, while its answer is lost.
+#[test]
+fn a_request_whose_connection_is_gone_is_not_sent_again() {
+    simulate(13, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let mut incoming = over!(select!(A, B)).listen(server(&network), server_addr()).await.unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (runtime, received) = (network.runtime().clone(), requests.clone());
+        std::mem::forget(runtime.spawn(async move {
+            while let Some(Ok(connection)) = incoming.next().await {
+                let request = connection.recv().await.unwrap();
+                received.lock().unwrap().push(request);
+            }
+        }));
+        network.cut_one_way(SERVER, CLIENT);
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        pause(&network, Duration::from_millis(50)).await;
+        network.heal_all();
+        let error = connection.recv().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Reset);
+        assert!(error.to_string().contains("1 messages"), "{error}");
+        assert_eq!(*requests.lock().unwrap(), ["one"]);
+    });
+}
+
+/// A claim that the server does not share, for whatever reason, is no claim.
+#[test]
+fn a_forged_claim_is_of_no_use() {
+    simulate(14, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+        network.tap(|datagram| {
+            if datagram.payload[0] == Kind::Early as u8 {
+                let len = usize::from(u16::from_le_bytes([datagram.payload[5], datagram.payload[6]]));
+                datagram.payload[7 + len] ^= 1;
+                let end = datagram.payload.len() - 4;
+                let check = crc32fast::hash(&datagram.payload[..end]);
+                datagram.payload[end..].copy_from_slice(&check.to_le_bytes());
+                assert!(wire::offer_in(&datagram.payload).is_some());
+            }
+            Verdict::Pass
+        });
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one", "two"]).await;
+        hear(&connection, &["one", "two"]).await;
+        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+        assert_eq!(heard(&history), [["one", "two"]]);
+    });
+}
+
+/// Whoever drops the connection before there is an answer leaves nothing behind that speaks for it.
+#[test]
+fn a_dropped_connection_is_silent() {
+    simulate(17, async |network: Network| {
+        network.answer_closed_ports(false);
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        say(&connection, &["one"]).await;
+        drop(connection);
+        let spoken = Arc::new(Mutex::new(0));
+        let count = spoken.clone();
+        network.tap(move |_| {
+            *count.lock().unwrap() += 1;
+            Verdict::Pass
+        });
+        pause(&network, Duration::from_secs(20)).await;
+        assert_eq!(*spoken.lock().unwrap(), 0);
+    });
+}
