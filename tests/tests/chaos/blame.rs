@@ -37,6 +37,9 @@ struct Missed {
     receiver: u32,
     /// Who put it in order for all, if somebody did.
     sequencer: Option<u32>,
+    /// Whether the receiver was in another round than the publisher, since one of them had been taken for gone and had yet to be let in
+    /// again: that may take as long as others fail, too.
+    apart: bool,
     /// When the publisher began and ended to send it.
     from: u64,
     to: u64,
@@ -58,7 +61,7 @@ pub(crate) fn tie(
         let on_its_way = [Some(message.publisher), Some(message.receiver), message.sequencer];
         let is_to_blame = |injected: &&Injected| {
             injected.from.saturating_sub(nanos(BEFORE)) <= message.to
-                && message.from <= injected.to.saturating_add(nanos(AFTER))
+                && (message.apart || message.from <= injected.to.saturating_add(nanos(AFTER)))
                 && on_its_way.iter().flatten().any(|participant| hits(injected.failure, *participant))
         };
         if injected.iter().find(is_to_blame).is_none() {
@@ -70,7 +73,7 @@ pub(crate) fn tie(
 
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { publisher, number, receiver, sequencer, from, to } = self;
+        let Self { publisher, number, receiver, sequencer, from, to, .. } = self;
         write!(f, "{receiver} did not receive message {number} of {publisher}, sent from {from} to {to} ns")?;
         sequencer.map_or(Ok(()), |sequencer| write!(f, " by way of {sequencer}"))
     }
@@ -148,8 +151,18 @@ fn missed(histories: &[History]) -> Vec<Missed> {
                         let of_round = leaders.iter().filter(|(_, round, _)| round == number);
                         of_round.min_by_key(|(since, ..)| since.abs_diff(*at)).map(|(.., leader)| *leader)
                     });
+                    let its_round = stay.rounds.iter().rfind(|(at, ..)| at <= to);
+                    let apart = its_round.map(|round| round.1) != round.map(|round| round.1);
                     let (publisher, number, receiver) = (*publisher, *number, *receiver);
-                    missed.push(Missed { publisher, number, receiver, sequencer, from: *from, to: *to });
+                    missed.push(Missed {
+                        publisher,
+                        number,
+                        receiver,
+                        sequencer,
+                        apart,
+                        from: *from,
+                        to: *to,
+                    });
                 }
             }
         }
@@ -219,6 +232,18 @@ mod tests {
         // It may have left, or only just come.
         tied(&[57, 58, 59], &[]).unwrap();
         tied(&[0, 1, 2], &[]).unwrap();
+    }
+
+    #[test]
+    fn who_is_in_another_round_has_yet_to_come_back_from_a_failure() {
+        let hits = |failure, id| failure == Failure::Cut(id as usize);
+        let mut apart = histories(&[40], false);
+        let (stack, leads) = ("Serialize / ReceiverOrdered".into(), false);
+        let change = Line { at: 21 * SECOND, participant: 1, what: What::Changed { round: 2, stack, leads } };
+        apart[0].push(change);
+        assert_eq!(tie(&apart, &[hit(2, 10, 20)], hits), Ok(1));
+        tie(&apart, &[hit(2, 50, 51)], hits).unwrap_err();
+        tie(&histories(&[40], false), &[hit(2, 10, 20)], hits).unwrap_err();
     }
 
     #[test]
