@@ -1,13 +1,33 @@
-//! What a server of shared memory leaves behind if it is killed: the socket that its clients found it by.
-//!
-//! DPDK's driver does not listen where such a file lies, and does not say why.
+//! What a port of shared memory needs before it is opened: buffers that hold whole frames, and, at a server, that no file is in the
+//! way. One that is killed leaves the socket that its clients found it by; DPDK's driver does not listen where such a file lies, and does
+//! not say why.
 
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+/// The size of a buffer of `net_memif` unless it is told another.
+const BUFFER: usize = 2048;
+
+/// `device` with buffers that hold frames of `mtu` bytes and Ethernet's header with a tag, if it is a `net_memif` whose own would
+/// not and that does not say how large they are.
+///
+/// The driver would spread a frame over several buffers, each of which takes an mbuf of its own on arrival; and where a burst ends
+/// within a frame its receiver (DPDK 22.11's) was seen to go on into what nobody had written.
+pub(crate) fn with_buffers(device: &str, mtu: u16) -> Cow<'_, str> {
+    let frame = usize::from(mtu) + 14 + 4;
+    let is_told = device.split(',').any(|word| word.starts_with("bsize="));
+    if frame <= BUFFER || is_told || !device.starts_with("net_memif") {
+        return device.into();
+    }
+    // A buffer's size has 16 bits.
+    let size = frame.next_multiple_of(64).min(u16::MAX.into());
+    format!("{device},bsize={size}").into()
+}
 
 /// Makes way for `device`, if it is a server of `net_memif`: removes its socket's file if nobody listens there. Says what is in the
 /// way, if something is. That need not be wrong: several ports of a process may share a socket.
@@ -68,6 +88,16 @@ fn remove_if_dead(path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_hold_whole_frames() {
+        let with = with_buffers;
+        assert_eq!(with("net_memif0,role=client", 1500), "net_memif0,role=client");
+        assert_eq!(with("net_memif0,role=client", 9000), "net_memif0,role=client,bsize=9024");
+        assert_eq!(with("net_memif0,bsize=4096", 9000), "net_memif0,bsize=4096");
+        assert_eq!(with("net_tap0", 9000), "net_tap0");
+        assert_eq!(with("net_memif0", u16::MAX), "net_memif0,bsize=65535");
+    }
     use std::os::unix::net::UnixListener;
 
     #[test]
