@@ -19,11 +19,15 @@ pub(crate) struct Options {
     /// How often peak and overload are measured, in turn
     #[arg(long, default_value_t = 9)]
     repetitions: usize,
+    /// Bytes of a record, as many as YCSB's have: with few, the store answers more than half of what one core can send
+    #[arg(long, default_value_t = 1000)]
+    value_bytes: usize,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     let mut report = Report::new("kv-overload");
-    let setup = Setup { seconds: options.seconds, overload: options.overload, workload: Workload::default() };
+    let workload = Workload { value_bytes: options.value_bytes, ..Workload::default() };
+    let setup = Setup { seconds: options.seconds, overload: options.overload, workload };
     let samples = (0..options.repetitions.max(1)).map(|_| kv_overload::across_cores(&setup));
     match samples.collect::<Result<Vec<_>, _>>() {
         Ok(samples) => figures(options, &samples, &mut report),
