@@ -54,6 +54,7 @@ pub mod latency;
 pub mod overhead;
 pub mod passes;
 pub mod probe;
+mod program;
 pub mod report;
 pub mod shard_raw;
 pub mod statistics;
