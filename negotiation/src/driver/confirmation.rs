@@ -1,6 +1,6 @@
 //! Waiting until a client has shown that it made its offer just now.
 
-use super::listen::{Server, reply_with};
+use super::server::{Server, reply_with};
 use crate::proto::{Accepted, Credit, Pending, Step};
 use crate::{Fresh, Runs};
 use bertha_core::{Base, Buf, Connection, Runtime};

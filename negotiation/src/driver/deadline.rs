@@ -2,10 +2,10 @@
 
 use bertha_core::{Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
-/// Runs `work` for at most `limit`.
+/// Runs `work` for at most `limit`. It stays where it is pinned: a future that is handed over takes room twice.
 ///
 /// # Errors
 /// Those of `work`; [`TimedOut`](ErrorKind::TimedOut) with `what` as text.
@@ -13,10 +13,10 @@ pub(super) async fn within<T>(
     runtime: &impl Runtime,
     limit: Duration,
     what: &'static str,
-    work: impl Future<Output = Result<T, Error>>,
+    work: Pin<&mut (impl Future<Output = Result<T, Error>> + ?Sized)>,
 ) -> Result<T, Error> {
     let deadline = pin!(runtime.sleep_until(runtime.now() + limit));
-    match select(pin!(work), deadline).await {
+    match select(work, deadline).await {
         Either::Left((done, _)) => done,
         Either::Right(_) => Err(Error::new(ErrorKind::TimedOut, what).at("negotiation")),
     }

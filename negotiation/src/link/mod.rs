@@ -3,6 +3,7 @@
 //! It puts four bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
 //! data goes to `control`, off the message path.
 
+mod answerer;
 mod answering;
 mod control;
 mod filter;
@@ -32,9 +33,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use answerer::Answerer;
 pub(crate) use lane::{CAPACITY_AMONG, Lane};
 pub(crate) use liveness::{End, Liveness};
-pub(crate) use opening::{Opened, gone};
+pub(crate) use opening::{Minder, Opened, Opener, gone};
 pub(crate) use parking::Parked;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
@@ -62,7 +64,7 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     agreed: OnceLock<Agreed>,
     /// What there is until the server has answered, if the link was there before.
     opening: Option<Box<Opening>>,
-    /// Ends with the last link. Not there where another task [watches](watchdog::watch).
+    /// Ends with the last link. Not there where another task [watches](watchdog::later).
     watchdog: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
@@ -136,8 +138,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         shared.replacement = listener.map(replacement::Replacement::new);
         shared._unproven = unproven;
         let link = Self::of(shared, early);
-        let task = link.shared.base.base().runtime().spawn(watchdog::watch(&link.shared));
-        let _ = link.shared.watchdog.set(task);
+        let _ = link.shared.watchdog.set(watchdog::set(&link.shared));
         link
     }
 

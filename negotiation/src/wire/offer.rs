@@ -4,6 +4,7 @@
 //! many of the following entries belong to each of its branches. Names stand in a table once, split into crate and
 //! type, since most of an offer's Chunnels come from few crates.
 
+use super::{Kind, Tag, USUAL, VERSION, begin, checked};
 use bertha_core::{Layer, Mismatch, Node, Preference};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -65,6 +66,24 @@ impl Offer {
             ))),
             None => Ok(offer),
         }
+    }
+
+    /// The stack as it is encoded in the offer: its last two fields.
+    ///
+    /// # Errors
+    /// postcard's, if it can't be encoded.
+    pub(crate) fn stack(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_extend(&(&self.strings, &self.entries), Vec::with_capacity(USUAL))
+    }
+
+    /// The offer as a message without a proof; `stack` is its [stack](Self::stack).
+    ///
+    /// # Errors
+    /// postcard's, if it can't be encoded.
+    pub(crate) fn encode(&self, stack: &[u8]) -> Result<Vec<u8>, postcard::Error> {
+        let mut bytes = begin(Kind::Offer, Tag::of(self.id), VERSION, &(self.id, self.idle_ms))?;
+        bytes.extend_from_slice(stack);
+        Ok(checked(bytes))
     }
 
     fn push_all(&mut self, nodes: &[Node]) -> Result<(), Mismatch> {
