@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 pub(super) struct Server<S, D: Runs<S>> {
@@ -90,7 +91,8 @@ where
 
     /// Deals with the first message on a base connection.
     async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
-        let (accepted, mut credit) = match self.decide(&base, &message, None).await {
+        let now = base.base().runtime().now();
+        let (accepted, mut credit) = match self.decide(now, &base, &message, None).await {
             Ok(Some(accepted)) => accepted,
             Ok(None) => return Outcome::Nothing,
             Err((id, error)) => return Outcome::Refused { id, error },
@@ -100,13 +102,14 @@ where
             reply_with(&*base, &accepted.reply).await;
         }
         if accepted.answer.confirm.is_none() {
-            return self.enter(base, accepted, VecDeque::new(), credit).await;
+            return self.enter(now, base, accepted, VecDeque::new(), credit).await;
         }
         // Boxed, so that the usual way carries no room for it.
         Box::pin(async move {
             match self.confirmation(&base, *accepted, credit).await {
                 Some((accepted, overtaken)) => {
-                    self.enter(base, Box::new(accepted), overtaken, Credit::UNLIMITED).await
+                    let now = base.base().runtime().now();
+                    self.enter(now, base, Box::new(accepted), overtaken, Credit::UNLIMITED).await
                 }
                 None => Outcome::Nothing,
             }
@@ -120,19 +123,21 @@ where
         base: Arc<D::Connection>,
         accepted: Accepted,
     ) -> Outcome<D::Out> {
-        self.enter(base, Box::new(accepted), VecDeque::new(), Credit::UNLIMITED).await
+        let now = base.base().runtime().now();
+        self.enter(now, base, Box::new(accepted), VecDeque::new(), Credit::UNLIMITED).await
     }
 
     /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
     async fn enter(
         &self,
+        now: Instant,
         base: Arc<D::Connection>,
         mut accepted: Box<Accepted>,
         overtaken: VecDeque<Buf>,
         credit: Credit,
     ) -> Outcome<D::Out> {
         if accepted.is_flight && self.settings.early_data {
-            let memory = self.admissions.strike(&*base, accepted.offer);
+            let memory = self.admissions.strike(now, accepted.offer);
             if memory == Memory::Spent || (memory == Memory::Full && !accepted.early.is_empty()) {
                 // The same offer was let in from another address meanwhile, or so many were that this one can't be
                 // remembered. The answer says that its messages were taken, so nothing else can become of them.
@@ -141,7 +146,7 @@ where
             }
         }
         accepted.early.extend(overtaken);
-        self.accept(base, accepted, credit).await.into()
+        self.accept(now, base, accepted, credit).await.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.
@@ -152,7 +157,7 @@ where
         fresh: Fresh,
         seat: Arc<Seat>,
     ) -> Outcome<D::Out> {
-        match self.decide(&base, &offer, Some(fresh)).await {
+        match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
             Ok(Some((accepted, mut credit))) => {
                 let reply = accepted.reply.clone();
                 credit.spend(reply.len());
@@ -169,16 +174,17 @@ where
     /// sent to the client; what is refused has an id. With `fresh` it has to confirm, without it only if need be.
     pub(super) async fn decide(
         &self,
+        now: Instant,
         base: &D::Connection,
         message: &[u8],
         fresh: Option<Fresh>,
     ) -> Result<Option<(Box<Accepted>, Credit)>, (u64, Error)> {
         let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
         let is_offer = hash.is_some();
-        let credit = match is_offer.then(|| self.admissions.admit(base, message)) {
+        let credit = match is_offer.then(|| self.admissions.admit(now, base, message)) {
             None => Credit::of(message.len()),
             Some(Admission::Admit(credit)) => credit,
-            Some(other) => return self.turn_away(base, other).await,
+            Some(other) => return Box::pin(self.turn_away(base, other)).await,
         };
         let may_be_anybody = credit != Credit::UNLIMITED && self.admissions.asks_for_confirmation();
         let has_to_confirm = is_offer && (self.settings.credentials.is_some() || may_be_anybody);
@@ -187,7 +193,7 @@ where
         let fresh = fresh.or_else(|| has_to_confirm.then(draw));
         let early_data = match &hash {
             Some(hash) if self.settings.early_data && is_flight(message) => {
-                match self.admissions.remembered(base, hash) {
+                match self.admissions.remembered(now, hash) {
                     Memory::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
                     Memory::New => EarlyData::AtOnce,
                     Memory::Full => EarlyData::Refused,
@@ -196,6 +202,7 @@ where
             }
             _ => EarlyData::Refused,
         };
+        // Replies are boxed, here and below, so that whoever is accepted carries no room for them.
         let peer = name(&base.base().peer_addr());
         let terms = Terms {
             idle_timeout: self.settings.idle_timeout,
@@ -207,15 +214,17 @@ where
             credit,
         };
         match decide_hashed((message, hash), (&self.nodes, &self.precedents), &terms) {
-            Decision::Ignore => self.turn_away(base, Admission::Drop).await,
-            Decision::Retry => self.turn_away(base, self.admissions.retry(base, message)).await,
+            Decision::Ignore => Box::pin(self.turn_away(base, Admission::Drop)).await,
+            Decision::Retry => {
+                Box::pin(self.turn_away(base, self.admissions.retry(now, base, message))).await
+            }
             Decision::Unknown { reply } => {
                 self.count_dropped();
-                reply_with(base, &reply).await;
+                Box::pin(reply_with(base, &reply)).await;
                 Ok(None)
             }
             Decision::Refuse { id, reply, error } => {
-                reply_with(base, &reply).await;
+                Box::pin(reply_with(base, &reply)).await;
                 if early_data == EarlyData::Spent {
                     // A late duplicate, which concerns nobody here.
                     self.count_dropped();
@@ -252,6 +261,7 @@ where
     /// the first that is sent.
     async fn accept(
         &self,
+        now: Instant,
         base: Arc<D::Connection>,
         accepted: Box<Accepted>,
         credit: Credit,
@@ -273,6 +283,7 @@ where
             unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
             settings: self.settings.clone(),
             idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
+            now,
         });
         if has_to_answer {
             self.answerer.add(&link);
@@ -293,7 +304,7 @@ where
                 Ok(Negotiated::new(connection, (standing, session), dropped))
             }
             Err(error) => {
-                setup.failed(&error).await;
+                Box::pin(setup.failed(&error)).await;
                 Err(error)
             }
         }

@@ -30,7 +30,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
 pub(crate) use answerer::Answerer;
@@ -119,12 +119,14 @@ pub(crate) struct Start<C> {
     pub(crate) settings: Arc<Settings>,
     /// What both ends agreed on.
     pub(crate) idle_timeout: Duration,
+    /// When that was, about.
+    pub(crate) now: Instant,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
         let Start { base, id, role, early, has_to_answer, session, agreed, .. } = start;
-        let Start { listener, unproven, settings, idle_timeout, .. } = start;
+        let Start { listener, unproven, settings, idle_timeout, now, .. } = start;
         let (unproven, credit) = unproven.unzip();
         let mut shared = Shared::new(base, id, role, (settings, idle_timeout));
         shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
@@ -138,7 +140,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         shared.replacement = listener.map(replacement::Replacement::new);
         shared._unproven = unproven;
         let link = Self::of(shared, early);
-        let _ = link.shared.watchdog.set(watchdog::set(&link.shared));
+        let _ = link.shared.watchdog.set(watchdog::set(&link.shared, now));
         link
     }
 

@@ -8,7 +8,7 @@ use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -71,13 +71,8 @@ impl Opening {
         Self { flight, keeps_time, over: Notify::new() }
     }
 
-    /// Waits for `timer`, once the time is kept.
-    async fn due(&self, mut timer: Pin<&mut impl Future<Output = ()>>) {
-        poll_fn(|cx| match self.keeps_time.load(Ordering::Relaxed) {
-            true => timer.as_mut().poll(cx),
-            false => Poll::Pending,
-        })
-        .await;
+    fn keeps_time(&self) -> bool {
+        self.keeps_time.load(Ordering::Relaxed)
     }
 
     fn flight(&self) -> MutexGuard<'_, FirstFlight> {
@@ -204,16 +199,28 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         let runtime = shared.base.base().runtime();
         let (mut early, mut behind) = (VecDeque::new(), None);
         loop {
-            let due = opening.flight().poll_transmit(runtime.now())?;
-            if let Some(message) = due {
-                // Boxed, here and below, since whoever sends has mostly sent the offer too.
-                Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
-            }
+            let timer = match opening.keeps_time() {
+                true => {
+                    let due = opening.flight().poll_transmit(runtime.now())?;
+                    if let Some(message) = due {
+                        // Boxed, here and below, since whoever sends has mostly sent the offer too.
+                        Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
+                    }
+                    Some(runtime.sleep_until(opening.flight().poll_timeout()))
+                }
+                false => None,
+            };
             let mut message = match behind.take() {
                 Some(data) => data,
                 None => {
-                    let timer = pin!(runtime.sleep_until(opening.flight().poll_timeout()));
-                    let (arrival, due) = (pin!(shared.base.recv()), pin!(opening.due(timer)));
+                    let mut timer = pin!(timer);
+                    let due = poll_fn(|cx| match timer.as_mut().as_pin_mut() {
+                        Some(timer) => timer.poll(cx),
+                        // Somebody keeps the time now: look what is due.
+                        None if opening.keeps_time() => Poll::Ready(()),
+                        None => Poll::Pending,
+                    });
+                    let arrival = pin!(shared.base.recv());
                     let Either::Left((arrived, _)) = select(arrival, due).await else { continue };
                     let (message, data) = parted(arrived?);
                     behind = data;
@@ -300,6 +307,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             unproven: None,
             settings: shared.settings.clone(),
             idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
+            now: shared.base.base().runtime().now(),
         };
         Opened { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
     }

@@ -4,12 +4,13 @@ use super::{End, Shared, TaskOf};
 use crate::proto::{Idle, TICKS, Verdict};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Has a link watched over from its first tick on, until the handle is dropped. There is nothing to do before, and most short
 /// connections never get there.
-pub(super) fn set<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> TaskOf<C> {
+pub(super) fn set<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
     let runtime = shared.base.base().runtime();
-    runtime.spawn_at(runtime.now() + shared.idle_timeout / TICKS, watch(shared))
+    runtime.spawn_at(now + shared.idle_timeout / TICKS, watch(shared))
 }
 
 /// As [`set`], for a task that has to wait itself.

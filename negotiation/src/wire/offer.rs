@@ -122,7 +122,7 @@ impl Offer {
     }
 
     fn name(&mut self, full: &'static str) -> Name {
-        let (package, ident) = full.rsplit_once("::").unwrap_or(("", full));
+        let (package, ident) = parts(full);
         (self.string(package), self.string(ident))
     }
 
@@ -184,6 +184,12 @@ impl Offer {
             (self.strings.get(usize::from(package))?, self.strings.get(usize::from(ident))?);
         Some(if package.is_empty() { ident.to_string() } else { [package, "::", ident].concat() })
     }
+}
+
+/// Crate and type of a name. Names are short: a search for a pattern would spend more on the pattern.
+fn parts(full: &'static str) -> (&'static str, &'static str) {
+    let colons = full.as_bytes().windows(2).rposition(|two| two == b"::");
+    colons.and_then(|at| Some((full.get(..at)?, full.get(at + 2..)?))).unwrap_or(("", full))
 }
 
 /// A layer or choice of the other end.
