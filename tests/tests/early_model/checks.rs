@@ -74,7 +74,7 @@ fn a_server_that_restarts() {
 }
 
 fn speaking(server: Server) -> World {
-    World { messages: 2, speaks: true, ..world(server) }
+    World { messages: 2, waits: 0, speaks: true, ..world(server) }
 }
 
 #[test]
