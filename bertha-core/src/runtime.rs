@@ -19,6 +19,18 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     /// Starts `task`, which runs until it ends or the returned handle is dropped.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Self::Task;
 
+    /// Starts `task` at `deadline`, or at once if that is over. If the returned handle is dropped before, it never runs.
+    ///
+    /// For what is mostly given up before its time: a runtime may keep such a task for next to nothing until it begins. Unless it
+    /// does, this is a task that sleeps first.
+    fn spawn_at(&self, deadline: Instant, task: impl Future<Output = ()> + Send + 'static) -> Self::Task {
+        let until = self.sleep_until(deadline);
+        self.spawn(async move {
+            until.await;
+            task.await;
+        })
+    }
+
     /// Random bits that a peer can't predict; reproducible from the seed in the simulator.
     fn random(&self) -> u64;
 }

@@ -2,13 +2,13 @@
 
 use crate::auth::hash;
 use crate::proto::Expected;
-use crate::wire::Offer;
+use crate::wire::CLAIM;
 use bertha_core::{Addr, Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The agreements of earlier connections, by the server's address and the client's stack, for
 /// [`connect_early`](crate::Negotiate::connect_early).
@@ -45,6 +45,9 @@ pub(crate) struct Key {
 struct Entry {
     key: Key,
     expected: Expected,
+    /// What a client claims that expects it; made when it is first asked for.
+    #[serde(skip)]
+    claim: OnceLock<[u8; CLAIM]>,
 }
 
 /// The version of the file, in front of the entries in postcard.
@@ -90,15 +93,14 @@ impl EarlyCache {
         Self { entries: Arc::default(), last: Arc::default(), most_entries: entries, most_bytes: bytes }
     }
 
-    /// The key of a client that makes this offer, which has no connection id yet, to `server`.
-    pub(crate) fn key(&self, server: Addr, offer: &Offer) -> Option<Key> {
-        let offer = postcard::to_extend(offer, Vec::with_capacity(256)).ok()?;
+    /// The key of a client that offers `server` this stack, as it is encoded.
+    pub(crate) fn key(&self, server: Addr, stack: &[u8]) -> Key {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.stack != offer {
-            let digest = hash("bertha 2 stack", &[&offer]);
-            *last = Digested { stack: offer, digest };
+        if last.stack != stack {
+            let digest = hash("bertha 2 stack", &[stack]);
+            *last = Digested { stack: stack.to_vec(), digest };
         }
-        Some(Key { server, stack: last.digest })
+        Key { server, stack: last.digest }
     }
 
     /// How many agreements it knows.
@@ -154,7 +156,7 @@ impl EarlyCache {
             return Err(failed(ErrorKind::Malformed, "the file is too large"));
         }
         let entries = decode(&std::fs::read(path).map_err(io)?).map_err(|(kind, why)| failed(kind, why))?;
-        entries.into_iter().for_each(|Entry { key, expected }| cache.remember(&key, expected));
+        entries.into_iter().for_each(|Entry { key, expected, .. }| cache.remember(&key, expected));
         Ok(cache)
     }
 
@@ -170,9 +172,11 @@ impl EarlyCache {
         Ok(bytes)
     }
 
-    /// What this server agreed to for this stack the last time.
-    pub(crate) fn find(&self, key: &Key) -> Option<Expected> {
-        self.lock().iter().find(|entry| entry.key == *key).map(|entry| entry.expected.clone())
+    /// What this server agreed to for this stack the last time, and what a client claims that expects it again.
+    pub(crate) fn find(&self, key: &Key) -> Option<(Expected, [u8; CLAIM])> {
+        let entries = self.lock();
+        let Entry { expected, claim, .. } = entries.iter().find(|entry| entry.key == *key)?;
+        Some((expected.clone(), *claim.get_or_init(|| expected.claim())))
     }
 
     /// Keeps an agreement in the place of an earlier one.
@@ -182,7 +186,7 @@ impl EarlyCache {
             return;
         }
         entries.retain(|entry| entry.key != *key);
-        entries.push_back(Entry { key: key.clone(), expected });
+        entries.push_back(Entry { key: key.clone(), expected, claim: OnceLock::new() });
         let mut bytes: usize = entries.iter().map(Entry::bytes).sum();
         while entries.len() > self.most_entries || bytes > self.most_bytes {
             let Some(oldest) = entries.pop_front() else { return };
@@ -235,10 +239,12 @@ mod tests {
     fn the_oldest_goes_first() {
         let cache = EarlyCache::with_limits(3, 10_000);
         (0..5).for_each(|number| cache.clone().remember(&key(number), expected(0)));
-        assert_eq!((cache.len(), cache.find(&key(1)), cache.find(&key(2))), (3, None, Some(expected(0))));
+        let find =
+            |number| cache.find(&key(number)).map(|(expected, claim)| (claim == expected.claim(), expected));
+        assert_eq!((cache.len(), find(1), find(2)), (3, None, Some((true, expected(0)))));
         cache.remember(&key(2), expected(1));
         cache.remember(&key(9), expected(0));
-        assert_eq!((cache.find(&key(3)), cache.find(&key(2))), (None, Some(expected(1))));
+        assert_eq!((find(3), find(2)), (None, Some((true, expected(1)))));
         let small = EarlyCache::with_limits(3, 10);
         small.remember(&key(1), expected(0));
         assert!(small.is_empty());

@@ -120,7 +120,7 @@ fn counting(mut last: u64) -> impl FnMut() -> u64 {
 
 /// A handshake with proofs, and what is said after it.
 fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_server: &Credentials) {
-    let offering = Offering::new(&offer(), at_client, counting(0)).unwrap();
+    let offering = Offering::new((&offer(), &offer().stack().unwrap()), at_client, counting(0)).unwrap();
     let Ok((read, answering)) =
         Answering::open(at_server, offering.message(), offer_hash(offering.message()))
     else {
@@ -264,7 +264,8 @@ fn vectors() -> Vectors {
     let joined = wire::join(&answer, &data, wire::LARGEST_JOINED).unwrap();
     assert_eq!(wire::parts(&joined), Some((&answer[..], &data[..])));
     vectors.value("answer and data", &joined);
-    let offering = Offering::new(&offer(), &Credentials::default(), counting(0)).unwrap();
+    let offering =
+        Offering::new((&offer(), &offer().stack().unwrap()), &Credentials::default(), counting(0)).unwrap();
     assert_eq!(offering.message(), plain);
     vectors.value("transcript", &offering.answer(&answer).unwrap().1.transcript());
 

@@ -3,11 +3,14 @@
 use crate::Waiting;
 use crate::inbound::Limits;
 
+/// The kernel's receive buffer of each socket, unless it was told another one.
+pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
+
 /// What a datagram datapath was told.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) waiting: Waiting,
-    pub(crate) receive_buffer: usize,
+    pub(crate) receive_buffer: Option<usize>,
     pub(crate) send_buffer: usize,
     pub(crate) limits: Limits,
 }
@@ -16,7 +19,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             waiting: Waiting::default(),
-            receive_buffer: 4 << 20,
+            receive_buffer: None,
             send_buffer: 4 << 20,
             limits: Limits { backlog: 1024, queue: 1024 },
         }
@@ -38,10 +41,11 @@ macro_rules! option_methods {
             self
         }
 
-        /// The kernel's receive buffer of each socket in bytes, 4 MiB by default. The system may grant less.
+        /// The kernel's receive buffer of each socket in bytes, 4 MiB by default. The system may grant less. A UDP socket that
+        /// connects has the system's own until its second reception, unless this is called.
         #[must_use]
         pub fn receive_buffer(mut self, bytes: usize) -> Self {
-            self.options.receive_buffer = bytes;
+            self.options.receive_buffer = Some(bytes);
             self
         }
 

@@ -1,6 +1,11 @@
 //! Tokio as the runtime below a connection, for every datapath that runs on it.
 
+mod agenda;
+
+use agenda::{Agenda, Place};
 use bertha_core::Runtime;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinHandle;
 
@@ -12,12 +17,30 @@ use tokio::task::JoinHandle;
 pub struct TokioRuntime;
 
 /// A task on tokio. Dropping it ends the task at its next suspension point.
-#[derive(Debug)]
-pub struct Task(JoinHandle<()>);
+pub struct Task(Stage);
+
+enum Stage {
+    /// It was spawned as such.
+    Begun(JoinHandle<()>),
+    /// It is, or was, to begin later.
+    Later(Arc<Agenda>, Place),
+}
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.0.abort();
+        match &self.0 {
+            Stage::Begun(task) => task.abort(),
+            Stage::Later(agenda, place) => agenda.strike_out(*place),
+        }
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Stage::Begun(task) => f.debug_tuple("Task").field(task).finish(),
+            Stage::Later(_, place) => f.debug_tuple("Task").field(place).finish(),
+        }
     }
 }
 
@@ -33,7 +56,13 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {
-        Task(tokio::spawn(task))
+        Task(Stage::Begun(tokio::spawn(task)))
+    }
+
+    fn spawn_at(&self, deadline: Instant, task: impl Future<Output = ()> + Send + 'static) -> Task {
+        let agenda = Agenda::current();
+        let place = agenda.add(deadline, Box::pin(task));
+        Task(Stage::Later(agenda, place))
     }
 
     fn random(&self) -> u64 {

@@ -19,9 +19,9 @@ pub(crate) struct Offering {
 }
 
 impl Offering {
-    /// Writes the offer. `random` is asked for more only if there are credentials.
+    /// Writes the offer, of which the stack is encoded already. `random` is asked for more only if there are credentials.
     pub(crate) fn new(
-        offer: &Offer,
+        (offer, stack): (&Offer, &[u8]),
         credentials: &Credentials,
         random: impl FnMut() -> u64,
     ) -> Result<Self, postcard::Error> {
@@ -39,7 +39,7 @@ impl Offering {
                 credentials.shared.as_ref().map(|key| MacKey::extract(Some(key), None).derive("offer", &[]));
             proof::prove(Kind::Offer, tag, offer, head, (&[], credentials.identity.as_ref(), key.as_ref()))?
         } else {
-            wire::encode(Kind::Offer, tag, offer)?
+            offer.encode(stack)?
         };
         // Nothing else asks for it.
         let hash = if credentials.is_some() { offer_hash(&message) } else { [0; 32] };

@@ -32,7 +32,10 @@ fn offer(credentials: &Credentials) -> Offering {
         dice += 1;
         dice
     };
-    Offering::new(&Offer::new(ID, &nodes).unwrap(), credentials, random).unwrap()
+    {
+        let offer = Offer::new(ID, &nodes).unwrap();
+        Offering::new((&offer, &offer.stack().unwrap()), credentials, random).unwrap()
+    }
 }
 
 fn answer() -> Answer {
@@ -120,7 +123,8 @@ fn a_refusal_is_made_out_for_one_offer() {
             dice += 1;
             dice
         };
-        let later = Offering::new(&Offer::new(ID, &[]).unwrap(), &at_client, random).unwrap();
+        let offer = Offer::new(ID, &[]).unwrap();
+        let later = Offering::new((&offer, &offer.stack().unwrap()), &at_client, random).unwrap();
         assert_eq!(later.refusal(&reply), Err(Unreadable::Unproven));
     }
 }
@@ -190,7 +194,7 @@ fn an_offer_of_sixteen_alternatives_fits_into_a_packet_with_all_its_proofs() {
     let nodes: Vec<Node> = (0..16).map(choice).collect();
     let offer = Offer::new(u64::MAX, &nodes).unwrap();
     let (at_client, _) = pairs().remove(3);
-    let offering = Offering::new(&offer, &at_client, || 1).unwrap();
+    let offering = Offering::new((&offer, &offer.stack().unwrap()), &at_client, || 1).unwrap();
     let len = offering.message().len() + wire::ENVELOPE;
     assert!(len <= 1200, "{len} bytes");
 }

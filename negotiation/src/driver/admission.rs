@@ -5,6 +5,7 @@ use crate::link::Places;
 use crate::proto::{Admission, Gate, Memory, Strikes};
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// The gate with its clock, and the counts of clients that may be anybody.
 pub(super) struct Admissions {
@@ -30,16 +31,26 @@ impl Admissions {
     }
 
     /// Whether `message`, which came on `base`, shall be decided.
-    pub(super) fn admit<C: Connection<Data = Buf>>(&self, base: &C, message: &[u8]) -> Admission {
-        let (peer, now) = (base.base().peer_addr(), base.base().runtime().now());
+    pub(super) fn admit<C: Connection<Data = Buf>>(
+        &self,
+        now: Instant,
+        base: &C,
+        message: &[u8],
+    ) -> Admission {
+        let peer = base.base().peer_addr();
         let unproven = self.unproven.taken() + self.unconfirmed.taken();
-        self.with_gate(base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
+        self.with_gate(now, base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
     }
 
     /// What asks the sender of `message` for a proof of its address.
-    pub(super) fn retry<C: Connection<Data = Buf>>(&self, base: &C, message: &[u8]) -> Admission {
-        let (peer, now) = (base.base().peer_addr(), base.base().runtime().now());
-        self.with_gate(base, |gate| gate.retry(now, &peer, message))
+    pub(super) fn retry<C: Connection<Data = Buf>>(
+        &self,
+        now: Instant,
+        base: &C,
+        message: &[u8],
+    ) -> Admission {
+        let peer = base.base().peer_addr();
+        self.with_gate(now, base, |gate| gate.retry(now, &peer, message))
     }
 
     /// Whether a client that may be anybody has to confirm before anything is built for it. That costs it no round trip,
@@ -49,29 +60,28 @@ impl Admissions {
     }
 
     /// What is remembered of an offer that came with messages.
-    pub(super) fn remembered<C: Connection<Data = Buf>>(&self, base: &C, offer: &[u8; 32]) -> Memory {
-        self.with_strikes(base, |strikes| strikes.look_up(offer, base.base().runtime().now()))
+    pub(super) fn remembered(&self, now: Instant, offer: &[u8; 32]) -> Memory {
+        self.with_strikes(now, |strikes| strikes.look_up(offer, now))
     }
 
     /// Remembers that it makes a connection, and says what was remembered before.
-    pub(super) fn strike<C: Connection<Data = Buf>>(&self, base: &C, offer: [u8; 32]) -> Memory {
-        self.with_strikes(base, |strikes| strikes.strike(offer, base.base().runtime().now()))
+    pub(super) fn strike(&self, now: Instant, offer: [u8; 32]) -> Memory {
+        self.with_strikes(now, |strikes| strikes.strike(offer, now))
     }
 
-    fn with_strikes<C: Connection<Data = Buf>, T>(&self, base: &C, ask: impl FnOnce(&mut Strikes) -> T) -> T {
+    fn with_strikes<T>(&self, now: Instant, ask: impl FnOnce(&mut Strikes) -> T) -> T {
         let mut strikes = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = || base.base().runtime().now();
-        ask(strikes.get_or_insert_with(|| Strikes::new(self.settings.remembered_flights, now())))
+        ask(strikes.get_or_insert_with(|| Strikes::new(self.settings.remembered_flights, now)))
     }
 
     /// The first client brings the clock and the randomness along.
-    fn with_gate<C, T>(&self, base: &C, ask: impl FnOnce(&mut Gate) -> T) -> T
+    fn with_gate<C, T>(&self, now: Instant, base: &C, ask: impl FnOnce(&mut Gate) -> T) -> T
     where
         C: Connection<Data = Buf>,
     {
         let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let runtime = base.base().runtime();
-        ask(gate.get_or_insert_with(|| Gate::new(&self.settings, || runtime.random(), runtime.now())))
+        ask(gate.get_or_insert_with(|| Gate::new(&self.settings, || runtime.random(), now)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Waiting until a client has shown that it made its offer just now.
 
-use super::listen::{Server, reply_with};
+use super::server::{Server, reply_with};
 use crate::proto::{Accepted, Credit, Pending, Step};
 use crate::{Fresh, Runs};
 use bertha_core::{Base, Buf, Connection, Runtime};
@@ -42,7 +42,9 @@ where
                 Step::Decide(offer) => {
                     let fresh = Fresh::draw(|| runtime.random());
                     // A refusal went out; it does not end the wait for the others.
-                    let Ok(Some((accepted, credit))) = self.decide(base, &offer, Some(fresh)).await else {
+                    let Ok(Some((accepted, credit))) =
+                        self.decide(runtime.now(), base, &offer, Some(fresh)).await
+                    else {
                         continue;
                     };
                     if let Some(reply) = pending.add(*accepted, credit) {

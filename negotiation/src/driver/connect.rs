@@ -87,6 +87,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
     }
     session.add_forged(handshake.forged());
     let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
+    let now = runtime.now();
     let link = Link::new(Start {
         base: Arc::new(base),
         id: handshake.id(),
@@ -99,6 +100,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         unproven: None,
         settings: settings.clone(),
         idle_timeout: agreed_idle_timeout(settings.idle_timeout, answer.idle_ms),
+        now,
     });
     if let Err(error) = check_picks(nodes, &answer.client_picks, frame) {
         link.setup().failed(&error).await;

@@ -2,10 +2,12 @@
 
 use bertha_core::{Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
-use std::pin::pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
-/// Runs `work` for at most `limit`.
+/// Runs `work` for at most `limit`. It stays where it is pinned: a future that is handed over takes room twice.
 ///
 /// # Errors
 /// Those of `work`; [`TimedOut`](ErrorKind::TimedOut) with `what` as text.
@@ -13,11 +15,19 @@ pub(super) async fn within<T>(
     runtime: &impl Runtime,
     limit: Duration,
     what: &'static str,
-    work: impl Future<Output = Result<T, Error>>,
+    mut work: Pin<&mut (impl Future<Output = Result<T, Error>> + ?Sized)>,
 ) -> Result<T, Error> {
-    let deadline = pin!(runtime.sleep_until(runtime.now() + limit));
-    match select(pin!(work), deadline).await {
-        Either::Left((done, _)) => done,
-        Either::Right(_) => Err(Error::new(ErrorKind::TimedOut, what).at("negotiation")),
+    // Most work is done at once, and needs no clock.
+    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+        return done;
     }
+    // Boxed, so that it carries no room for the rest.
+    let late = async {
+        let deadline = pin!(runtime.sleep_until(runtime.now() + limit));
+        match select(work, deadline).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(Error::new(ErrorKind::TimedOut, what).at("negotiation")),
+        }
+    };
+    Box::pin(late).await
 }

@@ -1,43 +1,68 @@
 //! The client that sends its first messages with its offer.
 
 use super::connect::agree;
-use super::deadline::within;
 use super::open::Reach;
+use super::settle::of_kept;
 use crate::agreement::binding;
 use crate::early::{Early, Shared};
 use crate::early_cache::Key;
-use crate::link::{Opened, Start};
+use crate::link::{Minder, Opened, Opener};
 use crate::proto::{
     Choices, Expected, FirstFlight, Frame, Handshake, Proposal, agreed_idle_timeout, check_layers,
-    check_picks, check_possible, takes_early_data,
+    check_possible, takes_early_data,
 };
-use crate::wire::Answer;
+use crate::wire::{Answer, CLAIM};
 use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
 use bertha_core::{
-    Addr, Base, Connection, Datapath, Describe, Error, More, Node, Picks, Role, Runtime, resolve,
+    Addr, Base, BoxFuture, Buf, Connection, Datapath, Describe, Error, More, Node, Picks, Role, Runtime,
+    resolve,
 };
 use futures_util::future::{Either, select};
-use std::pin::pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 /// What it takes to build a stack, and to remember what was agreed.
-struct Client<S, D> {
+pub(super) struct Client<S, D> {
     stack: S,
-    reach: Reach<D>,
-    nodes: Vec<Node>,
+    pub(super) reach: Reach<D>,
+    pub(super) nodes: Vec<Node>,
     choices: Choices,
-    frame: Frame,
+    pub(super) frame: Frame,
     cache: EarlyCache,
-    key: Option<Key>,
+    key: Key,
 }
 
+/// For how long a handshake has no task of its own at most, and those who wait for its end bring it on: long enough for most that
+/// stay within a network, and not so long that an application which does not wait would notice.
+const UNMINDED: Duration = Duration::from_millis(1);
+
 /// A stack over a link, and the count of what the link dropped.
-type Built<C> = (C, Arc<AtomicU64>);
+pub(super) type Built<C> = (C, Arc<AtomicU64>);
+
+/// A handshake that is handed on.
+pub(super) enum Opening<C: Connection<Data = Buf>> {
+    /// Not begun, and so small.
+    Ahead(Opener<C>),
+    /// Begun.
+    Begun(BoxFuture<'static, Result<Opened<C>, Error>>),
+}
+
+/// How far things are when the stack that was expected was not ready at once.
+enum Stage<C: Connection<Data = Buf>, O> {
+    /// The server has not answered.
+    Open(Built<O>, BoxFuture<'static, Result<Opened<C>, Error>>),
+    /// It has.
+    Answered(Result<Built<O>, Error>, Opened<C>),
+}
 
 /// What the server is expected to agree to.
 struct Hope {
     expected: Expected,
+    claim: [u8; CLAIM],
     /// The picks of the whole stack, and the layers that they leave.
     picks: Vec<u8>,
     layers: Vec<Node>,
@@ -60,13 +85,12 @@ where
     let frame = Frame::new(settings.floor, base.base().properties());
     check_possible(&nodes, frame)?;
     let proposal = Proposal::new(&nodes, frame)?;
-    let (key, choices) = (cache.key(to, &proposal.offer), proposal.choices.clone());
+    let (key, choices) = (cache.key(to, &proposal.stack), proposal.choices.clone());
     let reach = Reach { datapath, settings: Arc::new(settings) };
     // Boxed, since it is handed on a few times.
     let client = Box::new(Client { stack, reach, nodes, choices, frame, cache: cache.clone(), key });
     match client.hope() {
         Ok(hope) => client.connect_at_once(base, proposal, hope).await,
-        // Boxed, here and below, so that the usual way carries no room for what is rare.
         Err(why) => Box::pin(client.connect_after_answer(base, why)).await,
     }
 }
@@ -81,8 +105,7 @@ where
         if !self.reach.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
         }
-        let key = self.key.as_ref().ok_or("the stack has no digest")?;
-        let expected = self.cache.find(key).ok_or("no agreement with this server is known")?;
+        let (expected, claim) = self.cache.find(&self.key).ok_or("no agreement with this server is known")?;
         if expected.client_picks.len() != self.choices.left() {
             return Err("the agreement that is known is of another stack");
         }
@@ -91,27 +114,25 @@ where
         check_layers(&layers, self.frame)
             .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
         match takes_early_data(&layers) {
-            true => Ok(Hope { expected, picks, layers }),
+            true => Ok(Hope { expected, claim, picks, layers }),
             false => Err("a Chunnel of the stack takes no early data"),
         }
     }
 
-    fn remember(&self, answer: &Answer) {
-        if let Some(key) = &self.key {
-            let client_picks = self.choices.contract(&answer.client_picks);
-            let (server_picks, idle_ms) = (answer.server_picks.clone(), answer.idle_ms);
-            self.cache.remember(key, Expected { client_picks, server_picks, idle_ms });
-        }
+    pub(super) fn remember(&self, answer: &Answer) {
+        let client_picks = self.choices.contract(&answer.client_picks);
+        let (server_picks, idle_ms) = (answer.server_picks.clone(), answer.idle_ms);
+        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms });
     }
 
-    fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
+    pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
         let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
         tracing::debug!(%agreement, "connected");
         agreement
     }
 
     /// Before the server has answered there is no session.
-    async fn build(
+    pub(super) async fn build(
         &self,
         link: Link<<D as Datapath>::Connection>,
         picks: &[u8],
@@ -154,50 +175,75 @@ where
         self: Box<Self>,
         base: D::Connection,
         proposal: Proposal,
-        Hope { expected, picks, layers }: Hope,
+        Hope { expected, claim, picks, layers }: Hope,
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
-        let (mtu, now) = (base.base().mtu(), runtime.now());
-        let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, &self.reach.settings)?;
-        let (most, delay) = (self.reach.settings.first_flight, self.reach.settings.first_flight_delay);
-        let idle_timeout = agreed_idle_timeout(self.reach.settings.idle_timeout, expected.idle_ms);
-        let flight = FirstFlight::new(handshake, expected, mtu, most, delay, now);
-        let (link, opener) = Link::opening(base, flight, self.reach.settings.clone(), idle_timeout);
-        let watching = opener.watch();
-        let mut opening = Box::pin(opener.run());
-        let opened = {
-            let building = pin!(self.build(link, &picks, None));
-            match select(building, &mut opening).await {
+        let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.reach.settings);
+        let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, settings)?;
+        let (most, delay) = (settings.first_flight, settings.first_flight_delay);
+        let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
+        let flight = FirstFlight::claiming(handshake, (expected, claim), mtu, most, delay, now);
+        let (link, opener) = Link::opening(base, flight, settings.clone(), idle_timeout);
+        let minder = (now + delay.min(settings.repeat_after).min(UNMINDED), opener.minder());
+        let stage = {
+            let mut building = pin!(self.build(link, &picks, None));
+            match poll_fn(|cx| Poll::Ready(building.as_mut().poll(cx))).await {
+                Poll::Ready(Ok(built)) => Ok((built, opener)),
+                // Boxed, here and above, so that the usual way carries no room for what is rare.
+                polled => Err(Box::pin(self.build_meanwhile(polled, building, opener)).await?),
+            }
+        };
+        match stage {
+            Ok((built, opener)) => Ok(self.hand_out(built, layers, Opening::Ahead(opener), minder)),
+            Err(Stage::Open(built, opening)) => {
+                Ok(self.hand_out(built, layers, Opening::Begun(opening), minder))
+            }
+            Err(Stage::Answered(built, opened)) => Box::pin(self.answered(built, opened, minder)).await,
+        }
+    }
+
+    /// Goes on with a stack that was not ready at once, while the handshake goes on too: some Chunnels talk while they are built.
+    async fn build_meanwhile<'s>(
+        &'s self,
+        polled: Poll<Result<Built<D::Out>, Error>>,
+        building: Pin<&mut (impl Future<Output = Result<Built<D::Out>, Error>> + Send + 's)>,
+        opener: Opener<D::Connection>,
+    ) -> Result<Stage<D::Connection, D::Out>, Error> {
+        opener.minder().keep_time();
+        let mut opening: BoxFuture<'static, _> = Box::pin(opener.run());
+        let first = match polled {
+            Poll::Ready(built) => Either::Left(built),
+            Poll::Pending => match select(building, &mut opening).await {
                 Either::Left((built, _)) => Either::Left(built),
-                Either::Right((opened, building)) => match opened? {
-                    Opened { answer, session, replaced: None, link } => {
-                        link.open();
-                        Either::Right((building.await, answer, session, None))
-                    }
-                    // A Chunnel that talks while it is built waits in vain over the stack that was expected.
-                    Opened { answer, session, replaced, .. } => {
-                        Either::Right((Err(crate::link::gone()), answer, session, replaced))
-                    }
-                },
-            }
+                Either::Right((opened, building)) => Either::Right((opened?, building)),
+            },
         };
-        let (built, answer, session, replaced) = match opened {
-            Either::Left(Ok((first, dropped))) => {
-                let shared = Arc::new(Shared::new(first, most));
-                let task = shared.spawn(self.settle(shared.clone(), (layers, dropped), opening, watching));
-                return Ok(Early::new(shared, Some(task)));
+        match first {
+            Either::Left(Ok(built)) => Ok(Stage::Open(built, opening)),
+            // It fails over this stack; or the server has just picked another one.
+            Either::Left(Err(error)) => Ok(Stage::Answered(Err(error), opening.await?)),
+            // A Chunnel that talks while it is built waits in vain over the stack that was expected.
+            Either::Right((opened, _)) if opened.replaced.is_some() => {
+                Ok(Stage::Answered(Err(crate::link::gone()), opened))
             }
-            Either::Left(Err(error)) => {
-                // It fails over this stack; or the server has just picked another one.
-                let Opened { answer, session, replaced, .. } = opening.await?;
-                (Err(error), answer, session, replaced)
+            Either::Right((opened, building)) => {
+                opened.link.open();
+                Ok(Stage::Answered(building.await, opened))
             }
-            Either::Right(all) => all,
-        };
+        }
+    }
+
+    /// The connection of a client whose answer came before the stack was built.
+    async fn answered(
+        self: Box<Self>,
+        built: Result<Built<D::Out>, Error>,
+        Opened { answer, session, replaced, .. }: Opened<D::Connection>,
+        (from, minder): (Instant, Minder<D::Connection>),
+    ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer);
         let (connection, dropped, zero_rtt) = match replaced {
             Some(start) => {
-                let (connection, dropped) = Box::pin(self.rebuild(start, &answer)).await?;
+                let (connection, dropped) = self.rebuild(start, &answer).await?;
                 (connection, dropped, ZeroRtt::Resent(0))
             }
             None => {
@@ -209,79 +255,29 @@ where
         shared.explained(self.agreement(answer, session, zero_rtt), dropped);
         shared.agreed();
         // Of a link that was replaced it soon finds out.
-        let task = shared.spawn(watching);
-        Ok(Early::new(Arc::new(shared), Some(task)))
+        let minder = shared.spawn_at(from, minder.watch());
+        Ok(Early::new(Arc::new(shared), Some(minder)))
     }
 
-    /// The stack that the server has picked, in the place of another.
-    async fn rebuild(
-        &self,
-        start: Box<Start<D::Connection>>,
-        answer: &Answer,
-    ) -> Result<Built<D::Out>, Error> {
-        let session = start.session.clone();
-        let link = Link::new(*start);
-        if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.frame) {
-            link.setup().failed(&error).await;
-            return Err(error);
-        }
-        link.confirm().await;
-        self.build(link, &answer.client_picks, Some(&session)).await
-    }
-
-    /// Waits for the answer while the connection is in use, and does what it asks for; then watches over the link.
-    async fn settle(
+    /// The connection as long as the server has not answered.
+    fn hand_out(
         self: Box<Self>,
-        shared: Arc<Shared<D::Out>>,
-        (layers, dropped): (Vec<Node>, Arc<AtomicU64>),
-        opening: impl Future<Output = Result<Opened<D::Connection>, Error>> + Send,
-        watching: impl Future<Output = ()> + Send,
-    ) {
-        let Opened { answer, session, replaced, link } = match opening.await {
-            Ok(opened) => opened,
-            Err(error) => return shared.failed(&error),
-        };
-        self.remember(&answer);
-        if let Some(start) = replaced {
-            return Box::pin(self.resettle(shared, start, answer, session)).await;
-        }
-        // Whoever receives a message finds out how it came to be.
-        let zero_rtt = Some(of_kept(&answer));
-        let agreement = Agreement::over(layers, Role::Client, answer, session).with(zero_rtt);
-        tracing::debug!(%agreement, "connected");
-        shared.explained(agreement, dropped);
-        link.open();
-        shared.agreed();
-        // Nothing of it is kept as long as the connection.
-        drop((self, shared, link));
-        watching.await;
-    }
-
-    /// Goes over to the stack that the server has picked.
-    async fn resettle(
-        self: Box<Self>,
-        shared: Arc<Shared<D::Out>>,
-        start: Box<Start<D::Connection>>,
-        answer: Answer,
-        session: Arc<Session>,
-    ) {
-        let runtime = start.base.base().runtime().clone();
-        let what = "the stack that the server picked did not get ready in time";
-        let rebuilt = self.rebuild(start, &answer);
-        match within(&runtime, self.reach.settings.handshake_timeout, what, rebuilt).await {
-            Ok((second, dropped)) => {
-                let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
-                shared.replace(second, dropped, agreement).await;
-            }
-            Err(error) => shared.failed(&error),
-        }
-    }
-}
-
-/// What became of the first flight if the stack stays.
-fn of_kept(answer: &Answer) -> ZeroRtt {
-    match answer.early {
-        0 => ZeroRtt::NotTaken,
-        count => ZeroRtt::Taken(count.into()),
+        (first, dropped): Built<D::Out>,
+        layers: Vec<Node>,
+        opening: Opening<D::Connection>,
+        (from, minder): (Instant, Minder<D::Connection>),
+    ) -> Early<D::Out> {
+        let most = self.reach.settings.first_flight;
+        let shared = Arc::new(Shared::new(first, most));
+        shared.steer_by(self.settle(shared.clone(), (layers, dropped), opening));
+        let handshake = shared.clone();
+        let minder = shared.spawn_at(from, async move {
+            minder.keep_time();
+            handshake.steer().await;
+            // Nothing of it is kept as long as the connection.
+            drop(handshake);
+            minder.watch().await;
+        });
+        Early::new(shared, Some(minder))
     }
 }

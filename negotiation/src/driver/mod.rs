@@ -7,6 +7,8 @@ mod deadline;
 mod early;
 mod listen;
 mod open;
+mod server;
+mod settle;
 
 pub use listen::Incoming;
 

@@ -7,6 +7,8 @@
 use super::{Agreed, End, Lane, Link, Shared, seal};
 use crate::wire::joined;
 use bertha_core::{Base, Buf, Connection, Error};
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 impl<C: Connection<Data = Buf>> Link<C> {
     /// Sends the first message, with the answer or with the offer; or gives it back, to be sent as any other.
@@ -77,6 +79,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             self.send_bytes(answer).await;
             self.liveness.answered();
         }
+    }
+
+    /// Answers from a destructor: if the datapath takes the message at once.
+    pub(super) fn answer_at_once(&self) {
+        let _ = pin!(self.answer()).poll(&mut Context::from_waker(Waker::noop()));
     }
 
     /// Ends the link, unless it has ended already, and tells the peer once; the answer first, without which it would

@@ -3,6 +3,7 @@
 //! It puts four bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
 //! data goes to `control`, off the message path.
 
+mod answerer;
 mod answering;
 mod control;
 mod filter;
@@ -29,12 +30,13 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use answerer::Answerer;
 pub(crate) use lane::{CAPACITY_AMONG, Lane};
 pub(crate) use liveness::{End, Liveness};
-pub(crate) use opening::{Opened, gone};
+pub(crate) use opening::{Minder, Opened, Opener, gone};
 pub(crate) use parking::Parked;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
@@ -62,7 +64,7 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     agreed: OnceLock<Agreed>,
     /// What there is until the server has answered, if the link was there before.
     opening: Option<Box<Opening>>,
-    /// Ends with the last link. Not there where another task [watches](watchdog::watch).
+    /// Ends with the last link. Not there where another task [watches](watchdog::later).
     watchdog: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
@@ -117,6 +119,8 @@ pub(crate) struct Start<C> {
     pub(crate) settings: Arc<Settings>,
     /// What both ends agreed on.
     pub(crate) idle_timeout: Duration,
+    /// When that was, about.
+    pub(crate) now: Instant,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
@@ -135,8 +139,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         shared.replacement = start.listener.map(replacement::Replacement::new);
         shared._unproven = unproven;
         let link = Self::of(shared, start.early);
-        let task = link.shared.base.base().runtime().spawn(watchdog::watch(&link.shared));
-        let _ = link.shared.watchdog.set(task);
+        let _ = link.shared.watchdog.set(watchdog::set(&link.shared, start.now));
         link
     }
 

@@ -7,20 +7,28 @@ use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Notify;
 
 /// What the link has until there is an answer.
 pub(super) struct Opening {
     flight: Mutex<FirstFlight>,
+    /// Whether the handshake keeps the time. Before, nothing is due.
+    keeps_time: AtomicBool,
     /// Told once the link is open, or never will be.
     over: Notify,
 }
 
 /// Brings the handshake of such a link to its end.
 pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<Lane>);
+
+/// What a task does for such a link, which has no watchdog of its own.
+pub(crate) struct Minder<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 
 /// How a handshake ended well.
 pub(crate) struct Opened<C: Connection<Data = Buf>> {
@@ -50,7 +58,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let settings = (settings, idle_timeout);
         let mut shared = Shared::new(Arc::new(base), flight.id(), Role::Client, settings);
         shared.liveness = super::Liveness::opening();
-        shared.opening = Some(Box::new(Opening { flight: Mutex::new(flight), over: Notify::new() }));
+        shared.opening = Some(Box::new(Opening::new(flight)));
         let link = Self::of(shared, VecDeque::new());
         let opener = Opener(link.shared.clone(), link.lane.clone());
         (link, opener)
@@ -58,6 +66,15 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl Opening {
+    fn new(flight: FirstFlight) -> Self {
+        let (flight, keeps_time) = (Mutex::new(flight), AtomicBool::new(false));
+        Self { flight, keeps_time, over: Notify::new() }
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.keeps_time.load(Ordering::Relaxed)
+    }
+
     fn flight(&self) -> MutexGuard<'_, FirstFlight> {
         self.flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,13 +155,27 @@ impl<C: Connection<Data = Buf>> Kept<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Opener<C> {
-    /// What has to run beside the link once it can be used: it has no watchdog of its own.
-    pub(crate) fn watch(&self) -> impl Future<Output = ()> + Send + use<C> {
-        watchdog::watch(&self.0)
+impl<C: Connection<Data = Buf>> Minder<C> {
+    /// Has the handshake keep the time from now on: up to when something is due for the first time, it needs no timer.
+    pub(crate) fn keep_time(&self) {
+        if let Some(opening) = &self.0.opening {
+            opening.keeps_time.store(true, Ordering::Relaxed);
+        }
     }
 
-    /// Sends and repeats the offer until there is an answer. The link can be [opened](Opened::open) then, or has ended. Not to be cancelled, unless nobody
+    /// Watches over the link once it can be used.
+    pub(crate) fn watch(self) -> impl Future<Output = ()> + Send + use<C> {
+        watchdog::later(&self.0)
+    }
+}
+
+impl<C: Connection<Data = Buf>> Opener<C> {
+    /// For the task that runs beside the link.
+    pub(crate) fn minder(&self) -> Minder<C> {
+        Minder(self.0.clone())
+    }
+
+    /// Sends and repeats the offer until there is an answer. The link can be [opened](Kept::open) then, or has ended. Not to be cancelled, unless nobody
     /// uses the link any more.
     ///
     /// # Errors
@@ -168,18 +199,29 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         let runtime = shared.base.base().runtime();
         let (mut early, mut behind) = (VecDeque::new(), None);
         loop {
-            let due = opening.flight().poll_transmit(runtime.now())?;
-            if let Some(message) = due {
-                shared.base.send(Buf::copy_of(&message, 0)?).await?;
-            }
+            let timer = match opening.keeps_time() {
+                true => {
+                    let due = opening.flight().poll_transmit(runtime.now())?;
+                    if let Some(message) = due {
+                        // Boxed, here and below, since whoever sends has mostly sent the offer too.
+                        Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
+                    }
+                    Some(runtime.sleep_until(opening.flight().poll_timeout()))
+                }
+                false => None,
+            };
             let mut message = match behind.take() {
                 Some(data) => data,
                 None => {
-                    let deadline = opening.flight().poll_timeout();
-                    let deadline = pin!(runtime.sleep_until(deadline));
-                    let Either::Left((arrived, _)) = select(pin!(shared.base.recv()), deadline).await else {
-                        continue;
-                    };
+                    let mut timer = pin!(timer);
+                    let due = poll_fn(|cx| match timer.as_mut().as_pin_mut() {
+                        Some(timer) => timer.poll(cx),
+                        // Somebody keeps the time now: look what is due.
+                        None if opening.keeps_time() => Poll::Ready(()),
+                        None => Poll::Pending,
+                    });
+                    let arrival = pin!(shared.base.recv());
+                    let Either::Left((arrived, _)) = select(arrival, due).await else { continue };
                     let (message, data) = parted(arrived?);
                     behind = data;
                     message
@@ -194,7 +236,12 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             }
             match flight {
                 Flight::Confirmed { answer, session, rest } => {
-                    return self.confirmed((answer, session, &message), early, rest).await;
+                    let confirm = answer.confirm;
+                    let opened = self.confirmed((answer, session, &message), early);
+                    if confirm.is_some() || !rest.is_empty() {
+                        Box::pin(self.catch_up(confirm, rest)).await?;
+                    }
+                    return Ok(opened);
                 }
                 Flight::Replaced(answer, session) => {
                     return Ok(self.replaced((answer, session, &message), early));
@@ -209,13 +256,12 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         }
     }
 
-    /// The stack stays: sends what the server has not taken.
-    async fn confirmed(
+    /// The stack stays: what the server has not taken is to be sent.
+    fn confirmed(
         &self,
         (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
-        rest: Vec<Vec<u8>>,
-    ) -> Result<Opened<C>, Error> {
+    ) -> Opened<C> {
         let shared = &*self.0;
         let (session, agreed) = self.agreed(&answer, session, encoded);
         let _ = (shared.session.set(session.clone()), shared.agreed.set(agreed));
@@ -224,14 +270,20 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 shared.count_dropped();
             }
         }
-        if let Some(number) = answer.confirm {
+        Opened { answer, session, replaced: None, link: Kept(self.0.clone()) }
+    }
+
+    /// Confirms, if the server has asked for it, and sends what it has not taken.
+    async fn catch_up(&self, confirm: Option<u64>, rest: Vec<Vec<u8>>) -> Result<(), Error> {
+        let shared = &*self.0;
+        if let Some(number) = confirm {
             shared.send_confirm(number).await;
         }
         for message in rest {
             let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
             shared.base.send(message).await?;
         }
-        Ok(Opened { answer, session, replaced: None, link: Kept(self.0.clone()) })
+        Ok(())
     }
 
     /// The stack goes, and a new one takes over the base.
@@ -255,6 +307,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             unproven: None,
             settings: shared.settings.clone(),
             idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
+            now: shared.base.base().runtime().now(),
         };
         Opened { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
     }

@@ -1,58 +1,50 @@
 //! What runs beside each link, says "alive", and notices when the peer no longer does.
 
-use super::{End, Shared};
+use super::{End, Shared, TaskOf};
 use crate::proto::{Idle, TICKS, Verdict};
 use bertha_core::{Base, Buf, Connection, Runtime};
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::time::Instant;
 
-/// Watches over a link until it has ended, or nobody has it any more.
-pub(super) fn watch<C: Connection<Data = Buf>>(
+/// Has a link watched over from its first tick on, until the handle is dropped. There is nothing to do before, and most short
+/// connections never get there.
+pub(super) fn set<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>, now: Instant) -> TaskOf<C> {
+    let runtime = shared.base.base().runtime();
+    runtime.spawn_at(now + shared.idle_timeout / TICKS, watch(shared))
+}
+
+/// As [`set`], for a task that has to wait itself.
+pub(super) fn later<C: Connection<Data = Buf>>(
     shared: &Arc<Shared<C>>,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let runtime = shared.base.base().runtime().clone();
-    let pause = shared.idle_timeout / TICKS;
-    let (link, has_to_answer) = (Arc::downgrade(shared), shared.liveness.is_answering());
+    let (pause, watching) = (shared.idle_timeout / TICKS, watch(shared));
     async move {
-        if has_to_answer {
-            // The application gets its turn, and may have something to say.
-            turn().await;
-            let Some(shared) = link.upgrade() else { return };
-            if shared.liveness.is_answering() {
-                Box::pin(shared.answer()).await;
-            }
-        }
+        runtime.sleep_until(runtime.now() + pause).await;
+        watching.await;
+    }
+}
+
+/// Watches over a link until it has ended, or nobody has it any more. The first tick is now.
+fn watch<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> impl Future<Output = ()> + Send + use<C> {
+    let runtime = shared.base.base().runtime().clone();
+    let (link, pause) = (Arc::downgrade(shared), shared.idle_timeout / TICKS);
+    async move {
         let mut idle = Idle::default();
         loop {
-            runtime.sleep_until(runtime.now() + pause).await;
             let Some(shared) = link.upgrade() else { return };
-            if shared.liveness.is_opening() {
-                continue;
-            }
             if shared.liveness.check().is_err() {
                 return;
             }
             match idle.tick(shared.liveness.arrivals(), shared.liveness.is_awaited()) {
-                // Boxed, here and above, since it is rare, and there is one such task per link.
+                // Boxed, since it is rare, and there is one such task per link.
                 Verdict::Alive => Box::pin(shared.send_keep_alive()).await,
                 Verdict::Dead => {
                     shared.liveness.end(End::TimedOut);
                 }
             }
+            drop(shared);
+            runtime.sleep_until(runtime.now() + pause).await;
         }
     }
-}
-
-/// Lets the tasks run that are ready by now.
-async fn turn() {
-    let mut has_waited = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut has_waited, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

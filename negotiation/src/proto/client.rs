@@ -10,6 +10,7 @@ use crate::wire::{
 };
 use crate::{Session, Settings};
 use bertha_core::{Error, ErrorKind, Node, Role};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,9 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Proposal {
     pub(crate) choices: Choices,
     /// Without a connection id.
-    pub(crate) offer: Offer,
+    offer: Offer,
+    /// The stack as it is encoded in the offer.
+    pub(crate) stack: Vec<u8>,
 }
 
 impl Proposal {
@@ -40,8 +43,13 @@ impl Proposal {
     pub(crate) fn new(nodes: &[Node], frame: Frame) -> Result<Self, Error> {
         let Trimmed { nodes, choices } = Trimmed::new(nodes, frame);
         let offer = Offer::new(0, &nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
-        Ok(Self { choices, offer })
+        let stack = offer.stack().map_err(unencoded)?;
+        Ok(Self { choices, offer, stack })
     }
+}
+
+fn unencoded(error: impl Display) -> Error {
+    unoffered(format!("the offer can't be encoded: {error}"))
 }
 
 fn unoffered(reason: String) -> Error {
@@ -108,7 +116,7 @@ impl Handshake {
 
     /// As [`new`](Self::new), for what is to be offered.
     pub(crate) fn proposing(
-        Proposal { choices, mut offer }: Proposal,
+        Proposal { choices, mut offer, stack }: Proposal,
         mut random: impl FnMut() -> u64,
         mtu: usize,
         now: Instant,
@@ -118,8 +126,7 @@ impl Handshake {
         let id = random();
         offer.id = id;
         offer.idle_ms = idle::to_millis(settings.idle_timeout);
-        let offering = Offering::new(&offer, &settings.credentials, random)
-            .map_err(|error| unoffered(format!("the offer can't be encoded: {error}")))?;
+        let offering = Offering::new((&offer, &stack), &settings.credentials, random).map_err(unencoded)?;
         let (len, most) = (offering.message().len() + ENVELOPE, mtu.min(LARGEST));
         if len > most {
             let what = format!(

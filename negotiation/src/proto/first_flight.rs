@@ -2,7 +2,7 @@
 
 use super::client::{Handshake, Progress};
 use crate::Session;
-use crate::wire::{Answer, early_cost, early_room};
+use crate::wire::{Answer, CLAIM, claim, early_cost, early_room};
 use bertha_core::Error;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,6 +19,13 @@ pub struct Expected {
     pub idle_ms: u32,
 }
 
+impl Expected {
+    /// What a client claims that expects it.
+    pub(crate) fn claim(&self) -> [u8; CLAIM] {
+        claim(&self.client_picks, &self.server_picks, self.idle_ms)
+    }
+}
+
 /// A client that has proposed its stack together with the first messages over the one that it expects.
 ///
 /// As [`Handshake`], and: [`push`](Self::push) adds a message, which is sent at once with all before it; the first
@@ -27,6 +34,7 @@ pub struct Expected {
 pub struct FirstFlight {
     handshake: Handshake,
     expected: Expected,
+    claim: [u8; CLAIM],
     messages: Vec<Vec<u8>>,
     /// How many bytes are left for messages, and how many messages may be added.
     room: usize,
@@ -74,10 +82,24 @@ impl FirstFlight {
         delay: Duration,
         now: Instant,
     ) -> Self {
+        let claim = expected.claim();
+        Self::claiming(handshake, (expected, claim), mtu, most, delay, now)
+    }
+
+    /// As [`new`](Self::new), with what follows from what is expected.
+    pub(crate) fn claiming(
+        handshake: Handshake,
+        (expected, claim): (Expected, [u8; CLAIM]),
+        mtu: usize,
+        most: usize,
+        delay: Duration,
+        now: Instant,
+    ) -> Self {
         let room = early_room(handshake.offer().len(), mtu, handshake.seals_early());
         Self {
             handshake,
             expected,
+            claim,
             messages: Vec::new(),
             room,
             places: most,
@@ -136,10 +158,8 @@ impl FirstFlight {
         }
         self.has_news = false;
         self.is_closed |= self.messages.is_empty();
-        let Expected { client_picks, server_picks, idle_ms } = &self.expected;
-        let claim = crate::wire::claim(client_picks, server_picks, *idle_ms);
         let messages = self.messages.iter().map(|message| &message[..]);
-        Ok(Some(self.handshake.with_early(&claim, messages)))
+        Ok(Some(self.handshake.with_early(&self.claim, messages)))
     }
 
     /// Takes a message that arrived.

@@ -55,8 +55,8 @@ impl Gate {
         unproven: usize,
     ) -> Admission {
         let Some((offer, cookie)) = offer_in(message) else { return Admission::Drop };
-        let name = name(peer);
-        if is_certain || cookie.is_some_and(|cookie| self.cookies.is_good(now, &name, offer, cookie)) {
+        let is_good = |cookie| self.cookies.is_good(now, &name(peer), offer, cookie);
+        if is_certain || cookie.is_some_and(is_good) {
             let admits = self.proven.admits(now, peer);
             return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
         }

@@ -5,7 +5,7 @@
 
 use super::floor::Frame;
 use super::matching::Match;
-use crate::wire::{self, Tag, VERSION};
+use crate::wire::{self, CLAIM, Tag, VERSION};
 use bertha_core::Node;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +17,27 @@ pub(crate) struct Found {
     pub(super) layers: Vec<Node>,
     /// They, for a person to read.
     pub(super) text: String,
+    /// What a client that expects this claims, with the idle time-out that it was asked for last.
+    claim: Mutex<Option<(u32, [u8; CLAIM])>>,
+}
+
+impl Found {
+    pub(super) fn new(picks: Match, layers: Vec<Node>, text: String) -> Self {
+        Self { picks, layers, text, claim: Mutex::default() }
+    }
+
+    /// What a client claims that expects these picks, and that idle time-out.
+    pub(super) fn claim(&self, idle_ms: u32) -> [u8; CLAIM] {
+        let mut last = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
+        match *last {
+            Some((of, claim)) if of == idle_ms => claim,
+            _ => {
+                let claim = wire::claim(&self.picks.client_picks, &self.picks.server_picks, idle_ms);
+                *last = Some((idle_ms, claim));
+                claim
+            }
+        }
+    }
 }
 
 /// The last stack for which there was a counterpart: one, so that strangers can't fill memory. Who offers another one costs the next

@@ -193,7 +193,7 @@ fn decide_offer(
         Ok(picks) => {
             let layers = resolve(nodes, Picks::new(&picks.server_picks));
             let text = wire::cut(described(&layers));
-            let found = Arc::new(Found { picks, layers, text });
+            let found = Arc::new(Found::new(picks, layers, text));
             if let Some(stated) = stated {
                 precedents.remember(&stated, terms.frame, &found);
             }
@@ -215,9 +215,10 @@ fn accept(
     answering: &Answering<'_>,
     (id, idle_ms): (u64, u32),
     whole: &[u8],
-    Found { picks, layers, text }: &Found,
+    found: &Found,
     terms: &Terms<'_>,
 ) -> Decision {
+    let picks = &found.picks;
     let mut answer = Answer {
         id,
         client_picks: picks.client_picks.clone(),
@@ -225,10 +226,10 @@ fn accept(
         idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
         early: 0,
-        stack: text.clone(),
+        stack: found.text.clone(),
         reasons: wire::cut(picks.reasons.join("; ")),
     };
-    let early = early_messages(answering, whole, layers, &answer, terms);
+    let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
     if !early.is_empty() && terms.early_data == EarlyData::AtOnce {
         answer.confirm = None;
@@ -280,15 +281,13 @@ fn described(layers: &[Node]) -> String {
 fn early_messages(
     answering: &Answering<'_>,
     whole: &[u8],
-    layers: &[Node],
-    answer: &Answer,
+    (found, idle_ms): (&Found, u32),
     terms: &Terms<'_>,
 ) -> VecDeque<Buf> {
-    if terms.early_data == EarlyData::Refused || !takes_early_data(layers) {
+    if terms.early_data == EarlyData::Refused || !takes_early_data(&found.layers) {
         return VecDeque::new();
     }
-    let claim = wire::claim(&answer.client_picks, &answer.server_picks, answer.idle_ms);
-    let early = answering.early(whole).filter(|early| *early.claim == claim);
+    let early = answering.early(whole).filter(|early| *early.claim == found.claim(idle_ms));
     let copies =
         early.map(|early| early.messages.into_iter().map(|message| Buf::copy_of(message, 0)).collect());
     match copies {

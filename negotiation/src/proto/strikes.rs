@@ -1,5 +1,6 @@
 //! Which first flights were taken, so that a late duplicate of one is not taken once more.
 
+use ahash::RandomState;
 use std::collections::HashSet;
 use std::mem;
 use std::time::{Duration, Instant};
@@ -10,8 +11,8 @@ const MEMORY: Duration = Duration::from_secs(30);
 /// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two generations.
 #[derive(Debug)]
 pub struct Strikes {
-    young: HashSet<[u8; 32]>,
-    old: HashSet<[u8; 32]>,
+    young: HashSet<[u8; 32], RandomState>,
+    old: HashSet<[u8; 32], RandomState>,
     since: Instant,
     most: usize,
 }
@@ -30,7 +31,7 @@ pub enum Memory {
 impl Strikes {
     /// Remembers at most `most` offers.
     pub fn new(most: usize, now: Instant) -> Self {
-        Self { young: HashSet::new(), old: HashSet::new(), since: now, most }
+        Self { young: HashSet::default(), old: HashSet::default(), since: now, most }
     }
 
     /// What is remembered of an offer.

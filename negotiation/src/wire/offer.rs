@@ -4,6 +4,7 @@
 //! many of the following entries belong to each of its branches. Names stand in a table once, split into crate and
 //! type, since most of an offer's Chunnels come from few crates.
 
+use super::{Kind, Tag, USUAL, VERSION, begin, checked};
 use bertha_core::{Layer, Mismatch, Node, Preference};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -67,6 +68,24 @@ impl Offer {
         }
     }
 
+    /// The stack as it is encoded in the offer: its last two fields.
+    ///
+    /// # Errors
+    /// postcard's, if it can't be encoded.
+    pub(crate) fn stack(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_extend(&(&self.strings, &self.entries), Vec::with_capacity(USUAL))
+    }
+
+    /// The offer as a message without a proof; `stack` is its [stack](Self::stack).
+    ///
+    /// # Errors
+    /// postcard's, if it can't be encoded.
+    pub(crate) fn encode(&self, stack: &[u8]) -> Result<Vec<u8>, postcard::Error> {
+        let mut bytes = begin(Kind::Offer, Tag::of(self.id), VERSION, &(self.id, self.idle_ms))?;
+        bytes.extend_from_slice(stack);
+        Ok(checked(bytes))
+    }
+
     fn push_all(&mut self, nodes: &[Node]) -> Result<(), Mismatch> {
         nodes.iter().try_for_each(|node| match node {
             Node::Layer(layer) => self.push_layer(layer),
@@ -103,7 +122,7 @@ impl Offer {
     }
 
     fn name(&mut self, full: &'static str) -> Name {
-        let (package, ident) = full.rsplit_once("::").unwrap_or(("", full));
+        let (package, ident) = parts(full);
         (self.string(package), self.string(ident))
     }
 
@@ -165,6 +184,12 @@ impl Offer {
             (self.strings.get(usize::from(package))?, self.strings.get(usize::from(ident))?);
         Some(if package.is_empty() { ident.to_string() } else { [package, "::", ident].concat() })
     }
+}
+
+/// Crate and type of a name. Names are short: a search for a pattern would spend more on the pattern.
+fn parts(full: &'static str) -> (&'static str, &'static str) {
+    let colons = full.as_bytes().windows(2).rposition(|two| two == b"::");
+    colons.and_then(|at| Some((full.get(..at)?, full.get(at + 2..)?))).unwrap_or(("", full))
 }
 
 /// A layer or choice of the other end.

@@ -8,6 +8,7 @@ use crate::SocketBase;
 use crate::base::{Bound, Local};
 use crate::datagram::{Socket, sendmmsg};
 use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
+use crate::options::RECEIVE_BUFFER;
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -18,11 +19,20 @@ use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
+
+/// Nothing has come yet. What comes first mostly comes alone, and is handed on before the kernel is asked for more.
+const NOTHING: u8 = 0;
+/// One message has come.
+const ONE: u8 = 1;
+/// Messages come one by one. Plain calls, which can't tell what was coalesced, cost half as much for a message that comes alone.
+const FEW: u8 = 2;
+/// There was a burst: the kernel coalesces what arrives.
+const MANY: u8 = 3;
 
 /// A bound socket on the current tokio runtime.
 #[derive(Debug)]
@@ -38,9 +48,11 @@ pub struct UdpSocket {
     send_buffer: AtomicUsize,
     /// Whom it is connected to.
     peer: Option<SocketAddr>,
-    /// Whether the kernel coalesces what arrives. Off until the first burst: plain calls, which can't tell what was
-    /// coalesced, cost half as much for a message that comes alone.
-    coalesces: AtomicBool,
+    /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
+    /// for the second time: many exchange one message, and the kernel's own size holds what a peer says first.
+    receive_buffer: AtomicUsize,
+    /// How much comes at once, as it seems: one of the constants below.
+    flow: AtomicU8,
     /// An error, as the system numbers it, that came after a message of the same call; 0 for none.
     late_error: AtomicI32,
 }
@@ -55,8 +67,14 @@ impl UdpSocket {
         let v4 = local.or(peer).is_none_or(|addr| addr.is_ipv4());
         let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
         let socket = socket2::Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-        // The system may grant less, and does so silently.
-        socket.set_recv_buffer_size(options.receive_buffer)?;
+        let later = match (peer, options.receive_buffer) {
+            (Some(_), None) => RECEIVE_BUFFER,
+            (_, asked) => {
+                // The system may grant less, and does so silently.
+                socket.set_recv_buffer_size(asked.unwrap_or(RECEIVE_BUFFER))?;
+                0
+            }
+        };
         if *keeps_whole && v4 {
             set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
         } else if *keeps_whole {
@@ -70,10 +88,11 @@ impl UdpSocket {
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = local.map(|_| io.local_addr()).transpose()?;
-        let (coalesces, late_error) = (AtomicBool::new(false), AtomicI32::new(0));
-        let send_buffer = AtomicUsize::new(options.send_buffer);
+        let flow = AtomicU8::new(if peer.is_some() { NOTHING } else { FEW });
+        let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
-        Ok(Self { io, state, segments: *segments, local, send_buffer, peer, coalesces, late_error })
+        let (segments, late_error) = (*segments, AtomicI32::new(0));
+        Ok(Self { io, state, segments, local, send_buffer, peer, receive_buffer, flow, late_error })
     }
 
     /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
@@ -125,14 +144,26 @@ impl UdpSocket {
 
     /// Has the kernel coalesce from now on, if it can. Whoever receives does so alone, so relaxed accesses do.
     fn coalesce(&self) {
-        if self.coalesces.load(Ordering::Relaxed) {
+        if self.flow.load(Ordering::Relaxed) == MANY {
             return;
         }
+        self.widen();
         if self.state.gro_segments() > 1 {
             // Where the kernel has no coalescing, datagrams arrive one by one.
             let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::UdpGroSegment, &true);
         }
-        self.coalesces.store(true, Ordering::Relaxed);
+        self.flow.store(MANY, Ordering::Relaxed);
+    }
+
+    /// Asks the kernel for the receive buffer that this socket is to have.
+    #[cold]
+    fn widen(&self) {
+        let wanted = self.receive_buffer.swap(0, Ordering::Relaxed);
+        if wanted > 0 {
+            // The system may grant less, and does so silently.
+            let _ = SockRef::from(&self.io).set_recv_buffer_size(wanted);
+        }
+        self.flow.store(FEW, Ordering::Relaxed);
     }
 
     /// One datagram if there is one, while the kernel does not coalesce. It stays in `buffer`, which is taken then, or
@@ -163,6 +194,21 @@ impl UdpSocket {
         }
         space.truncate(len);
         Ok(Some((from, space)))
+    }
+
+    /// The first datagram.
+    fn receive_first(
+        &self,
+        eager: bool,
+        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+    ) -> io::Result<Received> {
+        let (from, message) = self.io.attempt(eager, || {
+            let first = self.receive_one(&mut None)?.ok_or(io::ErrorKind::WouldBlock)?;
+            Ok((first, Drained(false)))
+        })?;
+        self.flow.store(ONE, Ordering::Relaxed);
+        deliver(&from, message.len(), message);
+        Ok(Received { buffers: 1, oversize: 0 })
     }
 
     /// Up to two datagrams, while the kernel does not coalesce. A second one is asked for at once, since mostly there is
@@ -233,9 +279,14 @@ impl Source for UdpSocket {
         eager: bool,
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        match width {
-            2 if !self.coalesces.load(Ordering::Relaxed) => return self.receive_few(eager, deliver),
-            2 => return self.receive_with::<2>(eager, deliver),
+        match (width, self.flow.load(Ordering::Relaxed)) {
+            (2, FEW) => return self.receive_few(eager, deliver),
+            (2, MANY) => return self.receive_with::<2>(eager, deliver),
+            (2, NOTHING) => return self.receive_first(eager, deliver),
+            (2, _) => {
+                self.widen();
+                return self.receive_few(eager, deliver);
+            }
             _ => self.coalesce(),
         }
         match width {
@@ -376,5 +427,40 @@ mod tests {
             let _ = receiver.receive(2, true, |_, _, message| received.extend_from_slice(&message));
         }
         assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
+    }
+
+    /// What the kernel grants a socket that connects so, before its first reception, after it, and after the second.
+    async fn granted(udp: &Udp) -> [usize; 3] {
+        let peer = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let socket = UdpSocket::open(udp, None, Some(peer.local_addr().unwrap())).unwrap();
+        let size = || SockRef::from(&socket.io).recv_buffer_size().unwrap();
+        let mut granted = [size(), 0, 0];
+        for (number, granted) in granted.iter_mut().enumerate().skip(1) {
+            // The second time two messages wait, and come together.
+            for _ in 0..number {
+                peer.send_to(b"message", socket.io.local_addr().unwrap()).unwrap();
+            }
+            let mut received = 0;
+            while received < number {
+                socket.io.readable().await.unwrap();
+                let counted =
+                    socket.receive(2, true, |_, _, message| received += usize::from(*message == *b"message"));
+                if let Ok(Received { buffers, .. }) = counted {
+                    assert_eq!(buffers, number);
+                }
+            }
+            *granted = size();
+        }
+        granted
+    }
+
+    #[tokio::test]
+    async fn who_connects_asks_for_the_receive_buffer_when_it_receives_again_unless_it_is_told_one() {
+        let [at_first, after_one, after_two] = granted(&Udp::new()).await;
+        assert_eq!(at_first, after_one);
+        let [told, still, again] = granted(&Udp::new().receive_buffer(RECEIVE_BUFFER)).await;
+        assert_eq!([told, still, again], [after_two; 3]);
+        let [small, ..] = granted(&Udp::new().receive_buffer(1 << 14)).await;
+        assert!(small < at_first);
     }
 }

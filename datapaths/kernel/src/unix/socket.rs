@@ -4,7 +4,7 @@ use super::address;
 use crate::SocketBase;
 use crate::datagram::{Socket, sendmmsg};
 use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
-use crate::options::Options;
+use crate::options::{Options, RECEIVE_BUFFER};
 use crate::window::Window;
 use bertha_core::{Addr, Buf, Properties};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
@@ -116,7 +116,7 @@ impl UnixSocket {
 
 fn new_socket(options: &Options) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None)?;
-    socket.set_recv_buffer_size(options.receive_buffer)?;
+    socket.set_recv_buffer_size(options.receive_buffer.unwrap_or(RECEIVE_BUFFER))?;
     socket.set_send_buffer_size(options.send_buffer)?;
     Ok(socket)
 }

@@ -140,6 +140,8 @@ impl<A: Peer> Demux<A> {
     /// For a connected socket, with its one connection, whose number is returned.
     pub(crate) fn connected(peer: A, limits: Limits) -> (Self, usize) {
         let mut demux = Self::new(limits, Routes::One);
+        // There will be no other.
+        demux.slots = Slab::with_capacity(1);
         let connection = demux.slots.insert(Slot::new(peer, true));
         (demux, connection)
     }

@@ -1,37 +1,20 @@
-//! A connection that can be used before the server has answered.
+//! What all calls of such a connection look at.
 
+use super::TaskOf;
+use super::helm::Helm;
 use crate::Agreement;
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
-use std::fmt;
+use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
-type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
-
-/// A connection that [`connect_early`](crate::Negotiate::connect_early) made.
-///
-/// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that both are those of
-/// the stack, for one atomic load.
-///
-/// * **Loss.** Nothing is lost or delivered twice by negotiation. What is sent before the answer is kept until then, at most
-///   [`first_flight`](crate::Settings::first_flight) messages, and sent again in order if the server picks another stack.
-/// * **Failure.** A refusal, or no answer within the [handshake
-///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that says how many messages are
-///   in doubt: a server that can't be heard may have taken them.
-/// * **Backpressure.** A message that fits no more waits for the answer.
-/// * **Cancellation.** As for every [`Connection`]: a message whose `send` was dropped was not sent, or sent whole, once.
-/// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a connection. Dropping
-///   gives up what was not answered yet: nothing is repeated any more.
-pub struct Early<C: Connection> {
-    shared: Arc<Shared<C>>,
-    /// Brings the handshake to its end.
-    _task: Option<TaskOf<C>>,
-}
-
+/// The stack that was expected, the one that took its place if one did, and what becomes of the handshake.
 pub(crate) struct Shared<C: Connection> {
     /// Over the stack that was expected.
     first: C,
@@ -44,6 +27,7 @@ pub(crate) struct Shared<C: Connection> {
     kept: Mutex<Kept<C::Data>>,
     /// Told when `second` or `outcome` is there, or there is room in `kept`.
     changed: Notify,
+    pub(super) helm: Helm,
 }
 
 enum Outcome<C> {
@@ -73,12 +57,29 @@ impl<C: Connection> Shared<C> {
             dropped: OnceLock::new(),
             kept: Mutex::new(kept),
             changed: Notify::new(),
+            helm: Helm::new(),
         }
     }
 
-    /// Runs what brings the handshake to its end.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskOf<C> {
-        self.first.base().runtime().spawn(task)
+    /// From now on whoever waits brings the handshake to its end by `task`.
+    pub(crate) fn steer_by(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.helm.set(Box::pin(task));
+    }
+
+    /// Brings the handshake to its end, whoever waits or not.
+    pub(crate) async fn steer(&self) {
+        if let Some(task) = self.helm.take() {
+            task.await;
+        }
+    }
+
+    /// Runs what keeps the connection alive, from `deadline` on.
+    pub(crate) fn spawn_at(
+        &self,
+        deadline: Instant,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> TaskOf<C> {
+        self.first.base().runtime().spawn_at(deadline, task)
     }
 
     /// What was agreed, and what counts the messages that are dropped.
@@ -150,7 +151,7 @@ impl<C: Connection> Shared<C> {
 
     /// The connection to use, once that is known.
     #[inline]
-    fn current(&self) -> Option<Result<&C, Error>> {
+    pub(super) fn current(&self) -> Option<Result<&C, Error>> {
         match self.outcome.get()? {
             Outcome::First => Some(Ok(&self.first)),
             Outcome::Second(second) => Some(Ok(second)),
@@ -158,14 +159,43 @@ impl<C: Connection> Shared<C> {
         }
     }
 
-    async fn settled(&self) -> Result<&C, Error> {
+    /// Waits until the connection to use is known.
+    pub(super) async fn settled(&self) -> Result<&C, Error> {
         loop {
             let changed = self.changed.notified();
             if let Some(current) = self.current() {
                 return current;
             }
-            changed.await;
+            self.steered(changed).await;
         }
+    }
+
+    /// Goes on with the handshake until `changed` is told.
+    async fn steered(&self, changed: Notified<'_>) {
+        let mut changed = pin!(changed);
+        poll_fn(|cx| {
+            self.helm.steer(cx);
+            changed.as_mut().poll(cx)
+        })
+        .await;
+    }
+
+    /// Over the stack that the server was expected to agree to.
+    pub(super) fn first(&self) -> &C {
+        &self.first
+    }
+
+    /// Over the last stack that is known.
+    pub(super) fn latest(&self) -> &C {
+        self.second.get().map_or(&self.first, |second| second)
+    }
+
+    pub(super) fn agreement(&self) -> Option<&Agreement> {
+        self.agreement.get()
+    }
+
+    pub(super) fn dropped(&self) -> Option<&Arc<AtomicU64>> {
+        self.dropped.get()
     }
 
     /// Waits until there is another stack to receive over than the first, or all is settled.
@@ -175,19 +205,19 @@ impl<C: Connection> Shared<C> {
             if self.second.get().is_some() || self.outcome.get().is_some() {
                 return;
             }
-            changed.await;
+            self.steered(changed).await;
         }
     }
 }
 
 #[cold]
-fn failure(kind: ErrorKind, what: &str) -> Error {
+pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
     Error::new(kind, what.to_owned()).at("negotiation")
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
     /// Keeps a message, and says under which number; nothing if there is no room, or nothing is kept any more.
-    fn keep(&self, message: &C::Data) -> Option<u64> {
+    pub(super) fn keep(&self, message: &C::Data) -> Option<u64> {
         let mut kept = self.kept();
         if kept.is_closed || kept.messages.len() >= kept.most {
             return None;
@@ -199,7 +229,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
     }
 
     #[cold]
-    async fn send_early(&self, message: C::Data) -> Result<(), Error> {
+    pub(super) async fn send_early(&self, message: C::Data) -> Result<(), Error> {
         let number = loop {
             let changed = self.changed.notified();
             if let Some(number) = self.keep(&message) {
@@ -208,7 +238,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             if let Some(current) = self.current() {
                 return current?.send(message).await;
             }
-            changed.await;
+            self.steered(changed).await;
         };
         let mut sending = pin!(self.first.send(message));
         let sent = match select(sending.as_mut(), pin!(self.settled())).await {
@@ -242,134 +272,37 @@ impl<C: Connection<Data: Clone>> Shared<C> {
     }
 
     #[cold]
-    async fn recv_early(&self) -> Result<C::Data, Error> {
+    pub(super) async fn recv_early(&self) -> Result<C::Data, Error> {
         loop {
             if let Some(current) = self.current() {
                 return current?.recv().await;
             }
-            if let Some(second) = self.second.get() {
-                return second.recv().await;
-            }
             // `recv` can be dropped without a loss, and the first connection gives no message that is not for it.
-            match select(pin!(self.first.recv()), pin!(self.receivable())).await {
-                Either::Left((Ok(message), _)) => return Ok(message),
-                Either::Left((Err(error), _)) => {
+            if let Some(second) = self.second.get() {
+                match select(pin!(self.settled()), pin!(second.recv())).await {
+                    Either::Left((settled, _)) => settled.map(drop)?,
+                    Either::Right((received, _)) => return received,
+                }
+                continue;
+            }
+            match select(pin!(self.receivable()), pin!(self.first.recv())).await {
+                Either::Left(_) => {}
+                Either::Right((Ok(message), _)) => return Ok(message),
+                Either::Right((Err(error), _)) => {
                     self.receivable().await;
                     if matches!(self.outcome.get(), Some(Outcome::First)) {
                         return Err(error);
                     }
                 }
-                Either::Right(_) => {}
-            }
-        }
-    }
-}
-
-impl<C: Connection> Early<C> {
-    pub(crate) fn new(shared: Arc<Shared<C>>, task: Option<TaskOf<C>>) -> Self {
-        Self { shared, _task: task }
-    }
-
-    /// Which stack is in use, and what became of the first flight; nothing while the server has not answered.
-    pub fn explain(&self) -> Option<&Agreement> {
-        self.shared.agreement.get()
-    }
-
-    /// Waits for the server's answer, and until messages that have to be sent again were.
-    ///
-    /// # Errors
-    /// Those of [`connect`](crate::Negotiate::connect).
-    pub async fn agreed(&self) -> Result<&Agreement, Error> {
-        self.shared.settled().await?;
-        self.shared.agreement.get().ok_or_else(|| failure(ErrorKind::Closed, "there is no agreement"))
-    }
-
-    /// As [`Negotiated::dropped`](crate::Negotiated::dropped); zero while the server has not answered.
-    pub fn dropped(&self) -> u64 {
-        self.shared.dropped.get().map_or(0, |dropped| dropped.load(Ordering::Relaxed))
-    }
-
-    /// As [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.
-    pub fn forged(&self) -> u64 {
-        self.explain().map_or(0, |agreement| agreement.session().forged())
-    }
-}
-
-impl<C: Connection<Data: Clone>> Connection for Early<C> {
-    type Data = C::Data;
-    type Base = C::Base;
-
-    fn base(&self) -> &C::Base {
-        self.shared.second.get().map_or(&self.shared.first, |second| second).base()
-    }
-
-    async fn send(&self, message: C::Data) -> Result<(), Error> {
-        match self.shared.current() {
-            Some(current) => current?.send(message).await,
-            None => self.shared.send_early(message).await,
-        }
-    }
-
-    async fn recv(&self) -> Result<C::Data, Error> {
-        match self.shared.current() {
-            Some(current) => current?.recv().await,
-            None => self.shared.recv_early().await,
-        }
-    }
-
-    /// Before the answer as many messages as fit go out with the offer at once.
-    async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
-        let shared = &*self.shared;
-        if let Some(current) = shared.current() {
-            return current?.send_batch(messages).await;
-        }
-        let mut messages = messages.peekable();
-        while messages.peek().is_some() {
-            if let Some(current) = shared.current() {
-                return current?.send_batch(messages).await;
-            }
-            let mut kept = Vec::new();
-            while let Some(message) = messages.next_if(|message| shared.keep(message).is_some()) {
-                kept.push(message);
-            }
-            let sent = async {
-                match kept.is_empty() {
-                    true => Ok(()),
-                    false => shared.first.send_batch(kept.into_iter()).await,
-                }
-            };
-            shared.sent_batch(sent).await?;
-            if let Some(message) = messages.next() {
-                shared.send_early(message).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn recv_batch(
-        &self,
-        into: &mut (impl Extend<C::Data> + Send),
-        limit: usize,
-    ) -> Result<usize, Error> {
-        match self.shared.current() {
-            Some(current) => current?.recv_batch(into, limit).await,
-            None if limit == 0 => Ok(0),
-            None => {
-                into.extend([self.shared.recv_early().await?]);
-                Ok(1)
             }
         }
     }
 
-    /// Waits for the answer first.
-    async fn close(&self) -> Result<(), Error> {
-        self.shared.settled().await?.close().await
-    }
-}
-
-impl<C: Connection<Data: Clone>> Shared<C> {
     /// Waits for a burst over the first stack, as `send_early` does for one message.
-    async fn sent_batch(&self, sending: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    pub(super) async fn sent_batch(
+        &self,
+        sending: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), Error> {
         let mut sending = pin!(sending);
         let sent = match select(sending.as_mut(), pin!(self.settled())).await {
             Either::Left((sent, _)) => sent,
@@ -380,11 +313,5 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         };
         // No message has this number: after an error, what was taken from a burst was sent or is lost.
         self.sent(u64::MAX, sent).await
-    }
-}
-
-impl<C: Connection> fmt::Debug for Early<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Early").field("agreement", &self.explain()).finish_non_exhaustive()
     }
 }

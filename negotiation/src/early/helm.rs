@@ -1,0 +1,101 @@
+//! Who brings a handshake to its end.
+
+use bertha_core::BoxFuture;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll};
+
+/// What is left to do of a handshake, as a task for whoever waits for its end.
+///
+/// So the reactor wakes the one that waits, and not a task that then wakes it in turn. That goes on for as long as nobody [takes](Self::take)
+/// the task for good: who waits may be dropped, or not be polled any more.
+pub(super) struct Helm(Mutex<Option<BoxFuture<'static, ()>>>);
+
+impl Helm {
+    /// With nothing to do.
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// What is to be done from now on.
+    pub(super) fn set(&self, task: BoxFuture<'static, ()>) {
+        *self.lock() = Some(task);
+    }
+
+    /// Goes on with the task, and has this one woken when there is more to do. Not so if somebody else does it, for good or in this moment.
+    pub(super) fn steer(&self, cx: &mut Context<'_>) {
+        let mut task = match self.0.try_lock() {
+            Ok(task) => task,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if let Some(Poll::Ready(())) = task.as_mut().map(|task| task.as_mut().poll(cx)) {
+            let done = task.take();
+            drop(task);
+            drop(done);
+        }
+    }
+
+    /// Takes over the task, if it is not done.
+    pub(super) fn take(&self) -> Option<BoxFuture<'static, ()>> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<BoxFuture<'static, ()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A task that is done when it has been woken twice, and where it can be woken.
+    fn task() -> (BoxFuture<'static, ()>, Arc<Mutex<Option<Waker>>>) {
+        let (waker, mut polls) = (Arc::new(Mutex::new(None)), 0);
+        let shared = waker.clone();
+        let task = poll_fn(move |cx: &mut Context<'_>| {
+            *shared.lock().unwrap() = Some(cx.waker().clone());
+            polls += 1;
+            if polls > 2 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        (Box::pin(task), waker)
+    }
+
+    #[test]
+    fn who_steered_last_is_woken_and_who_takes_the_task_ends_it() {
+        let (helm, (first, second)) = (Helm::new(), (Arc::<Woken>::default(), Arc::<Woken>::default()));
+        let (task, waker) = task();
+        helm.set(task);
+        for (at_the_helm, woken) in [(&first, [1, 0]), (&second, [1, 1])] {
+            helm.steer(&mut Context::from_waker(&Waker::from(at_the_helm.clone())));
+            waker.lock().unwrap().take().unwrap().wake();
+            assert_eq!([&first, &second].map(|it| it.0.load(Ordering::Relaxed)), woken);
+        }
+        let mut taken = helm.take().unwrap();
+        helm.steer(&mut Context::from_waker(Waker::noop()));
+        assert!(waker.lock().unwrap().is_none(), "it was taken");
+        assert!(taken.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
+    #[test]
+    fn a_task_that_is_done_is_dropped() {
+        let (helm, (task, waker)) = (Helm::new(), task());
+        helm.set(task);
+        (0..5).for_each(|_| helm.steer(&mut Context::from_waker(Waker::noop())));
+        assert!(helm.take().is_none());
+        assert_eq!(Arc::strong_count(&waker), 1);
+    }
+}

@@ -1,0 +1,152 @@
+//! A connection that can be used before the server has answered.
+
+mod helm;
+mod shared;
+
+use crate::Agreement;
+use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
+use shared::failure;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub(crate) use shared::Shared;
+
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
+
+/// A connection that [`connect_early`](crate::Negotiate::connect_early) made.
+///
+/// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that both are those of
+/// the stack, for one atomic load.
+///
+/// * **Loss.** Nothing is lost or delivered twice by negotiation. What is sent before the answer is kept until then, at most
+///   [`first_flight`](crate::Settings::first_flight) messages, and sent again in order if the server picks another stack.
+/// * **The answer** is read by whoever waits in `send`, `recv` or [`agreed`](Self::agreed), and, a thousandth of a second after the beginning, by a
+///   task of its own, so nobody has to wait.
+/// * **Failure.** A refusal, or no answer within the [handshake
+///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that says how many messages are
+///   in doubt: a server that can't be heard may have taken them.
+/// * **Backpressure.** A message that fits no more waits for the answer.
+/// * **Cancellation.** As for every [`Connection`]: a message whose `send` was dropped was not sent, or sent whole, once.
+/// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a connection. Dropping
+///   gives up what was not answered yet: nothing is repeated any more.
+pub struct Early<C: Connection> {
+    shared: Arc<Shared<C>>,
+    /// Brings the handshake to its end if nobody else does, and then watches over the link.
+    _minder: Option<TaskOf<C>>,
+}
+
+impl<C: Connection> Early<C> {
+    pub(crate) fn new(shared: Arc<Shared<C>>, minder: Option<TaskOf<C>>) -> Self {
+        Self { shared, _minder: minder }
+    }
+
+    /// Which stack is in use, and what became of the first flight; nothing while the server has not answered.
+    pub fn explain(&self) -> Option<&Agreement> {
+        self.shared.agreement()
+    }
+
+    /// Waits for the server's answer, and until messages that have to be sent again were.
+    ///
+    /// # Errors
+    /// Those of [`connect`](crate::Negotiate::connect).
+    pub async fn agreed(&self) -> Result<&Agreement, Error> {
+        self.shared.settled().await?;
+        self.shared.agreement().ok_or_else(|| failure(ErrorKind::Closed, "there is no agreement"))
+    }
+
+    /// As [`Negotiated::dropped`](crate::Negotiated::dropped); zero while the server has not answered.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped().map_or(0, |dropped| dropped.load(Ordering::Relaxed))
+    }
+
+    /// As [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.
+    pub fn forged(&self) -> u64 {
+        self.explain().map_or(0, |agreement| agreement.session().forged())
+    }
+}
+
+impl<C: Connection<Data: Clone>> Connection for Early<C> {
+    type Data = C::Data;
+    type Base = C::Base;
+
+    fn base(&self) -> &C::Base {
+        self.shared.latest().base()
+    }
+
+    async fn send(&self, message: C::Data) -> Result<(), Error> {
+        match self.shared.current() {
+            Some(current) => current?.send(message).await,
+            None => self.shared.send_early(message).await,
+        }
+    }
+
+    async fn recv(&self) -> Result<C::Data, Error> {
+        match self.shared.current() {
+            Some(current) => current?.recv().await,
+            None => self.shared.recv_early().await,
+        }
+    }
+
+    /// Before the answer as many messages as fit go out with the offer at once.
+    async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
+        let shared = &*self.shared;
+        if let Some(current) = shared.current() {
+            return current?.send_batch(messages).await;
+        }
+        let mut messages = messages.peekable();
+        while messages.peek().is_some() {
+            if let Some(current) = shared.current() {
+                return current?.send_batch(messages).await;
+            }
+            let mut kept = Vec::new();
+            while let Some(message) = messages.next_if(|message| shared.keep(message).is_some()) {
+                kept.push(message);
+            }
+            let sent = async {
+                match kept.is_empty() {
+                    true => Ok(()),
+                    false => shared.first().send_batch(kept.into_iter()).await,
+                }
+            };
+            shared.sent_batch(sent).await?;
+            if let Some(message) = messages.next() {
+                shared.send_early(message).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<C::Data> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        match self.shared.current() {
+            Some(current) => current?.recv_batch(into, limit).await,
+            None if limit == 0 => Ok(0),
+            None => {
+                into.extend([self.shared.recv_early().await?]);
+                Ok(1)
+            }
+        }
+    }
+
+    /// Waits for the answer first.
+    async fn close(&self) -> Result<(), Error> {
+        self.shared.settled().await?.close().await
+    }
+}
+
+impl<C: Connection> Drop for Early<C> {
+    /// The handshake has the connection too.
+    fn drop(&mut self) {
+        drop(self.shared.helm.take());
+    }
+}
+
+impl<C: Connection> fmt::Debug for Early<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Early").field("agreement", &self.explain()).finish_non_exhaustive()
+    }
+}

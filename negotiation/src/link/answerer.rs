@@ -1,0 +1,107 @@
+//! Answers that no data goes with, for all links of a listener.
+//!
+//! One task for all: a task per connection would cost a short one more than its answer does.
+
+use super::{Link, Shared, TaskOf};
+use bertha_core::{Base, Buf, Connection, Runtime};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Poll, Waker};
+
+/// Sends the answers of links whose application has had its turn and said nothing.
+///
+/// When it is dropped, all that is left is answered.
+pub(crate) struct Answerer<C: Connection<Data = Buf>> {
+    unsaid: Arc<Unsaid<C>>,
+    /// Begins with the first link, which brings the runtime along.
+    task: OnceLock<TaskOf<C>>,
+}
+
+struct Unsaid<C: Connection<Data = Buf>>(Mutex<Queue<C>>);
+
+/// As long as the links that were accepted in one turn: the task has the next.
+struct Queue<C: Connection<Data = Buf>> {
+    links: VecDeque<Weak<Shared<C>>>,
+    waker: Option<Waker>,
+}
+
+impl<C: Connection<Data = Buf>> Answerer<C> {
+    pub(crate) fn new() -> Self {
+        let queue = Queue { links: VecDeque::new(), waker: None };
+        Self { unsaid: Arc::new(Unsaid(Mutex::new(queue))), task: OnceLock::new() }
+    }
+
+    /// Answers on `link` once all tasks that are ready now have had their turn, unless the answer has left by then.
+    pub(crate) fn add(&self, link: &Link<C>) {
+        let mut queue = self.unsaid.queue();
+        queue.links.push_back(Arc::downgrade(&link.shared));
+        let waker = queue.waker.take();
+        drop(queue);
+        let runtime = link.shared.base.base().runtime();
+        self.task.get_or_init(|| runtime.spawn(self.unsaid.clone().answer()));
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<C: Connection<Data = Buf>> Unsaid<C> {
+    fn queue(&self) -> MutexGuard<'_, Queue<C>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next link that is still there and has not answered, of the first `count`.
+    fn next(&self, count: &mut usize) -> Option<Arc<Shared<C>>> {
+        while *count > 0 {
+            *count -= 1;
+            let link = self.queue().links.pop_front()?.upgrade();
+            if let Some(link) = link.filter(|link| link.liveness.is_answering()) {
+                return Some(link);
+            }
+        }
+        None
+    }
+
+    async fn answer(self: Arc<Self>) {
+        loop {
+            let mut count = self.added().await;
+            turn().await;
+            while let Some(link) = self.next(&mut count) {
+                link.answer().await;
+            }
+        }
+    }
+
+    /// Waits until there are links, and says how many.
+    async fn added(&self) -> usize {
+        poll_fn(|cx| {
+            let mut queue = self.queue();
+            if queue.links.is_empty() {
+                queue.waker = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            Poll::Ready(queue.links.len())
+        })
+        .await
+    }
+}
+
+impl<C: Connection<Data = Buf>> Drop for Answerer<C> {
+    fn drop(&mut self) {
+        while let Some(link) = self.unsaid.next(&mut usize::MAX.clone()) {
+            link.answer_at_once();
+        }
+    }
+}
+
+/// Lets the tasks run that are ready by now.
+async fn turn() {
+    let mut has_waited = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
