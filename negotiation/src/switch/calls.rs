@@ -12,6 +12,10 @@ use std::task::{Context, Poll};
 // Each call of a stack stands here once, so that the compiler can dissolve the stack's futures in it; and a seat is held where it
 // was taken, since moving it between states of a future costs as much as taking it.
 // And blocks instead of `async fn`s, which would move their arguments first.
+#[allow(
+    clippy::await_holding_lock,
+    reason = "a seat is held while its call waits, and others take other seats"
+)]
 impl<C: Connection> Rounds<C> {
     pub(crate) fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let seats = &self.sending;

@@ -3,7 +3,13 @@
 use super::state::{Flaw, Server, World};
 use stateright::{Checker, Model};
 
-const SAFETY: [&str; 3] = ["nothing wrong happens", "nothing is lost", "who has agreed stands on one stack"];
+const SAFETY: [&str; 5] = [
+    "nothing wrong happens",
+    "nothing is lost",
+    "who has agreed stands on one stack",
+    "what arrives is heard",
+    "what is heard was said over the same stack",
+];
 
 fn world(server: Server) -> World {
     World {
@@ -12,6 +18,7 @@ fn world(server: Server) -> World {
         repeats: 2,
         waits: 1,
         closes: 1,
+        speaks: false,
         server,
         restarts_as: None,
         flaw: Flaw::Nothing,
@@ -66,23 +73,44 @@ fn a_server_that_restarts() {
     }
 }
 
+fn speaking(server: Server) -> World {
+    World { messages: 2, waits: 0, speaks: true, ..world(server) }
+}
+
+#[test]
+fn a_server_that_says_something_with_its_answer() {
+    let reached = ["all is received", "messages are taken early", "an answer comes with data"];
+    holds(speaking(Server::AsExpected), &reached, &["the stack is replaced"]);
+}
+
+/// Nothing was taken early, so the answer does not wait.
+#[test]
+fn a_server_that_says_something_over_another_stack() {
+    let reached = ["all is received", "the stack is replaced"];
+    holds(speaking(Server::Changed), &reached, &["an answer comes with data"]);
+}
+
 /// These are tests of the model: what is wrong with the protocol shows.
-fn fails(flaw: Flaw, server: Server) {
-    let checker = World { flaw, ..world(server) }.checker().threads(2).spawn_bfs().join();
-    checker.assert_any_discovery("nothing wrong happens");
+fn fails(world: World, property: &'static str) {
+    world.checker().threads(2).spawn_bfs().join().assert_any_discovery(property);
 }
 
 #[test]
 fn a_server_without_memory_is_found() {
-    fails(Flaw::NoMemory, Server::AsExpected);
+    fails(World { flaw: Flaw::NoMemory, ..world(Server::AsExpected) }, "nothing wrong happens");
 }
 
 #[test]
 fn a_client_that_sends_again_what_was_taken_is_found() {
-    fails(Flaw::SendsAllAgain, Server::AsExpected);
+    fails(World { flaw: Flaw::SendsAllAgain, ..world(Server::AsExpected) }, "nothing wrong happens");
 }
 
 #[test]
 fn a_claim_that_is_not_compared_is_found() {
-    fails(Flaw::ClaimIsNotCompared, Server::Changed);
+    fails(World { flaw: Flaw::ClaimIsNotCompared, ..world(Server::Changed) }, "nothing wrong happens");
+}
+
+#[test]
+fn a_client_that_leaves_what_came_with_the_answer_is_found() {
+    fails(World { flaw: Flaw::LeavesTheData, ..speaking(Server::AsExpected) }, "what arrives is heard");
 }

@@ -1,9 +1,10 @@
 //! The client: what it was told so far, played once more each time, since the state machine can't be copied.
 
+use super::state::Flaw;
 use bertha_core::{Layer, Node};
 use bertha_negotiation::Settings;
 use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Frame, Handshake};
-use bertha_negotiation::wire::Answer;
+use bertha_negotiation::wire::{self, Answer, HEADER, Kind, Tag};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ pub(crate) enum Input {
     Send,
     /// Time passes.
     Wait,
-    /// A handshake message arrives.
+    /// A message of the server's arrives: of the handshake, data, or an answer and data in one.
     Hear(Vec<u8>),
 }
 
@@ -36,6 +37,8 @@ pub(crate) struct Played {
     /// What the last input made it send: handshake messages, and data.
     pub(crate) handshake: Vec<Vec<u8>>,
     pub(crate) data: Vec<Vec<u8>>,
+    /// What its application has received, all in all.
+    pub(crate) heard: Vec<Vec<u8>>,
 }
 
 pub(crate) fn start() -> Instant {
@@ -57,22 +60,34 @@ pub(crate) fn encoded(stack: u8, message: u8) -> Vec<u8> {
     vec![stack, message]
 }
 
+/// A message of the server's over a stack, as it goes onto the network.
+pub(crate) fn data(stack: u8, message: u8) -> Vec<u8> {
+    [&Tag::of(ID).header(Kind::Data)[..], &encoded(stack, message)].concat()
+}
+
+/// The data in what the server sends, if there is any: without its header, behind an answer or alone.
+pub(crate) fn data_in(message: &[u8]) -> Option<&[u8]> {
+    let alone = |message: &&[u8]| message.starts_with(&Tag::of(ID).header(Kind::Data));
+    let data = wire::parts(message).map(|(_, data)| data).or(Some(message).filter(alone))?;
+    data.get(HEADER..)
+}
+
 /// The stack of an answer.
 pub(crate) fn stack_of(answer: &Answer) -> u8 {
     if answer.client_picks == [0] { b'A' } else { b'B' }
 }
 
-/// Plays `inputs` to a client whose flight takes `most` messages. With the flaw, it sends everything again, whatever the server
-/// has taken.
-pub(crate) fn play(inputs: &[Input], most: usize, sends_all_again: bool) -> Played {
+/// Plays `inputs` to a client whose flight takes `most` messages.
+pub(crate) fn play(inputs: &[Input], most: usize, flaw: Flaw) -> Played {
     let mut settings = Settings::default();
     settings.handshake_timeout = Duration::from_secs(1000);
     let mut now = start();
     let handshake = Handshake::new(&either(), Frame::OPEN, || ID, 1400, now, &settings).unwrap();
     let expected = Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000 };
     let mut flight = FirstFlight::new(handshake, expected, 1400, most, Duration::from_secs(1), now);
-    let mut played = Played { phase: Phase::Opening, sent: 0, handshake: Vec::new(), data: Vec::new() };
-    let mut waiting = Vec::new();
+    let (handshake, data, heard) = (Vec::new(), Vec::new(), Vec::new());
+    let mut played = Played { phase: Phase::Opening, sent: 0, handshake, data, heard };
+    let (mut waiting, mut overtook) = (Vec::new(), Vec::new());
     for input in inputs {
         played.handshake.clear();
         played.data.clear();
@@ -89,29 +104,43 @@ pub(crate) fn play(inputs: &[Input], most: usize, sends_all_again: bool) -> Play
                 }
             }
             (Input::Wait, _) => now += Duration::from_secs(3),
-            (Input::Hear(message), Phase::Opening) => match flight.handle(message) {
-                Ok(Flight::Confirmed { rest, .. }) => {
-                    played.phase = Phase::First;
-                    played.data = rest;
-                    if sends_all_again {
-                        let flown = (0..played.sent).filter(|it| !waiting.contains(it));
-                        played.data = flown.map(|it| encoded(b'A', it)).collect();
+            (Input::Hear(message), phase) => {
+                let (message, data) = match wire::parts(message) {
+                    Some((answer, _)) if flaw == Flaw::LeavesTheData => (answer, None),
+                    Some((answer, _)) => (answer, data_in(message)),
+                    None => (&message[..], data_in(message)),
+                };
+                if phase == Phase::Opening {
+                    match flight.handle(message) {
+                        Ok(Flight::Confirmed { rest, .. }) => {
+                            played.phase = Phase::First;
+                            played.data = rest;
+                            if flaw == Flaw::SendsAllAgain {
+                                let flown = (0..played.sent).filter(|it| !waiting.contains(it));
+                                played.data = flown.map(|it| encoded(b'A', it)).collect();
+                            }
+                            played.data.extend(waiting.drain(..).map(|it| encoded(b'A', it)));
+                        }
+                        Ok(Flight::Replaced(answer, _)) => {
+                            played.phase = Phase::Second;
+                            let stack = stack_of(&answer);
+                            played.data = (0..played.sent).map(|it| encoded(stack, it)).collect();
+                        }
+                        Ok(_) => {}
+                        Err(_) => played.phase = Phase::Failed,
                     }
-                    played.data.extend(waiting.drain(..).map(|it| encoded(b'A', it)));
                 }
-                Ok(Flight::Replaced(answer, _)) => {
-                    played.phase = Phase::Second;
-                    played.data = (0..played.sent).map(|it| encoded(stack_of(&answer), it)).collect();
-                }
-                Ok(_) => {}
-                Err(_) => played.phase = Phase::Failed,
-            },
-            (Input::Hear(_), _) => {}
+                overtook.extend(data.map(Vec::from));
+            }
         }
-        if played.phase == Phase::Opening
-            && let Ok(Some(message)) = flight.poll_transmit(now)
-        {
-            played.handshake.push(message);
+        match played.phase {
+            Phase::First | Phase::Second => played.heard.append(&mut overtook),
+            Phase::Opening => {
+                if let Ok(Some(message)) = flight.poll_transmit(now) {
+                    played.handshake.push(message);
+                }
+            }
+            Phase::Failed => {}
         }
     }
     played

@@ -1,9 +1,9 @@
 //! The states of the model, and the steps between them.
 
-use super::client::{Input, Phase, either, layer, play, stack_of, start};
+use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start};
 use bertha_negotiation::Credentials;
 use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Memory, Strikes, Terms, decide};
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::wire::{self, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -20,6 +20,9 @@ pub(crate) struct World {
     pub(crate) waits: usize,
     /// How often the server's application gives a connection up at most.
     pub(crate) closes: u8,
+    /// Whether the server's application says something on each connection. Then the answer to a first flight waits for that, as long
+    /// as it likes; and the two are one message, which is lost, delivered and repeated as one.
+    pub(crate) speaks: bool,
     pub(crate) server: Server,
     /// What becomes of it when it restarts, which it does once and before the client has heard from it; no word of its earlier
     /// life gets through then.
@@ -49,6 +52,8 @@ pub(crate) enum Flaw {
     SendsAllAgain,
     /// The server takes early messages whatever the client claims.
     ClaimIsNotCompared,
+    /// The client takes the answer out of what came in one message, and leaves the data.
+    LeavesTheData,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -76,6 +81,9 @@ struct Served {
     offer: [u8; 32],
     reply: Vec<u8>,
     stack: u8,
+    /// Whether the answer waits for data to go with, and whether its application has yet to speak.
+    has_to_answer: bool,
+    has_to_speak: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -87,6 +95,10 @@ pub(crate) enum Step {
     ToClient(Vec<u8>),
     /// The next data arrives.
     Data,
+    /// The server's answer leaves without data.
+    Answer,
+    /// The server's application says something.
+    Speak,
     /// The server's application gives its connection up.
     Close,
     Restart,
@@ -95,7 +107,7 @@ pub(crate) enum Step {
 impl World {
     fn client(&self, state: &mut State, input: Input) {
         state.client.push(input);
-        let played = play(&state.client, self.flight, self.flaw == Flaw::SendsAllAgain);
+        let played = play(&state.client, self.flight, self.flaw);
         for message in played.handshake {
             state.to_server.entry(message).or_default();
         }
@@ -153,8 +165,12 @@ impl World {
                     state.remembered.push(offer);
                 }
                 state.takes_early |= !accepted.early.is_empty();
-                state.to_client.entry(accepted.reply.clone()).or_default();
-                state.connection = Some(Served { offer, reply: accepted.reply, stack });
+                let has_to_answer = self.speaks && !accepted.early.is_empty();
+                let (reply, has_to_speak) = (accepted.reply, self.speaks);
+                if !has_to_answer {
+                    state.to_client.entry(reply.clone()).or_default();
+                }
+                state.connection = Some(Served { offer, reply, stack, has_to_answer, has_to_speak });
                 for message in accepted.early {
                     receive(state, &message);
                 }
@@ -167,10 +183,27 @@ impl World {
         }
     }
 
+    fn played(&self, state: &State) -> Played {
+        play(&state.client, self.flight, self.flaw)
+    }
+
     fn phase(&self, state: &State) -> (Phase, u8) {
-        let played = play(&state.client, self.flight, self.flaw == Flaw::SendsAllAgain);
+        let played = self.played(state);
         (played.phase, played.sent)
     }
+}
+
+/// The application of the server says something, which goes with the answer if that has not left.
+fn speak(state: &mut State) {
+    let number = state.closes;
+    let Some(served) = state.connection.as_mut().filter(|served| served.has_to_speak) else { return };
+    served.has_to_speak = false;
+    let data = data(served.stack, number);
+    let message = match std::mem::replace(&mut served.has_to_answer, false) {
+        true => wire::join(&served.reply, &data, LARGEST_JOINED).unwrap(),
+        false => data,
+    };
+    state.to_client.entry(message).or_default();
 }
 
 /// The application of the server receives a message.
@@ -242,6 +275,10 @@ impl Model for World {
         if !state.data.is_empty() {
             steps.push(Step::Data);
         }
+        if let Some(served) = &state.connection {
+            steps.extend(served.has_to_answer.then_some(Step::Answer));
+            steps.extend(served.has_to_speak.then_some(Step::Speak));
+        }
         if state.connection.is_some() && state.closes < self.closes {
             steps.push(Step::Close);
         }
@@ -261,7 +298,7 @@ impl Model for World {
             }
             Step::ToClient(message) => {
                 *next.to_client.get_mut(&message)? += 1;
-                if self.phase(state).0 == Phase::Opening {
+                if self.speaks || self.phase(state).0 == Phase::Opening {
                     self.client(&mut next, Input::Hear(message));
                 }
             }
@@ -269,9 +306,18 @@ impl Model for World {
                 let message = next.data.pop_front()?;
                 receive(&mut next, &message);
             }
+            Step::Answer => {
+                let served = next.connection.as_mut()?;
+                served.has_to_answer = false;
+                next.to_client.entry(served.reply.clone()).or_default();
+            }
+            Step::Speak => speak(&mut next),
             Step::Close => {
                 next.closes += 1;
-                next.connection = None;
+                // The end of a link says first what it has agreed to.
+                if let Some(served) = next.connection.take().filter(|served| served.has_to_answer) {
+                    next.to_client.entry(served.reply).or_default();
+                }
             }
             Step::Restart => {
                 (next.server, next.has_restarted) = (self.restarts_as?, true);
@@ -300,6 +346,25 @@ impl Model for World {
                     (Phase::Second, Some(served)) => served.stack == b'B',
                     _ => true,
                 }
+            }),
+            // Data of the server's, alone or behind an answer, as often as it arrives at a client that has agreed.
+            Property::always("what arrives is heard", |world: &World, state: &State| {
+                let arrived =
+                    |(message, times): (&Vec<u8>, &u8)| data_in(message).map(|_| usize::from(*times));
+                let played = world.played(state);
+                let agrees = matches!(played.phase, Phase::First | Phase::Second);
+                !(world.speaks && agrees)
+                    || played.heard.len() == state.to_client.iter().filter_map(arrived).sum::<usize>()
+            }),
+            Property::always("what is heard was said over the same stack", |world: &World, state: &State| {
+                let played = world.played(state);
+                let stack = if played.phase == Phase::First { b'A' } else { b'B' };
+                played.heard.iter().all(|message| message.first() == Some(&stack))
+            }),
+            Property::sometimes("an answer comes with data", |world: &World, state: &State| {
+                let joined =
+                    |input: &Input| matches!(input, Input::Hear(message) if wire::parts(message).is_some());
+                state.client.iter().any(joined) && !world.played(state).heard.is_empty()
             }),
             Property::sometimes("all is received", |world: &World, state: &State| {
                 state.received.len() == usize::from(world.messages)
