@@ -12,6 +12,7 @@
 //! The binary must be built for baseline x86-64 (the default): valgrind does not know AVX-512, so
 //! `-C target-cpu=native` would stop it with an illegal instruction.
 
+use crate::program::Program;
 use crate::{Error, ErrorKind};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -19,7 +20,7 @@ use std::process::{Command, Stdio};
 /// Counts the instructions of one binary's probes.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    binary: PathBuf,
+    program: Program,
 }
 
 impl Counter {
@@ -28,14 +29,12 @@ impl Counter {
     /// # Errors
     /// [`ErrorKind::Valgrind`] when the system does not say which program runs.
     pub fn of_this_program() -> Result<Self, Error> {
-        std::env::current_exe()
-            .map(Self::of)
-            .map_err(Error::while_doing(ErrorKind::Valgrind, "finding the running program"))
+        Program::running(ErrorKind::Valgrind).map(|program| Self { program })
     }
 
     /// A counter for the probes of another build of this program.
     pub fn of(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into() }
+        Self { program: Program::at(binary) }
     }
 
     /// User-space instructions per iteration of the probe, start-up excluded.
@@ -47,9 +46,6 @@ impl Counter {
     /// [`ErrorKind::NoValgrind`] when valgrind is not installed, [`ErrorKind::Probe`] for no iterations, and
     /// [`ErrorKind::Valgrind`] when the probe fails or valgrind prints no count.
     pub fn per_iteration(&self, probe: &str, iterations: u64) -> Result<f64, Error> {
-        if iterations == 0 {
-            return Err(Error::new(ErrorKind::Probe, format!("probe {probe} needs at least one iteration")));
-        }
         let short = self.total(probe, iterations)?;
         let long = self.total(probe, 2 * iterations)?;
         Ok((long as f64 - short as f64) / iterations as f64)
@@ -59,8 +55,7 @@ impl Counter {
     fn total(&self, probe: &str, iterations: u64) -> Result<u64, Error> {
         let output = Command::new("valgrind")
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(&self.binary)
-            .args(["probe", probe, "--iterations", &iterations.to_string()])
+            .args(self.program.command_line(probe, iterations)?)
             .stdin(Stdio::null())
             .output()
             .map_err(|error| match error.kind() {

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`alternate`] | two programs in turn, so that drift of the machine hits both alike |
 //! | [`statistics`] | medians, percentiles, and ratios with a confidence interval |
-//! | [`allocations`] | heap allocations, by thread or by process |
 //! | [`instructions`] | instructions per operation in user space, through callgrind |
 //! | [`stepping`] | the same, one by one, of what callgrind can't run |
 //! | [`overhead`] | calls through stacks of Chunnels that do nothing |
@@ -28,11 +27,9 @@
 //! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is
 //! therefore decided by instructions per operation, and the ratio of times stands beside it with its interval.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-#[allow(unsafe_code, reason = "a global allocator is an unsafe trait")]
-pub mod allocations;
 pub mod alternate;
 pub mod baseline;
 pub mod closed_loop;
@@ -54,6 +51,7 @@ pub mod latency;
 pub mod overhead;
 pub mod passes;
 pub mod probe;
+mod program;
 pub mod report;
 pub mod shard_raw;
 pub mod statistics;

@@ -2,7 +2,7 @@
 
 mod command;
 
-use bertha_bench::allocations::Counting;
+use bertha_allocations::Counting;
 use bertha_bench::{Error, probe, report::Report, stepping};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

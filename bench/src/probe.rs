@@ -40,9 +40,21 @@ pub const PROBES: &[Probe] = &[
     Probe { name: "connect-0-rtt", run: |iterations| connections(&Way::ZeroRtt, iterations) },
     Probe { name: "kv-raw-bincode", run: |iterations| kv_raw_requests(Bincode, iterations) },
     Probe { name: "kv-bertha", run: kv_bertha_requests },
-    Probe { name: "switch-fixed", run: |iterations| switch::probe(Cost::Fixed, iterations) },
-    Probe { name: "switch-upgradable", run: |iterations| switch::probe(Cost::Upgradable, iterations) },
-    Probe { name: "switch-upgraded", run: |iterations| switch::probe(Cost::Upgraded, iterations) },
+    Probe { name: "switch-fixed", run: |messages| switch::probe(Cost::Fixed, 1, messages) },
+    Probe {
+        name: "switch-fixed-bursts",
+        run: |messages| switch::probe(Cost::Fixed, switch::BURST, messages),
+    },
+    Probe { name: "switch-upgradable", run: |messages| switch::probe(Cost::Upgradable, 1, messages) },
+    Probe {
+        name: "switch-upgradable-bursts",
+        run: |messages| switch::probe(Cost::Upgradable, switch::BURST, messages),
+    },
+    Probe { name: "switch-upgraded", run: |messages| switch::probe(Cost::Upgraded, 1, messages) },
+    Probe {
+        name: "switch-upgraded-bursts",
+        run: |messages| switch::probe(Cost::Upgraded, switch::BURST, messages),
+    },
     Probe { name: "throughput", run: |messages| throughput::probe(throughput::Probe::Plain, messages) },
     Probe {
         name: "throughput-nothing",

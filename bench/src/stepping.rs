@@ -14,6 +14,7 @@
 //! store in memory, which both can count, the stops are 1 to 2 % fewer than callgrind's instructions, and one run
 //! differs from the next by less than one in ten thousand.
 
+use crate::program::Program;
 use crate::{Error, ErrorKind};
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -41,7 +42,7 @@ const ATTEMPTS: usize = 1000;
 /// Counts the instructions of one binary's probes, those that mark their work.
 #[derive(Clone, Debug)]
 pub struct Stepper {
-    binary: PathBuf,
+    program: Program,
 }
 
 /// Marks the beginning of what is counted. Does nothing where nobody counts.
@@ -74,14 +75,12 @@ impl Stepper {
     /// # Errors
     /// [`ErrorKind::Tracer`] when the system does not say which program runs.
     pub fn of_this_program() -> Result<Self, Error> {
-        std::env::current_exe()
-            .map(Self::of)
-            .map_err(Error::while_doing(ErrorKind::Tracer, "finding the running program"))
+        Program::running(ErrorKind::Tracer).map(|program| Self { program })
     }
 
     /// A counter for the probes of another build of this program.
     pub fn of(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into() }
+        Self { program: Program::at(binary) }
     }
 
     /// User-space instructions per iteration of the probe, between its marks.
@@ -90,11 +89,10 @@ impl Stepper {
     /// [`ErrorKind::Probe`] for no iterations, [`ErrorKind::Tracer`] when the probe fails, does not mark its work or takes longer
     /// than two minutes, and when the system lets nobody trace.
     pub fn per_iteration(&self, probe: &str, iterations: u64) -> Result<f64, Error> {
-        if iterations == 0 {
-            return Err(Error::new(ErrorKind::Probe, format!("probe {probe} needs at least one iteration")));
-        }
-        let child = Command::new(&self.binary)
-            .args(["probe", probe, "--traced", "--iterations", &iterations.to_string()])
+        let [binary, arguments @ ..] = self.program.command_line(probe, iterations)?;
+        let child = Command::new(binary)
+            .args(arguments)
+            .arg("--traced")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

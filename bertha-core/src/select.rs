@@ -8,7 +8,10 @@ use crate::{
     BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Node, NumParticipantsAtMost,
     Preference,
 };
+use pin_project_lite::pin_project;
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// Two alternatives of which the two ends pick one when they connect. Made by [`select!`](crate::select).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -177,35 +180,38 @@ where
         }
     }
 
-    async fn send(&self, message: Self::Data) -> Result<(), Error> {
+    fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send {
         match self {
-            Self::First(connection) => connection.send(message).await,
-            Self::Second(connection) => connection.send(message).await,
+            Self::First(connection) => Call::First { call: connection.send(message) },
+            Self::Second(connection) => Call::Second { call: connection.send(message) },
         }
     }
 
-    async fn recv(&self) -> Result<Self::Data, Error> {
+    fn recv(&self) -> impl Future<Output = Result<Self::Data, Error>> + Send {
         match self {
-            Self::First(connection) => connection.recv().await,
-            Self::Second(connection) => connection.recv().await,
+            Self::First(connection) => Call::First { call: connection.recv() },
+            Self::Second(connection) => Call::Second { call: connection.recv() },
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Self::Data> + Send) -> Result<(), Error> {
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Self::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
         match self {
-            Self::First(connection) => connection.send_batch(messages).await,
-            Self::Second(connection) => connection.send_batch(messages).await,
+            Self::First(connection) => Call::First { call: connection.send_batch(messages) },
+            Self::Second(connection) => Call::Second { call: connection.send_batch(messages) },
         }
     }
 
-    async fn recv_batch(
+    fn recv_batch(
         &self,
         into: &mut (impl Extend<Self::Data> + Send),
         limit: usize,
-    ) -> Result<usize, Error> {
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
         match self {
-            Self::First(connection) => connection.recv_batch(into, limit).await,
-            Self::Second(connection) => connection.recv_batch(into, limit).await,
+            Self::First(connection) => Call::First { call: connection.recv_batch(into, limit) },
+            Self::Second(connection) => Call::Second { call: connection.recv_batch(into, limit) },
         }
     }
 
@@ -220,6 +226,28 @@ where
         match self {
             Self::First(connection) => connection.close().await,
             Self::Second(connection) => connection.close().await,
+        }
+    }
+}
+
+pin_project! {
+    /// A call on whichever alternative was picked. Not an `async` block, which keeps a state of its own beside this one, and
+    /// moves the message twice.
+    #[project = Picked]
+    enum Call<First, Second> {
+        First { #[pin] call: First },
+        Second { #[pin] call: Second },
+    }
+}
+
+impl<First: Future, Second: Future<Output = First::Output>> Future for Call<First, Second> {
+    type Output = First::Output;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<First::Output> {
+        match self.project() {
+            Picked::First { call } => call.poll(context),
+            Picked::Second { call } => call.poll(context),
         }
     }
 }

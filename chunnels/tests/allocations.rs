@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+use bertha_allocations::{Counting, in_thread};
 use bertha_chunnels::serialize::{Bincode, Codec, Postcard};
 use bertha_chunnels::{ClientShard, Keyed, Metrics, Nothing, Pace, Serialize, ShardMap};
 use bertha_core::{
     Addr, BoxFuture, Chunnel, Connection, Error, More, Node, Open, Opened, Role, Wrap, make_stack,
 };
 use memory::{Memory, pair};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
@@ -17,27 +16,6 @@ use std::task::{Context, Poll, Waker};
 #[allow(dead_code, reason = "shared with the unit tests, which use more of it")]
 #[path = "../src/memory.rs"]
 mod memory;
-
-/// Counts what each thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: the system's allocator does the work; counting touches no memory that it gives out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps this function's contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above; `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -49,9 +27,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn allocations_once_warm(mut run: impl FnMut()) -> u64 {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     run();
-    let before = ALLOCATIONS.get();
-    run();
-    ALLOCATIONS.get() - before
+    in_thread(run).1
 }
 
 /// Runs what needs no waiting.

@@ -4,7 +4,7 @@ mod limits;
 
 use bertha_bench::alternate::{self, Paired, alternate};
 use bertha_bench::baseline::kv_raw::{Sample, Setup};
-use bertha_bench::datapaths::{Line, bare, draw, in_memory, run as over};
+use bertha_bench::datapaths::{Line, bare, draw, in_memory, lockstep, run as over};
 use bertha_bench::dpdk_echo::config;
 use bertha_bench::report::{Report, directory};
 use bertha_bench::statistics::{median, ratio_of_medians};
@@ -67,7 +67,8 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
     if options.counted > 0 {
         limits::instructions(options.counted, &mut report)?;
     }
-    let own = limits::own_work(setup, options.samples, &mut report)?;
+    let in_turn = |setup: &Setup| lockstep::negotiated(server.clone(), client.clone(), port.clone(), setup);
+    let own = limits::own_work(setup, options.samples, in_turn, &mut report)?;
     let best = &Setup { outstanding: setup.outstanding.max(SATURATED), ..*setup };
     let others: [(&str, Run<'_>, &Setup); 4] = [
         ("kernel UDP", Box::new(udp), setup),

@@ -1,6 +1,6 @@
 //! `bertha-bench overhead`: what a Chunnel that does nothing costs.
 
-use bertha_bench::allocations;
+use bertha_allocations::in_thread;
 use bertha_bench::alternate::{self, alternate};
 use bertha_bench::compile_time::{Program, client};
 use bertha_bench::instructions::Counter;
@@ -71,7 +71,7 @@ fn allocations(options: &Options, report: &mut Report) -> Result<(), Error> {
     for case in Case::all().filter(|case| matches!(case.call, Call::Send | Call::SendBatch)) {
         let mut repeat = case.open()?;
         repeat(options.allocating)?;
-        let (outcome, count) = allocations::in_thread(|| repeat(options.allocating));
+        let (outcome, count) = in_thread(|| repeat(options.allocating));
         outcome?;
         let messages = options.allocating as f64 * case.call.messages() as f64;
         report.bounded(

@@ -2,7 +2,7 @@
 
 use bertha_bench::instructions::Counter;
 use bertha_bench::report::{Budget, Report};
-use bertha_bench::switch::{Cost, Outcome, Setup, across_threads};
+use bertha_bench::switch::{BURST, Cost, Outcome, Setup, across_threads};
 use bertha_bench::{Error, ErrorKind};
 use bertha_datapath_kernel::{Tcp, Udp};
 use clap::Args;
@@ -23,7 +23,10 @@ pub(crate) struct Options {
 }
 
 /// What a connection that can change its stack may cost of one that can't.
-const UPGRADABLE: Budget = Budget::AtMost(1.01);
+const UPGRADABLE: Option<Budget> = Some(Budget::AtMost(1.01));
+
+/// Bursts show what an application pays that hands them over; the budget is for single messages.
+const NOTED: Option<Budget> = None;
 
 /// Nothing may be lost, repeated or reordered.
 const NOTHING: Budget = Budget::AtMost(0.0);
@@ -54,17 +57,32 @@ fn stream(report: &mut Report, name: &str, still: Outcome, changed: Outcome, set
 }
 
 fn instructions(counted: u64, report: &mut Report) -> Result<(), Error> {
+    if compare(counted, "per message", Cost::probe, UPGRADABLE, report)? {
+        compare(counted, &format!("per message of {BURST}"), Cost::probe_of_bursts, NOTED, report)?;
+    }
+    Ok(())
+}
+
+/// Counts all three. Whether there is something to count with.
+fn compare(
+    counted: u64,
+    what: &str,
+    probe: fn(Cost) -> &'static str,
+    budget: Option<Budget>,
+    report: &mut Report,
+) -> Result<bool, Error> {
     let counter = Counter::of_this_program()?;
     let mut counts = Vec::new();
     for cost in Cost::ALL {
         let name = match cost {
-            Cost::Fixed => "UDP, both ends, per message, can't change",
-            Cost::Upgradable => "UDP, both ends, per message, can change",
-            Cost::Upgraded => "UDP, both ends, per message, has changed",
+            Cost::Fixed => format!("UDP, both ends, {what}, can't change"),
+            Cost::Upgradable => format!("UDP, both ends, {what}, can change"),
+            Cost::Upgraded => format!("UDP, both ends, {what}, has changed"),
         };
-        match counter.per_iteration(cost.probe(), counted) {
+        match counter.per_iteration(probe(cost), counted) {
             Err(error) if error.kind() == ErrorKind::NoValgrind => {
-                return report.instructions(name, Err(error));
+                report.instructions(&name, Err(error))?;
+                return Ok(false);
             }
             count => {
                 let count = count?;
@@ -74,8 +92,13 @@ fn instructions(counted: u64, report: &mut Report) -> Result<(), Error> {
         }
     }
     if let [fixed, upgradable, upgraded] = counts[..] {
-        report.bounded("can change against can't, instructions", upgradable / fixed, "x", UPGRADABLE);
-        report.bounded("has changed against can't, instructions", upgraded / fixed, "x", UPGRADABLE);
+        for (state, count) in [("can change", upgradable), ("has changed", upgraded)] {
+            let name = format!("{state} against can't, instructions {what}");
+            match budget {
+                Some(budget) => report.bounded(name, count / fixed, "x", budget),
+                None => report.figure(name, count / fixed, "x"),
+            }
+        }
     }
-    Ok(())
+    Ok(true)
 }

@@ -12,6 +12,9 @@ use bertha_chunnels::{Bincode, Postcard, Serialize};
 use bertha_core::{Select, Stack, make_stack, select};
 use tokio::runtime::{Builder, Runtime};
 
+/// How many messages [`probe`] moves at a time where it moves bursts.
+pub const BURST: usize = 16;
+
 /// What both ends send: a number, and what makes it 64 bytes.
 type Message = [u64; 8];
 

@@ -5,7 +5,7 @@ use super::{failed, runtime};
 use crate::{Error, ErrorKind};
 use bertha_core::{Bottom, BoxFuture, Buf, Connection, Describe, Select, Stack, make_stack, select};
 use bertha_datapath_kernel::Udp;
-use bertha_negotiation::{Negotiate, Pick, Runs};
+use bertha_negotiation::{Negotiate, Pick, Runs, Upgradable};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,49 +33,67 @@ impl Cost {
             Self::Upgraded => "switch-upgraded",
         }
     }
+
+    /// The name of the same with bursts.
+    pub fn probe_of_bursts(self) -> &'static str {
+        match self {
+            Self::Fixed => "switch-fixed-bursts",
+            Self::Upgradable => "switch-upgradable-bursts",
+            Self::Upgraded => "switch-upgraded-bursts",
+        }
+    }
 }
 
-/// Sends so many messages over UDP on one thread, and receives each.
+/// Sends so many messages over UDP on one thread, `burst` at a time, and receives each. With a burst of one they are sent and
+/// received one by one.
 ///
 /// # Errors
 /// Those of the connections; [`ErrorKind::Stalled`] if a message was lost, or the stack did not change.
-pub fn probe(cost: Cost, messages: u64) -> Result<(), Error> {
-    let work: BoxFuture<'_, _> = match cost {
-        Cost::Fixed => Box::pin(fixed(messages)),
-        Cost::Upgradable => Box::pin(upgradable(messages, false)),
-        Cost::Upgraded => Box::pin(upgradable(messages, true)),
+pub fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error> {
+    let work = match cost {
+        Cost::Fixed => moved(Box::pin(connect(stack::<0>())), burst, messages),
+        Cost::Upgradable => moved(Box::pin(connect(stack::<1>().upgradable())), burst, messages),
+        Cost::Upgraded => moved(Box::pin(changed()), burst, messages),
     };
     let in_time = runtime()?.block_on(async { tokio::time::timeout(Duration::from_secs(120), work).await });
     in_time.map_err(Error::while_doing(ErrorKind::Stalled, "waiting for a message"))?.map_err(failed)
 }
 
-async fn fixed(messages: u64) -> Result<(), bertha_core::Error> {
-    let (from, to) = connect(stack::<0>()).await?;
-    there(&from, &to, messages).await
+/// The same steps for all, so that nothing but their connections differs.
+fn moved<C: Connection<Data = Buf> + 'static>(
+    pair: BoxFuture<'static, Result<(C, C), bertha_core::Error>>,
+    burst: usize,
+    messages: u64,
+) -> BoxFuture<'static, Result<(), bertha_core::Error>> {
+    Box::pin(async move {
+        let (from, to) = pair.await?;
+        match burst {
+            1 => there(&from, &to, messages).await,
+            _ => there_in_bursts(&from, &to, burst, messages).await,
+        }
+    })
 }
 
-/// With `changes`, messages flow until the stack has changed, and only then so many.
-async fn upgradable(messages: u64, changes: bool) -> Result<(), bertha_core::Error> {
+/// Two ends that have changed their stack, while messages flowed.
+async fn changed() -> Result<Pair<Upgradable<Layers<1>>>, bertha_core::Error> {
+    let closed = |what| bertha_core::Error::new(bertha_core::ErrorKind::Closed, what);
     let (from, to) = connect(stack::<1>().upgradable()).await?;
     let from = Arc::new(from);
-    if changes {
-        let changing = from.clone();
-        let changing = tokio::spawn(async move { changing.upgrade(Pick::alternative(1)).await.map(drop) });
-        while !changing.is_finished() {
-            there(&*from, &to, 1).await?;
-        }
-        changing
-            .await
-            .unwrap_or_else(|_| Err(bertha_core::Error::new(bertha_core::ErrorKind::Closed, "no change")))?;
+    let changing = from.clone();
+    let changing = tokio::spawn(async move { changing.upgrade(Pick::alternative(1)).await.map(drop) });
+    while !changing.is_finished() {
+        there(&*from, &to, 1).await?;
     }
-    there(&*from, &to, messages).await
+    changing.await.unwrap_or_else(|_| Err(closed("no change")))?;
+    Ok((Arc::into_inner(from).ok_or_else(|| closed("the connection is still being changed"))?, to))
 }
 
 /// Two alternatives that cost nothing.
-fn stack<const STACK: usize>() -> Stack<Select<Layer<STACK>, Layer<STACK>>, Bottom> {
+fn stack<const STACK: usize>() -> Layers<STACK> {
     make_stack!(select!(Passing::<STACK>, Passing::<STACK>))
 }
 
+type Layers<const STACK: usize> = Stack<Select<Layer<STACK>, Layer<STACK>>, Bottom>;
 type Layer<const STACK: usize> = Stack<Passing<STACK>, Bottom>;
 
 type Pair<S> = (
@@ -106,6 +124,27 @@ fn there<'a>(
         for _ in 0..messages {
             from.send(message).await?;
             message = to.recv().await?;
+        }
+        Ok(())
+    })
+}
+
+/// The same with so many at a time. What was received is sent again.
+fn there_in_bursts<'a>(
+    from: &'a impl Connection<Data = Buf>,
+    to: &'a impl Connection<Data = Buf>,
+    burst: usize,
+    messages: u64,
+) -> BoxFuture<'a, Result<(), bertha_core::Error>> {
+    Box::pin(async move {
+        let mut burst: Vec<_> = (0..burst).map(|_| Buf::copy_of(&[7; 64], 64)).collect::<Result<_, _>>()?;
+        let len = burst.len();
+        for _ in 0..messages / len as u64 {
+            from.send_batch(burst.drain(..)).await?;
+            while burst.len() < len {
+                let missing = len - burst.len();
+                to.recv_batch(&mut burst, missing).await?;
+            }
         }
         Ok(())
     })

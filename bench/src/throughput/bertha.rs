@@ -12,6 +12,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+use tokio::task::JoinSet;
 
 /// The four bytes that a negotiated connection puts in front of each message.
 const LINK: usize = 4;
@@ -117,30 +118,37 @@ where
     S: Negotiate + 'static,
     D: Datapath + Runs<S, Out: Connection<Data = Buf>>,
 {
-    let mut clients = Vec::new();
+    let mut clients = JoinSet::new();
     for _ in 0..connections {
         let Some(accepted) = incoming.next().await else { break };
         let (connection, file) = (accepted.map_err(failed)?, file.clone());
-        clients.push(tokio::spawn(async move {
+        clients.spawn(async move {
             connection.recv().await?;
+            let mut made = Ok(());
             let messages = file.chunks(message).map_while(|bytes| {
-                let mut message = connection.base().buffer(bytes.len()).ok()?;
-                message.copy_from_slice(bytes);
-                Some(message)
+                let message = copy(connection.base(), bytes);
+                message.map_err(|error| made = Err(error)).ok()
             });
             connection.send_batch(messages).await?;
+            made?;
             // The client leaves once it has everything, perhaps before it has said so.
             connection.close().await.or_else(|error| match error.kind() {
                 bertha_core::ErrorKind::Closed => Ok(()),
                 _ => Err(error),
             })
-        }));
+        });
     }
-    for client in clients {
-        let served = client.await.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?;
-        served.map_err(failed)?;
+    // The first that fails is the first to be heard of.
+    while let Some(served) = clients.join_next().await {
+        served.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?.map_err(failed)?;
     }
     Ok(())
+}
+
+fn copy(base: &impl Base, bytes: &[u8]) -> Result<Buf, bertha_core::Error> {
+    let mut message = base.buffer(bytes.len())?;
+    message.copy_from_slice(bytes);
+    Ok(message)
 }
 
 async fn measure<S, D>(stack: &S, client: &D, server: Addr, setup: &Setup) -> Result<f64, Error>
@@ -180,11 +188,11 @@ pub(super) fn unreliable(setup: &Setup) -> Result<f64, Error> {
             let mut incoming = listen(stack, &Ends::loopback()).await?;
             // As above.
             let _ = tell.send(incoming.local_addr());
-            let mut clients = Vec::new();
+            let mut clients = JoinSet::new();
             for _ in 0..connections {
                 let Some(accepted) = incoming.next().await else { break };
                 let (connection, file, seen) = (accepted.map_err(failed)?, file.clone(), seen.clone());
-                clients.push(tokio::spawn(async move {
+                clients.spawn(async move {
                     // Which of them this is, since it has to know what has arrived there.
                     let number = usize::from(connection.recv().await?[0]);
                     let mut sent = 0;
@@ -194,21 +202,20 @@ pub(super) fn unreliable(setup: &Setup) -> Result<f64, Error> {
                         {
                             tokio::task::yield_now().await;
                         }
+                        let mut made = Ok(());
                         let datagrams = burst.chunks(len).map_while(|chunk| {
-                            let mut message = connection.base().buffer(chunk.len()).ok()?;
-                            message.copy_from_slice(chunk);
-                            Some(message)
+                            copy(connection.base(), chunk).map_err(|error| made = Err(error)).ok()
                         });
                         connection.send_batch(datagrams).await?;
+                        made?;
                         sent += burst.len() as u64;
                     }
                     connection.recv().await.err();
                     Ok::<_, bertha_core::Error>(())
-                }));
+                });
             }
-            for client in clients {
-                let served = client.await.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?;
-                served.map_err(failed)?;
+            while let Some(served) = clients.join_next().await {
+                served.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?.map_err(failed)?;
             }
             Ok(())
         },

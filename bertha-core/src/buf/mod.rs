@@ -90,6 +90,13 @@ impl Buf {
         Self::copy_of_few(&self).unwrap_or(self)
     }
 
+    /// The message in the process' own memory: copied, without room around it, if it lies in a datapath's. For whoever keeps
+    /// messages for long, since a datapath may have few buffers, and receives nothing once all are kept.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        if self.view.is_pooled() { self } else { Self::copy_of(&self, 0).unwrap_or(self) }
+    }
+
     /// A buffer over memory that a datapath owns.
     ///
     /// # Safety

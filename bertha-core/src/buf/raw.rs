@@ -166,7 +166,7 @@ impl View {
     }
 
     #[inline]
-    fn is_pooled(&self) -> bool {
+    pub(super) fn is_pooled(&self) -> bool {
         std::ptr::eq(self.storage().vtable, &block::VTABLE)
     }
 

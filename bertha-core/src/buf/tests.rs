@@ -196,7 +196,13 @@ fn a_datapath_recognises_its_own_memory() {
     // SAFETY: `raw` was just taken out of a buffer.
     drop(unsafe { Buf::from_raw(raw) });
     assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
-    assert!(Buf::new(4, 0).unwrap().into_raw(&FAKE_MBUF).is_err());
+    let pooled = Buf::new(4, 0).unwrap();
+    let before = pooled.as_ptr();
+    // Who keeps a message keeps no memory of a datapath's.
+    assert_eq!(pooled.kept().as_ptr(), before);
+    let kept = make().kept();
+    assert_eq!((&*kept, RELEASED.load(Ordering::Relaxed)), (&b"DATA"[..], 2));
+    assert!(kept.into_raw(&FAKE_MBUF).is_err());
 }
 
 /// How many windows there are into the block that a buffer lies in.

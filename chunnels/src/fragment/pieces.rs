@@ -1,7 +1,7 @@
 //! Cutting a message.
 
 use super::piece::{PIECE_HEADER, Piece};
-use bertha_core::{Base, Buf, Error};
+use bertha_core::{Base, Buf, Error, ErrorKind};
 
 /// The pieces of a message, each in a buffer of its own: two can't share the message's, since each needs room in front.
 /// Ends at the first for which there is no buffer, and leaves why in `failed`.
@@ -25,7 +25,13 @@ impl<'a, B: Base> Pieces<'a, B> {
     }
 
     fn cut(&self, start: usize, len: usize) -> Result<Buf, Error> {
-        let mut piece = self.base.buffer(PIECE_HEADER + len)?;
+        let mut piece = match self.base.buffer(PIECE_HEADER + len) {
+            // The layer below may keep it, or the datapath may have a buffer again when it is its turn.
+            Err(error) if error.kind() == ErrorKind::Exhausted => {
+                Buf::new(PIECE_HEADER + len, self.base.reserved())?
+            }
+            piece => piece?,
+        };
         if let Some((header, bytes)) = piece.split_first_chunk_mut() {
             self.next.write(header);
             bytes.copy_from_slice(&self.message[start..start + len]);

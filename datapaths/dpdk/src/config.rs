@@ -241,11 +241,18 @@ impl Config {
 
     /// How many bytes of memory a buffer needs: for a frame of any length, and what drivers leave free in front of one.
     pub(crate) fn room(&self) -> u16 {
-        /// Ethernet's header with a tag, and the checksum that some ports leave behind a frame; and some room for headers.
-        const FRAMING: u16 = 14 + 4 + 4 + 64;
         /// What drivers leave free.
         const HEADROOM: u16 = 128;
-        self.mtu.saturating_add(HEADROOM + FRAMING).max(HEADROOM + 2048)
+        self.frame() + HEADROOM
+    }
+
+    /// The longest frame that a buffer holds behind what drivers leave free, in whole cache lines.
+    pub(crate) fn frame(&self) -> u16 {
+        /// Ethernet's header with a tag, and the checksum that some ports leave behind a frame; and some room for headers.
+        const FRAMING: u16 = 14 + 4 + 4 + 64;
+        /// So that there is room in front, and a length has 16 bits.
+        const MOST: u16 = u16::MAX / 64 * 64 - 128;
+        self.mtu.saturating_add(FRAMING).min(MOST).next_multiple_of(64).max(2048)
     }
 
     /// The arguments of DPDK's environment.
@@ -277,6 +284,14 @@ fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(name: &str, value: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_hold_frames_of_any_mtu() {
+        for (mtu, frame) in [(1280, 2048), (1500, 2048), (9000, 9088), (u16::MAX, 65_344)] {
+            let config = Config { mtu, ..Config::default() };
+            assert_eq!((config.frame(), config.room()), (frame, frame + 128));
+        }
+    }
 
     #[test]
     fn toml_says_all() {

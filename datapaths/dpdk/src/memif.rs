@@ -11,22 +11,20 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// The size of a buffer of `net_memif` unless it is told another.
-const BUFFER: usize = 2048;
+const BUFFER: u16 = 2048;
 
-/// `device` with buffers that hold frames of `mtu` bytes and Ethernet's header with a tag, if it is a `net_memif` whose own would
-/// not and that does not say how large they are.
+/// `device` with buffers of `frame` bytes, as ours are, if it is a `net_memif` whose own are shorter and that does not say how large
+/// they are.
 ///
-/// The driver would spread a frame over several buffers, each of which takes an mbuf of its own on arrival; and where a burst ends
-/// within a frame its receiver (DPDK 22.11's) was seen to go on into what nobody had written.
-pub(crate) fn with_buffers(device: &str, mtu: u16) -> Cow<'_, str> {
-    let frame = usize::from(mtu) + 14 + 4;
+/// The driver would spread a frame over several buffers, each of which takes an mbuf of its own on arrival. And DPDK 22.11's leaves the
+/// mark that a frame goes on in the next buffer where the first one of a short frame is written later: its receiver then goes on
+/// into what nobody has written. Of the same length, since then it copies by the burst at both ends.
+pub(crate) fn with_buffers(device: &str, frame: u16) -> Cow<'_, str> {
     let is_told = device.split(',').any(|word| word.starts_with("bsize="));
     if frame <= BUFFER || is_told || !device.starts_with("net_memif") {
         return device.into();
     }
-    // A buffer's size has 16 bits.
-    let size = frame.next_multiple_of(64).min(u16::MAX.into());
-    format!("{device},bsize={size}").into()
+    format!("{device},bsize={frame}").into()
 }
 
 /// Makes way for `device`, if it is a server of `net_memif`: removes its socket's file if nobody listens there. Says what is in the
@@ -92,12 +90,12 @@ mod tests {
     #[test]
     fn buffers_hold_whole_frames() {
         let with = with_buffers;
-        assert_eq!(with("net_memif0,role=client", 1500), "net_memif0,role=client");
-        assert_eq!(with("net_memif0,role=client", 9000), "net_memif0,role=client,bsize=9024");
-        assert_eq!(with("net_memif0,bsize=4096", 9000), "net_memif0,bsize=4096");
-        assert_eq!(with("net_tap0", 9000), "net_tap0");
-        assert_eq!(with("net_memif0", u16::MAX), "net_memif0,bsize=65535");
+        assert_eq!(with("net_memif0,role=client", 2048), "net_memif0,role=client");
+        assert_eq!(with("net_memif0,role=client", 9088), "net_memif0,role=client,bsize=9088");
+        assert_eq!(with("net_memif0,bsize=4096", 9088), "net_memif0,bsize=4096");
+        assert_eq!(with("net_tap0", 9088), "net_tap0");
     }
+
     use std::os::unix::net::UnixListener;
 
     #[test]

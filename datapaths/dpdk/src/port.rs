@@ -177,7 +177,7 @@ fn find(config: &Config) -> Result<u16, Error> {
         CString::new(what).map_err(|_| failure(ErrorKind::Invalid, format!("{what:?} contains a zero byte")))
     };
     if let Some(device) = &config.device {
-        let argument = text(&memif::with_buffers(device, config.mtu))?;
+        let argument = text(&memif::with_buffers(device, config.frame()))?;
         let obstacle = memif::make_way(device);
         // SAFETY: the environment is initialised, and the string lives during the call.
         let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };

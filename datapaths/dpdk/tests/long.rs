@@ -8,31 +8,12 @@
     reason = "tests panic to fail, and say why they don't run"
 )]
 
+use bertha_allocations::{Counting, OfProcess};
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener};
 use bertha_datapath_dpdk::{AVAILABLE, Config, Dpdk};
 use parking_lot::Mutex;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -71,7 +52,7 @@ async fn send(client: &Dpdk, to: Addr, count: u64) {
 /// What grows does so before: the receiver has waited for messages, and paused once, so that its queue got as long as it may.
 async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u64) {
     let connection = listener.accept().await.unwrap();
-    let (mut received, mut next, mut before, mut has_paused) = (0, 0, None, false);
+    let (mut received, mut next, mut allocations, mut has_paused) = (0, 0, None, false);
     let mut messages: Vec<Buf> = Vec::with_capacity(64);
     loop {
         let waiting = connection.recv_batch(&mut messages, 64);
@@ -87,14 +68,14 @@ async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u6
             tokio::time::sleep(PAUSE).await;
             has_paused = true;
         }
-        if before.is_none() && next >= count / 100 {
-            before = Some(ALLOCATIONS.load(Ordering::Relaxed));
+        if allocations.is_none() && next >= count / 100 {
+            allocations = Some(OfProcess::from_now());
         }
         if received + server.counters().unwrap().dropped() >= count {
             break;
         }
     }
-    (received, ALLOCATIONS.load(Ordering::Relaxed) - before.unwrap())
+    (received, allocations.unwrap().so_far())
 }
 
 /// Has more threads wait for a lock at once than there will be. `parking_lot` keeps a table of those that do, which grows with

@@ -2,28 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+use bertha_allocations::{Counting, OfProcess};
 use bertha_core::{Base, Buf, Connection, Datapath, Listener};
 use bertha_datapath_kernel::{Tcp, Udp, Unix};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -50,7 +31,7 @@ async fn rounds<C: Connection<Data = Buf>>(client: &C, count: usize) {
     }
 }
 
-async fn steady_state<D: Datapath>(datapath: D, on: &str) -> usize {
+async fn steady_state<D: Datapath>(datapath: D, on: &str) -> u64 {
     let listener = datapath.listen(on.parse().unwrap()).await.unwrap();
     let client = datapath.connect(listener.local_addr()).await.unwrap();
     client.send(message(&client, 1)).await.unwrap();
@@ -64,15 +45,15 @@ async fn steady_state<D: Datapath>(datapath: D, on: &str) -> usize {
         }
     });
     rounds(&client, 200).await;
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let allocations = OfProcess::from_now();
     rounds(&client, 200).await;
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let allocations = allocations.so_far();
     echo.abort();
     allocations
 }
 
 /// Fewer than one in a thousand: a burst that happens to queue up more than any before makes a pool grow.
-fn is_none(allocations: usize) -> bool {
+fn is_none(allocations: u64) -> bool {
     allocations * 1000 < 200 * 2 * 97
 }
 

@@ -1,5 +1,6 @@
 //! Whether a link is still in use, and who waits for it.
 
+use crate::switch::Known;
 use bertha_core::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -45,6 +46,8 @@ pub(crate) struct Liveness {
     parked: AtomicU32,
     /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
     waiters: Mutex<Vec<Waker>>,
+    /// The one of them that waited last.
+    known: Known,
     /// What the peer said of its failure, or what kept it from agreeing.
     failure: Mutex<Option<(ErrorKind, String)>>,
 }
@@ -148,7 +151,18 @@ impl Liveness {
     }
 
     /// Ready with an error once the link has ended; else wakes the task then.
+    #[inline]
     pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
+        if self.known.is(context.waker()) && self.is_alive() {
+            // Whoever ends the link from now on, or just does, wakes this task.
+            return Poll::Pending;
+        }
+        self.remember(context.waker())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remember(&self, waker: &Waker) -> Poll<Error> {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock, which `end` takes after it has set the flag, so no end is missed.
         if let Err(error) = self.check() {
@@ -156,23 +170,29 @@ impl Liveness {
         }
         // From the last: who waits again and again stands behind those who wait for the end alone.
         let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
-        if !is_known(&waiters, context.waker()) {
-            // With some executors it is only another clone that equals a clone.
-            let waker = context.waker().clone();
-            if !is_known(&waiters, &waker) {
-                if waiters.len() >= WAITERS {
-                    waiters.drain(..).for_each(Waker::wake);
-                }
-                waiters.push(waker);
+        if is_known(&waiters, waker) {
+            self.known.set(waker);
+            return Poll::Pending;
+        }
+        // With some executors it is only another clone that equals a clone.
+        let waker = waker.clone();
+        if !is_known(&waiters, &waker) {
+            if waiters.len() >= WAITERS {
+                waiters.drain(..).for_each(Waker::wake);
             }
+            self.known.set(&waker);
+            waiters.push(waker);
         }
         Poll::Pending
     }
 
     /// Wakes whoever waits, to look again.
     pub(crate) fn wake(&self) {
-        let waiters = std::mem::take(&mut *self.waiters.lock().unwrap_or_else(PoisonError::into_inner));
-        waiters.into_iter().for_each(Waker::wake);
+        let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        self.known.forget();
+        let woken = std::mem::take(&mut *waiters);
+        drop(waiters);
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
@@ -198,5 +218,56 @@ impl Liveness {
     fn fail(&self, end: End, kind: ErrorKind, failure: String) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((kind, failure));
         self.end(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Task(AtomicUsize);
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_waits_again_is_woken_again_and_once() {
+        let liveness = Liveness::default();
+        let [first, second] = [(); 2].map(|()| Arc::<Task>::default());
+        let [one, other] = [&first, &second].map(|task| Waker::from(task.clone()));
+        let waits = |waker| liveness.poll_ended(&mut Context::from_waker(waker)).is_pending();
+        let woken = || [&first, &second].map(|task| task.0.load(Ordering::Relaxed));
+        assert!(waits(&one) && waits(&one) && waits(&other) && waits(&one));
+        liveness.wake();
+        assert_eq!(woken(), [1, 1]);
+        assert!(waits(&one) && waits(&one));
+        liveness.wake();
+        assert_eq!(woken(), [2, 1]);
+        assert!(waits(&other) && waits(&one));
+        liveness.end(End::ClosedByPeer);
+        assert_eq!(woken(), [3, 2]);
+        assert!(!waits(&one) && !waits(&other));
+    }
+
+    #[test]
+    fn who_is_woken_for_want_of_room_says_again_that_it_waits() {
+        let liveness = Liveness::default();
+        let tasks: Vec<_> = (0..=WAITERS).map(|_| Arc::<Task>::default()).collect();
+        let waits = |task: &Arc<Task>| {
+            liveness.poll_ended(&mut Context::from_waker(&Waker::from(task.clone()))).is_pending()
+        };
+        // The last one finds no room; so all others are woken, the one that waited before it among them.
+        assert!(tasks.iter().all(waits));
+        assert!(waits(&tasks[WAITERS - 1]));
+        liveness.end(End::Closed);
+        let woken = tasks.iter().map(|task| task.0.load(Ordering::Relaxed));
+        assert!(woken.eq((0..=WAITERS).map(|number| if number == WAITERS - 1 { 2 } else { 1 })));
     }
 }

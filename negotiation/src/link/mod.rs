@@ -125,22 +125,21 @@ pub(crate) struct Start<C> {
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
-        let Start { base, id, role, early, has_to_answer, session, agreed, .. } = start;
-        let Start { listener, unproven, settings, idle_timeout, now, .. } = start;
-        let (unproven, credit) = unproven.unzip();
-        let mut shared = Shared::new(base, id, role, (settings, idle_timeout));
+        let (unproven, credit) = start.unproven.unzip();
+        let times = (start.settings, start.idle_timeout);
+        let mut shared = Shared::new(start.base, start.id, start.role, times);
         shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
             TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
         });
-        if has_to_answer {
+        if start.has_to_answer {
             shared.liveness = Liveness::answering();
         }
-        shared.session = session.into();
-        shared.agreed = agreed.into();
-        shared.replacement = listener.map(replacement::Replacement::new);
+        shared.session = start.session.into();
+        shared.agreed = start.agreed.into();
+        shared.replacement = start.listener.map(replacement::Replacement::new);
         shared._unproven = unproven;
-        let link = Self::of(shared, early);
-        let _ = link.shared.watchdog.set(watchdog::set(&link.shared, now));
+        let link = Self::of(shared, start.early);
+        let _ = link.shared.watchdog.set(watchdog::set(&link.shared, start.now));
         link
     }
 

@@ -18,10 +18,15 @@ pub(crate) struct Parked<'a, F, W> {
     is_parked: bool,
 }
 
-impl<'a, F> Parked<'a, F, fn() -> bool> {
+impl<'a, F> Parked<'a, F, ()> {
     /// A reception, when this stood in the lane.
-    pub(crate) fn new(liveness: &'a Liveness, lane: &'a Lane, state: u8, reception: Pin<&'a mut F>) -> Self {
-        Self { liveness, lane, state, reception, waits: || true, is_parked: false }
+    pub(crate) fn new(
+        liveness: &'a Liveness,
+        lane: &'a Lane,
+        state: u8,
+        reception: Pin<&'a mut F>,
+    ) -> Parked<'a, F, impl Fn() -> bool> {
+        Parked::until(liveness, lane, state, reception, || true)
     }
 }
 

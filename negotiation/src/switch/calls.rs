@@ -17,22 +17,20 @@ impl<C: Connection> Rounds<C> {
         let seats = &self.sending;
         let mut place = seats.first();
         async move {
-            let sent = 'call: loop {
-                'seated: {
-                    let Some(seat) = place.sit() else { break 'seated };
-                    let Some(round) = seat.as_deref() else { break 'seated };
+            loop {
+                if let Some(seat) = place.sit()
+                    && let Some(round) = seat.as_deref()
+                {
                     // Before the call, which may be cancelled after it has sent the message.
                     place.count(1);
                     let sent = round.connection.send(message).await;
                     if sent.is_err() {
                         place.count(-1);
                     }
-                    break 'call sent;
+                    return sent;
                 }
                 place = find(seats).await;
-            };
-            seats.left();
-            sent
+            }
         }
     }
 
@@ -40,23 +38,21 @@ impl<C: Connection> Rounds<C> {
         let seats = &self.receiving;
         let mut place = seats.first();
         async move {
-            let received = 'call: loop {
-                'seated: {
-                    let Some(seat) = place.sit() else { break 'seated };
-                    let Some(round) = seat.as_deref() else { break 'seated };
+            loop {
+                if let Some(seat) = place.sit()
+                    && let Some(round) = seat.as_deref()
+                {
                     match (UntilAsked { reception: round.connection.recv(), place }).await {
                         Ok(message) => {
                             place.count(1);
-                            break 'call Ok(message);
+                            return Ok(message);
                         }
-                        Err(Some(error)) if !round.is_left(seats) => break 'call Err(error),
+                        Err(Some(error)) if !round.is_left(seats) => return Err(error),
                         Err(_) => {}
                     }
                 }
                 place = find(seats).await;
-            };
-            seats.left();
-            received
+            }
         }
     }
 
@@ -65,17 +61,15 @@ impl<C: Connection> Rounds<C> {
         messages: impl Iterator<Item = C::Data> + Send,
     ) -> Result<(), Error> {
         let mut place = self.sending.first();
-        let sent = loop {
+        loop {
             if let Some(seat) = place.sit()
                 && let Some(round) = seat.as_deref()
             {
                 let messages = messages.inspect(|_| place.count(1));
-                break round.connection.send_batch(messages).await;
+                return round.connection.send_batch(messages).await;
             }
             place = find(&self.sending).await;
-        };
-        self.sending.left();
-        sent
+        }
     }
 
     pub(crate) async fn recv_batch(
@@ -84,7 +78,7 @@ impl<C: Connection> Rounds<C> {
         limit: usize,
     ) -> Result<usize, Error> {
         let mut place = self.receiving.first();
-        let received = loop {
+        loop {
             if let Some(seat) = place.sit()
                 && let Some(round) = seat.as_deref()
             {
@@ -92,16 +86,14 @@ impl<C: Connection> Rounds<C> {
                 match reception.await {
                     Ok(count) => {
                         place.count(count as i64);
-                        break Ok(count);
+                        return Ok(count);
                     }
-                    Err(Some(error)) if !round.is_left(&self.receiving) => break Err(error),
+                    Err(Some(error)) if !round.is_left(&self.receiving) => return Err(error),
                     Err(_) => {}
                 }
             }
             place = find(&self.receiving).await;
-        };
-        self.receiving.left();
-        received
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changing a connection's stack while messages flow.
 //!
-//! * [`seats`]: who uses the round in force, without a lock. [`place`]: where.
+//! * [`seats`]: who uses the round in force, without a lock. [`place`]: where. [`known`]: who waits, said once.
 //! * [`round`]: one stack of a connection, and what went through it.
 //! * [`calls`]: sending and receiving through whichever round it is. [`connection`]: the connection that does.
 //! * [`upgradable`]: the stack that makes such connections. [`pick`]: what an application asks for.
@@ -13,6 +13,7 @@
 mod agent;
 mod calls;
 mod connection;
+mod known;
 mod pick;
 mod place;
 mod round;
@@ -25,6 +26,7 @@ mod work;
 mod tests;
 
 pub use connection::Switching;
+pub(crate) use known::Known;
 pub use pick::Pick;
 pub(crate) use round::{Round, Rounds};
 pub use upgradable::Upgradable;

@@ -1,7 +1,8 @@
 //! Where calls sit.
 
+use super::known::Known;
 use super::seats::lock;
-use super::sync::{Arc, AtomicU64, AtomicUsize, Guard, Mutex, Ordering, PLACES, TryLock};
+use super::sync::{Arc, AtomicBool, AtomicU64, Guard, Mutex, Ordering, PLACES, TryLock};
 use std::sync::OnceLock;
 use std::task::{Context, Waker};
 
@@ -9,7 +10,11 @@ use std::task::{Context, Waker};
 pub(crate) struct Place<R> {
     /// The round, as long as it is open.
     seat: TryLock<Option<Arc<R>>>,
-    parked: Parked,
+    /// Whether whoever sits here is asked to leave, and others not to come. Written under the lock of `waiter`.
+    is_asked: AtomicBool,
+    /// The task of whoever sits here, and waits for something else.
+    waiter: Mutex<Option<Waker>>,
+    known: Known,
     /// How many messages calls have moved here. Whoever has the seat is the only one who writes it, so a load and a store do;
     /// whoever finds the seat empty later sees what was counted.
     moved: AtomicU64,
@@ -26,34 +31,60 @@ pub(super) struct Places<R> {
 
 impl<R> Place<R> {
     fn new(round: Option<Arc<R>>) -> Self {
-        Self { seat: TryLock::new(round), parked: Parked::default(), moved: AtomicU64::new(0) }
+        Self {
+            seat: TryLock::new(round),
+            is_asked: AtomicBool::new(false),
+            waiter: Mutex::new(None),
+            known: Known::default(),
+            moved: AtomicU64::new(0),
+        }
     }
 
-    /// Takes the seat, if it is free. It is empty if no round is open.
-    // Not asking whether calls are to stay away: they hear that when they leave.
+    /// Takes the seat for a call, if it is free, and calls are not asked to stay away. It is empty if no round is open.
     #[inline(always)]
     pub(crate) fn sit(&self) -> Option<Seat<'_, R>> {
+        self.take().filter(|_| !self.is_asked.load(Ordering::Relaxed))
+    }
+
+    /// Takes the seat, if it is free.
+    #[inline(always)]
+    pub(super) fn take(&self) -> Option<Seat<'_, R>> {
         self.seat.try_lock()
     }
 
     /// Remembers the task of whoever sits here, and waits for something else. Whether it shall leave instead.
     #[inline(always)]
     pub(super) fn park(&self, context: &Context<'_>) -> bool {
-        !self.parked.is(context.waker()) && self.parked.tell(context.waker())
+        !self.known.is(context.waker()) && self.tell(context.waker())
     }
 
-    /// Asks whoever sits here to leave, if it waits. The task is to be woken.
+    /// Tells of a task, unless it shall leave.
+    #[cold]
+    #[inline(never)]
+    fn tell(&self, waker: &Waker) -> bool {
+        let mut waiter = lock(&self.waiter);
+        // With some executors it is only another clone that equals a clone.
+        let waker = waker.clone();
+        let is_asked = self.is_asked.load(Ordering::Relaxed);
+        if !is_asked && !self.known.is(&waker) {
+            self.known.set(&waker);
+            *waiter = Some(waker);
+        }
+        is_asked
+    }
+
+    /// Asks whoever sits here to leave, and others not to come. The task is to be woken, if it waits.
     pub(super) fn ask_to_leave(&self) -> Option<Waker> {
-        let mut waiter = lock(&self.parked.waiter);
-        waiter.shall_leave = true;
-        // Where no waker's vtable is.
-        self.parked.vtable.store(0, Ordering::Relaxed);
-        waiter.waker.take()
+        let mut waiter = lock(&self.waiter);
+        self.is_asked.store(true, Ordering::Relaxed);
+        self.known.forget();
+        waiter.take()
     }
 
     /// From now on whoever sits here may wait.
     pub(super) fn let_stay(&self) {
-        lock(&self.parked.waiter).shall_leave = false;
+        let _waiter = lock(&self.waiter);
+        self.is_asked.store(false, Ordering::Relaxed);
     }
 
     /// Counts `count` messages more; fewer, if it is negative.
@@ -94,48 +125,5 @@ impl<R> Places<R> {
     /// All messages that were counted. Exact once all places are empty.
     pub(super) fn total(&self) -> u64 {
         self.iter().map(|place| place.moved.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
-    }
-}
-
-/// Who waits in a place.
-///
-/// A task that waits there again finds itself by two loads and has nothing more to say. Who closes forgets the task before it wakes
-/// it, so whoever is woken has to say so again, and then hears that it shall leave. The two are written under the lock, and
-/// what they point to can't have become another task's meanwhile, since the waker here keeps it alive.
-#[derive(Default)]
-struct Parked {
-    waiter: Mutex<Waiter>,
-    /// The waker's two pointers, as numbers.
-    data: AtomicUsize,
-    vtable: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Waiter {
-    waker: Option<Waker>,
-    shall_leave: bool,
-}
-
-impl Parked {
-    /// Whether this task was told of.
-    #[inline(always)]
-    fn is(&self, waker: &Waker) -> bool {
-        self.data.load(Ordering::Relaxed) == waker.data().addr()
-            && self.vtable.load(Ordering::Relaxed) == std::ptr::from_ref(waker.vtable()).addr()
-    }
-
-    /// Tells of a task, unless it shall leave.
-    #[cold]
-    #[inline(never)]
-    fn tell(&self, waker: &Waker) -> bool {
-        let mut waiter = lock(&self.waiter);
-        // With some executors it is only another clone that equals a clone.
-        let waker = waker.clone();
-        if !waiter.shall_leave && !self.is(&waker) {
-            self.data.store(waker.data().addr(), Ordering::Relaxed);
-            self.vtable.store(std::ptr::from_ref(waker.vtable()).addr(), Ordering::Relaxed);
-            waiter.waker = Some(waker);
-        }
-        waiter.shall_leave
     }
 }

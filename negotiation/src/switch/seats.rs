@@ -6,10 +6,12 @@
 //!
 //! A seat is taken by one compare-and-swap and left by one plain store. That nobody uses a round any more is decided by
 //! the seats alone, each of which its user has exclusively; the flag that asks calls to stay away is no more than a
-//! request, and seeing it late costs time only. So nothing here needs an order between two atomics.
+//! request, and seeing it late costs time only. So nothing here needs an order between two atomics. A call reads it when it
+//! comes, where it has the place at hand, and not when it leaves; so a caller that comes again and again can't keep others from
+//! closing, and who closes looks again now and then.
 
 use super::place::{Place, Places};
-use super::sync::{Arc, AtomicBool, Mutex, Ordering};
+use super::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 /// More waiting tasks than this are woken to ask again, so that no list grows without bound.
@@ -18,8 +20,6 @@ const WAITERS: usize = 64;
 /// The places of one direction.
 pub(crate) struct Seats<R> {
     places: Places<R>,
-    /// Whether calls are asked to leave, and not to come.
-    is_closing: AtomicBool,
     rest: Mutex<Rest<R>>,
 }
 
@@ -40,7 +40,6 @@ impl<R> Seats<R> {
         let (waiting, closer) = Default::default();
         Self {
             places: Places::new(round),
-            is_closing: AtomicBool::new(false),
             rest: Mutex::new(Rest { round: Some(round.clone()), before: 0, waiting, closer }),
         }
     }
@@ -68,7 +67,7 @@ impl<R> Seats<R> {
         };
         loop {
             for place in self.places.iter() {
-                if let Some(mut seat) = place.sit() {
+                if let Some(mut seat) = place.take() {
                     // Empty if somebody had it just when the round was opened. No other round can be in it.
                     seat.get_or_insert(round);
                     return Poll::Ready(place);
@@ -78,32 +77,11 @@ impl<R> Seats<R> {
         }
     }
 
-    /// A call has left its place.
-    #[inline(always)]
-    pub(crate) fn left(&self) {
-        if self.is_closing() {
-            self.leave_empty();
-        }
-    }
-
-    /// Empties what is free, so that a caller that comes again and again can't keep who closes from doing so.
-    #[cold]
-    #[inline(never)]
-    fn leave_empty(&self) {
-        let mut rest = lock(&self.rest);
-        if rest.round.is_none() {
-            self.empty();
-        }
-        let closer = rest.closer.take();
-        drop(rest);
-        closer.into_iter().for_each(Waker::wake);
-    }
-
     /// Takes the round out of all free seats. Whether all were free.
     fn empty(&self) -> bool {
         let mut is_empty = true;
         for place in self.places.iter() {
-            match place.sit() {
+            match place.take() {
                 Some(mut seat) => *seat = None,
                 None => is_empty = false,
             }
@@ -111,19 +89,19 @@ impl<R> Seats<R> {
         is_empty
     }
 
-    /// Whether calls are asked to leave.
-    #[inline(always)]
-    pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing.load(Ordering::Relaxed)
+    /// Whether no call may start.
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.rest).round.is_none()
     }
 
     /// Lets no further call start, and asks those with a place to leave.
     pub(crate) fn close(&self) {
         let mut rest = lock(&self.rest);
         rest.round = None;
-        self.is_closing.store(true, Ordering::Relaxed);
+        // Under the lock, so that nobody is asked to leave the round that is opened next.
+        let asked: Vec<_> = self.places.iter().filter_map(Place::ask_to_leave).collect();
         drop(rest);
-        self.places.iter().filter_map(Place::ask_to_leave).for_each(Waker::wake);
+        asked.into_iter().for_each(Waker::wake);
     }
 
     /// Ready once all places are empty after a [`close`](Self::close). May have to be polled without having been woken:
@@ -136,11 +114,10 @@ impl<R> Seats<R> {
     /// Closes if no call has a place. Whether it did.
     pub(crate) fn close_if_empty(&self) -> bool {
         let mut rest = lock(&self.rest);
-        let seats: Option<Vec<_>> = self.places.iter().map(Place::sit).collect();
+        let seats: Option<Vec<_>> = self.places.iter().map(Place::take).collect();
         let Some(seats) = seats else { return false };
         seats.into_iter().for_each(|mut seat| *seat = None);
         rest.round = None;
-        self.is_closing.store(true, Ordering::Relaxed);
         true
     }
 
@@ -165,10 +142,9 @@ impl<R> Seats<R> {
         let mut rest = lock(&self.rest);
         rest.round = Some(round.clone());
         rest.closer = None;
-        self.is_closing.store(false, Ordering::Relaxed);
         for place in self.places.iter() {
             place.let_stay();
-            if let Some(mut seat) = place.sit() {
+            if let Some(mut seat) = place.take() {
                 *seat = Some(round.clone());
             }
         }

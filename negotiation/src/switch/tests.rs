@@ -43,9 +43,10 @@ fn who_waits_at_a_place_is_told_to_leave_and_who_waits_for_one_to_come() {
     assert!(seats.poll_find(&Context::from_waker(&second)).is_pending());
     assert!(seats.poll_empty(&Context::from_waker(&third)).is_pending());
     drop(seat);
-    seats.left();
+    assert!(place.sit().is_none(), "a call comes although it was asked to stay away");
+    assert!(seats.poll_find(&Context::from_waker(&second)).is_pending());
     assert_eq!(closing.0.load(Ordering::Relaxed), 1);
-    assert!(place.sit().is_some_and(|seat| seat.is_none()), "left with the round in it");
+    assert!(place.take().is_some_and(|seat| seat.is_none()), "the round is still there");
     assert!(seats.poll_empty(&Context::from_waker(&third)).is_ready());
     assert_eq!(waiting.0.load(Ordering::Relaxed), 0);
     seats.open(&Arc::new(2));

@@ -109,7 +109,7 @@ pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
         let received = rounds.receiving.total();
         if received != before {
             (before, waited) = (received, Duration::ZERO);
-        } else if shared.is_awaited() && !rounds.receiving.is_closing() {
+        } else if shared.is_awaited() && !rounds.receiving.is_closed() {
             waited += LOOK;
         }
         if waited >= shared.settings().drain_timeout {

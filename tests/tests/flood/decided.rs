@@ -1,6 +1,6 @@
 //! The flood at the server's decision itself, which is all that a stranger's first message reaches.
 
-use crate::live_bytes::Meter;
+use crate::meter::Meter;
 use crate::mutator::Mutator;
 use crate::scene::stack;
 use bertha_core::{Describe, Node};

@@ -1,6 +1,6 @@
 //! The flood over the kernel's UDP.
 
-use crate::live_bytes::Meter;
+use crate::meter::Meter;
 use crate::mutator::Mutator;
 use crate::scene::{Outcomes, echo_during, settings, stack};
 use bertha_chunnels::Nothing;

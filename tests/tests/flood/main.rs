@@ -5,10 +5,12 @@
 mod decided;
 mod dice;
 mod kernel;
-mod live_bytes;
+mod meter;
 mod mutator;
 mod scene;
 mod simulated;
 
+use bertha_allocations::Live;
+
 #[global_allocator]
-static ALLOCATOR: live_bytes::Tally = live_bytes::Tally;
+static ALLOCATOR: Live = Live;

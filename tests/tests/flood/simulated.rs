@@ -1,6 +1,6 @@
 //! The flood over the simulated network, from thousands of addresses and from the client's own.
 
-use crate::live_bytes::Meter;
+use crate::meter::Meter;
 use crate::mutator::Mutator;
 use crate::scene::{Outcomes, echo_during, settings, stack};
 use bertha_chunnels::serialize::Postcard;

@@ -1,32 +1,10 @@
 //! A packet costs no allocation once buffers and queues have their size.
 
+use bertha_allocations::{Counting, of_thread};
 use bertha_chunnels::Reliable;
 use bertha_core::{Buf, Connection, Wrap};
 use bertha_datapath_kernel::TokioRuntime;
 use bertha_datapath_sim::pair;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-/// Counts what each thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: the system's allocator does the work; counting touches no memory that it gives out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps this function's contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above; `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -59,10 +37,10 @@ fn a_packet_costs_none() {
         let stack = Reliable::new();
         let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
         exchange(&here, &there, 500).await;
-        let before = (ALLOCATIONS.get(), here.statistics().packets_sent);
+        let before = (of_thread(), here.statistics().packets_sent);
         exchange(&here, &there, 500).await;
         let packets = here.statistics().packets_sent - before.1;
-        let allocations = ALLOCATIONS.get() - before.0;
+        let allocations = of_thread() - before.0;
         assert!(packets > 5_000, "{packets} packets");
         // The window grows all the time, and with it, at last, a queue: that is not per packet.
         assert!(allocations <= 2, "{allocations} allocations for {packets} packets");

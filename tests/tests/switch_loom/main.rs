@@ -36,11 +36,7 @@ fn work(round: &Round, place: &Place<Round>) -> u64 {
 
 /// One call, unless no round is open just then, or others are quicker: uses whatever is, and says which.
 fn call_once(seats: &Seats<Round>) -> Option<u64> {
-    let at = |place: &Place<Round>| {
-        let number = place.sit()?.as_deref().map(|round| work(round, place));
-        seats.left();
-        number
-    };
+    let at = |place: &Place<Round>| place.sit()?.as_deref().map(|round| work(round, place));
     at(seats.first()).or_else(|| match seats.poll_find(&Context::from_waker(Waker::noop())) {
         Poll::Ready(place) => at(place),
         Poll::Pending => None,

@@ -6,6 +6,7 @@ use bertha_bench::report::{Budget, Report};
 use bertha_bench::statistics::median;
 use bertha_bench::stepping::Stepper;
 use bertha_bench::{Error, cores};
+use std::time::Duration;
 
 /// Memif against kernel UDP.
 const THREEFOLD: f64 = 3.0;
@@ -24,10 +25,16 @@ pub(super) struct Against {
     pub(super) high: f64,
 }
 
-/// What client and store need for a request by themselves, in nanoseconds.
+/// What client and store need for a request, in nanoseconds: by themselves, and with their halves of memif.
 pub(super) struct OwnWork {
-    client: f64,
-    store: f64,
+    client: Ends,
+    store: Ends,
+}
+
+/// What one end needs for a request.
+struct Ends {
+    own: f64,
+    over_memif: f64,
 }
 
 /// What client and store execute per request, both together, without negotiation and Chunnels and with.
@@ -43,28 +50,54 @@ pub(super) fn instructions(requests: u64, report: &mut Report) -> Result<(), Err
     Ok(())
 }
 
-/// Times the two in turn, on one core and with a queue in memory between them.
-pub(super) fn own_work(setup: &Setup, samples: usize, report: &mut Report) -> Result<OwnWork, Error> {
+/// Times the two in turn, on one core: with a queue in memory between them, and with memif.
+pub(super) fn own_work(
+    setup: &Setup,
+    samples: usize,
+    memif: impl Fn(&Setup) -> Result<lockstep::OwnWork, Error> + Sync,
+    report: &mut Report,
+) -> Result<OwnWork, Error> {
     let core = cores::usable()?[0];
-    let (mut clients, mut stores) = (Vec::new(), Vec::new());
+    let (mut own, mut over_memif) = (Vec::new(), Vec::new());
     for _ in 0..samples.max(1) {
-        let own = cores::run_on(core, || lockstep::in_memory(setup))?;
-        let each = |time: std::time::Duration| time.as_secs_f64() * 1e9 / setup.requests as f64;
-        clients.push(each(own.client));
-        stores.push(each(own.store));
+        own.push(cores::run_on(core, || lockstep::in_memory(setup))?);
+        over_memif.push(cores::run_on(core, || memif(setup))?);
     }
-    let middle = |samples: &[f64]| median(samples).unwrap_or(f64::NAN);
-    let own = OwnWork { client: middle(&clients), store: middle(&stores) };
-    report.figure("client's own work, per request", own.client, "ns");
-    report.figure("store's own work, per request", own.store, "ns");
-    report.figure("throughput, if a datapath cost nothing", own.most(), "ops/s");
-    Ok(own)
+    let middle = |samples: &[lockstep::OwnWork], time: fn(&lockstep::OwnWork) -> Duration| {
+        let each = |sample| time(sample).as_secs_f64() * 1e9 / setup.requests as f64;
+        median(&samples.iter().map(each).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+    };
+    let end = |time| Ends { own: middle(&own, time), over_memif: middle(&over_memif, time) };
+    let work = OwnWork { client: end(|it| it.client), store: end(|it| it.store) };
+    for (who, end) in work.ends() {
+        report.figure(format!("{who}'s own work, per request"), end.own, "ns");
+        report.figure(format!("{who}'s half of memif, per request"), end.over_memif - end.own, "ns");
+    }
+    report.figure("throughput, if a datapath cost nothing", work.most(), "ops/s");
+    Ok(work)
 }
 
 impl OwnWork {
+    fn ends(&self) -> [(&str, &Ends); 2] {
+        [("client", &self.client), ("store", &self.store)]
+    }
+
     /// The most requests per second, if client and store did nothing else, each on its core.
     fn most(&self) -> f64 {
-        1e9 / self.client.max(self.store)
+        1e9 / self.client.own.max(self.store.own)
+    }
+
+    /// What each core's time goes to over memif, where both are saturated: what is left waits for the other core, and fetches
+    /// what that one has written.
+    fn shares(&self, throughput: f64, report: &mut Report) {
+        for (who, end) in self.ends() {
+            let share = |nanoseconds: f64| nanoseconds * throughput / 1e9;
+            let (own, half) = (share(end.own), share(end.over_memif - end.own));
+            let parts = [("own work", own), ("its half of memif", half), ("the rest", 1.0 - own - half)];
+            for (part, share) in parts {
+                report.figure(format!("{who}'s core over memif, both saturated: {part}"), share, "x");
+            }
+        }
     }
 
     /// Holds memif against kernel UDP or memory, whichever it is nearer to what it promises; and against memory at its best,
@@ -72,9 +105,11 @@ impl OwnWork {
     pub(super) fn judge(&self, kernel: Against, memory: Against, best: Against, report: &mut Report) {
         for (throughput, place) in [(kernel.memif, "over memif"), (best.other, "in memory at its best")] {
             let share = |own: f64| own * throughput / 1e9;
-            report.figure(format!("client's own work, of its time {place}"), share(self.client), "x");
-            report.figure(format!("store's own work, of its time {place}"), share(self.store), "x");
+            for (who, end) in self.ends() {
+                report.figure(format!("{who}'s own work, of its time {place}"), share(end.own), "x");
+            }
         }
+        self.shares(best.memif, report);
         let nearer = (kernel.high / THREEFOLD).max(memory.high / NEAR_MEMORY);
         let name = "memif to 3 x kernel UDP or 0.8 x memory, the nearer; high end";
         report.bounded(name, nearer, "x", Budget::AtLeast(1.0));

@@ -156,7 +156,11 @@ impl Machine {
         if self.is_over() {
             return None;
         }
-        let sending = [self.acks.due(), self.paced_until, self.starved_until];
+        // Without a buffer nothing goes, whatever is due: a time that has passed would come again and again.
+        let sending = match self.starved_until {
+            Some(until) => [Some(until), None],
+            None => [self.acks.due(), self.paced_until],
+        };
         let waiting = if self.is_waiting() { self.waiting_timers() } else { [None; 3] };
         sending.into_iter().chain(waiting).flatten().min()
     }

@@ -4,6 +4,10 @@ use crate::reliable::wire::{Fault, Grant};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 
+/// How many messages wait in the buffers that they came in: those of a burst. If more do, the application is slow, and might keep all
+/// buffers of the datapath, also from connections that it is waiting for: later ones are copied.
+const IN_PLACE: usize = 64;
+
 /// Which messages have arrived, those that wait for the application, and how much the peer may send.
 #[derive(Debug)]
 pub(super) struct Incoming {
@@ -80,8 +84,10 @@ impl Incoming {
     pub(super) fn push(&mut self, message: Buf) {
         if self.is_discarding {
             self.count_taken(message.len());
-        } else {
+        } else if self.queue.len() < IN_PLACE {
             self.queue.push_back(message);
+        } else {
+            self.queue.push_back(message.kept());
         }
     }
 

@@ -174,7 +174,8 @@ impl Machine {
 
     /// Takes a message to be sent. Ask [`has_room`](Self::has_room) before.
     pub(super) fn send(&mut self, message: Buf) {
-        self.outgoing.push(message);
+        // What goes is a copy, and the message stays for a round trip at least.
+        self.outgoing.push(message.kept());
     }
 
     /// The next message that has arrived. What arrived before the end can still be had after it.

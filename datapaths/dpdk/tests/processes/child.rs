@@ -276,21 +276,41 @@ async fn ask_over(dpdk: &Dpdk, to: Addr, count: usize, burst: usize) {
     }
 }
 
-/// Has the largest messages echoed that the interface carries.
+/// A message of which each word says whose it is and where it stands. One in three is as long as the interface carries, the others
+/// are short, so that frames of both kinds come to lie in each place of the port's rings.
+fn mixed(number: usize, most: usize) -> Vec<u8> {
+    let len = if number.is_multiple_of(3) { most } else { 64 };
+    (0..len / 4).flat_map(|word| ((number << 16 | word) as u32).to_be_bytes()).collect()
+}
+
+/// Has messages up to the largest that the interface carries echoed, many at a time.
 async fn ask_large(to: Addr, count: usize) {
+    const BURST: usize = 128;
     let dpdk = dpdk();
     let connection = dpdk.connect(to).await.unwrap();
     let most = connection.base().mtu();
-    for number in 0..count {
-        let mut message = connection.base().buffer(most).unwrap();
-        message.fill(number as u8);
-        connection.send(message).await.unwrap();
-        let echo = connection.recv().await.unwrap();
-        assert!(echo.len() == most && echo.iter().all(|byte| *byte == number as u8), "echo {number}");
+    for first in (0..count).step_by(BURST) {
+        let burst = (first..first + BURST).map(|number| {
+            let bytes = mixed(number, most);
+            let mut message = connection.base().buffer(bytes.len()).unwrap();
+            message.copy_from_slice(&bytes);
+            message
+        });
+        connection.send_batch(burst).await.unwrap();
+        for number in first..first + BURST {
+            let recv = tokio::time::timeout(Duration::from_secs(20), connection.recv()).await;
+            let echo = recv.unwrap_or_else(|_| {
+                panic!("echo {number} is missing: {:?} {:?}", dpdk.counters(), dpdk.statistics())
+            });
+            assert!(*echo.unwrap() == mixed(number, most), "echo {number}");
+        }
     }
     drop(connection);
     assert_nothing_is_kept(&dpdk);
-    say(&format!("echoed {most}"));
+    let (counters, port) = (dpdk.counters().unwrap(), dpdk.statistics().unwrap());
+    assert_eq!(counters.dropped() + counters.not_sent + counters.copied, 0, "{counters:?}");
+    assert_eq!(port.missed + port.receive_errors + port.send_errors + port.no_mbuf, 0, "{port:?}");
+    say(&format!("echoed {count} of up to {most}"));
 }
 
 /// Sends messages and waits for nothing.

@@ -7,6 +7,8 @@ pub(crate) mod counter;
 
 #[path = "../../../../negotiation/src/switch/calls.rs"]
 mod calls;
+#[path = "../../../../negotiation/src/switch/known.rs"]
+mod known;
 #[path = "../../../../negotiation/src/switch/place.rs"]
 pub(crate) mod place;
 #[path = "../../../../negotiation/src/switch/round.rs"]

@@ -78,6 +78,29 @@ fn a_lost_packet_is_repaired_within_two_round_trips() {
     assert!(wire.now < 40 * MS, "took {:?}", wire.now);
 }
 
+/// A datapath without a buffer is asked again after a while. A time that has passed would be due again at once, and who waits for
+/// it keep the processor, perhaps from the one who would give buffers back.
+#[test]
+fn without_a_buffer_nothing_is_due_until_later() {
+    let mut wire = Wire::new(1, Faults::NONE);
+    (0..4).for_each(|number| wire.ends[0].send(message(number, 1100)));
+    wire.run_for(20 * MS);
+    let (mut now, [end, peer]) = (wire.now, &mut wire.ends);
+    end.send(message(4, 8));
+    let packet = end.poll_packet(now, |len| Buf::new(len, 0)).unwrap();
+    // Late, so that it is overdue to acknowledge it.
+    peer.handle_packet(packet, now);
+    now += Duration::from_secs(1);
+    for _ in 0..3 {
+        let none = peer.poll_packet(now, |_| Err(Error::new(ErrorKind::Exhausted, "no buffer")));
+        assert!(none.is_none());
+        let due = peer.poll_timeout().unwrap();
+        assert!(due > now, "due at {due:?}, and it is {now:?}");
+        now = due;
+    }
+    assert!(peer.poll_packet(now, |len| Buf::new(len, 0)).is_some());
+}
+
 /// A receiver that takes nothing stops the sender, and one that goes on lets it go on.
 #[test]
 fn a_slow_receiver_holds_the_sender_back() {

@@ -1,14 +1,4 @@
-//! A global allocator that counts.
-//!
-//! A program counts once it installs [`Counting`]:
-//!
-//! ```no_run
-//! #[global_allocator]
-//! static ALLOCATOR: bertha_bench::allocations::Counting = bertha_bench::allocations::Counting;
-//! ```
-//!
-//! The count of a thread is always kept, and costs a few instructions per allocation. The count of the process costs
-//! an atomic operation that all threads share, so it is kept only inside [`in_process`].
+//! How often memory is asked for.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -22,6 +12,9 @@ static OF_PROCESS: AtomicU64 = AtomicU64::new(0);
 static COUNT_PROCESS: AtomicBool = AtomicBool::new(false);
 
 /// The system's allocator, with a count of the calls that return new memory (reallocations among them).
+///
+/// The count of a thread is always kept, and costs a few instructions per allocation. The count of the process costs an
+/// atomic operation that all threads share, so it is kept only while there is an [`OfProcess`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting;
 
@@ -39,52 +32,77 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: our caller promises that `layout` has a non-zero size, which is all that `System.alloc` asks.
+        // SAFETY: our caller keeps the contract of `alloc`, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: our caller promises that `layout` has a non-zero size, which is all that it asks.
+        // SAFETY: our caller keeps the contract of `alloc_zeroed`, which is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count();
-        // SAFETY: our caller promises that this allocator returned `block` for `layout`, hence that `System` did,
-        // and that `new_size` is non-zero and does not overflow when rounded up to the alignment.
+        // SAFETY: our caller keeps the contract of `realloc`, which is the same; `block` came from `System`.
         unsafe { System.realloc(block, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: our caller promises that this allocator returned `block` for `layout`, hence that `System` did.
+        // SAFETY: our caller keeps the contract of `dealloc`, which is the same; `block` came from `System`.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
-/// Runs `work` and says how often the calling thread allocated meanwhile.
+/// How often the calling thread has allocated so far.
 ///
-/// Zero when [`Counting`] is not the program's allocator: check with [`is_installed`].
-pub fn in_thread<T>(work: impl FnOnce() -> T) -> (T, u64) {
+/// # Panics
+/// If [`Counting`] is not the program's allocator: a claim that nothing is allocated could not fail.
+pub fn of_thread() -> u64 {
     let before = OF_THREAD.get();
+    drop(std::hint::black_box(Box::new(0_u8)));
+    assert!(OF_THREAD.get() > before, "install `Counting` as the global allocator of this program");
+    // That box is not the caller's.
+    OF_THREAD.set(before);
+    before
+}
+
+/// Runs `work`, and says how often the calling thread allocated meanwhile.
+///
+/// # Panics
+/// As [`of_thread`].
+pub fn in_thread<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let before = of_thread();
     let result = work();
     (result, OF_THREAD.get() - before)
 }
 
-/// Runs `work` and says how often all threads of the process allocated meanwhile.
-///
-/// One caller at a time: a second one at the same time would stop the count of the first.
-pub fn in_process<T>(work: impl FnOnce() -> T) -> (T, u64) {
-    let before = OF_PROCESS.load(Ordering::Relaxed);
-    COUNT_PROCESS.store(true, Ordering::SeqCst);
-    let result = work();
-    COUNT_PROCESS.store(false, Ordering::SeqCst);
-    (result, OF_PROCESS.load(Ordering::Relaxed) - before)
+/// A count of what all threads of the process allocate. One at a time.
+#[derive(Debug)]
+pub struct OfProcess(());
+
+impl OfProcess {
+    /// Counts from now on.
+    ///
+    /// # Panics
+    /// If [`Counting`] is not the program's allocator, or somebody else is counting.
+    pub fn from_now() -> Self {
+        let _ = of_thread();
+        assert!(!COUNT_PROCESS.swap(true, Ordering::SeqCst), "the process is being counted by another");
+        OF_PROCESS.store(0, Ordering::SeqCst);
+        Self(())
+    }
+
+    /// How often threads have allocated since.
+    pub fn so_far(&self) -> u64 {
+        OF_PROCESS.load(Ordering::SeqCst)
+    }
 }
 
-/// Whether allocations of this program are counted at all.
-pub fn is_installed() -> bool {
-    in_thread(|| drop(std::hint::black_box(Box::new(0u8)))).1 > 0
+impl Drop for OfProcess {
+    fn drop(&mut self) {
+        COUNT_PROCESS.store(false, Ordering::SeqCst);
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +115,6 @@ mod tests {
 
     #[test]
     fn a_thread_counts_its_own_allocations_alone() {
-        assert!(is_installed());
         assert_eq!(in_thread(|| black_box(7)).1, 0);
         let (vector, calls) = in_thread(|| {
             let mut vector: Vec<u8> = black_box(Vec::with_capacity(10));
@@ -110,15 +127,13 @@ mod tests {
 
     #[test]
     fn the_process_counts_other_threads() {
-        let allocate = || (0..100u64).for_each(|n| drop(black_box(Box::new(n))));
-        let (own, all) = in_process(|| {
-            in_thread(|| {
-                std::thread::scope(|scope| {
-                    scope.spawn(allocate);
-                })
-            })
-            .1
+        let allocate = || (0..100_u64).for_each(|n| drop(black_box(Box::new(n))));
+        let all = OfProcess::from_now();
+        let own = in_thread(|| {
+            std::thread::scope(|scope| {
+                scope.spawn(allocate);
+            });
         });
-        assert!(all >= 100 && own < 100, "process {all}, thread {own}");
+        assert!(all.so_far() >= 100 && own.1 < 100, "process {all:?}, thread {own:?}");
     }
 }

@@ -1,0 +1,52 @@
+//! How much memory is kept.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    // Constant and without a destructor: reading it neither allocates nor registers anything.
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which keeps the sum of the blocks in use, by the thread that asked for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Live;
+
+/// How many bytes the calling thread has asked for and not freed: fewer than none, if it has freed what others asked for.
+pub fn live_bytes() -> i64 {
+    LIVE.get()
+}
+
+fn add(bytes: i64) {
+    // A thread that is being torn down may have lost its count; nobody can read it any more either.
+    let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
+}
+
+// SAFETY: every method hands its arguments unchanged to `System`, which keeps the contract of `GlobalAlloc`, and
+// returns what `System` returns. `add` neither allocates nor unwinds: it touches a constant thread-local without
+// destructor.
+unsafe impl GlobalAlloc for Live {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        add(layout.size() as i64);
+        // SAFETY: our caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        add(layout.size() as i64);
+        // SAFETY: our caller keeps the contract of `alloc_zeroed`, which is the same.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        add(new_size as i64 - layout.size() as i64);
+        // SAFETY: our caller keeps the contract of `realloc`, which is the same; `block` came from `System`.
+        unsafe { System.realloc(block, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        add(-(layout.size() as i64));
+        // SAFETY: our caller keeps the contract of `dealloc`, which is the same; `block` came from `System`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
