@@ -199,19 +199,17 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     async fn handshake(&self, opening: &Opening) -> Result<Opened<C>, Error> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
-        let (mut early, mut behind) = (VecDeque::new(), None);
+        let (mut early, mut behind, mut is_asked) = (VecDeque::new(), None, false);
         loop {
-            let timer = match opening.keeps_time() {
-                true => {
-                    let due = opening.flight().poll_transmit(runtime.now())?;
-                    if let Some(message) = due {
-                        // Boxed, here and below, since whoever sends has mostly sent the offer too.
-                        Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
-                    }
-                    Some(runtime.sleep_until(opening.flight().poll_timeout()))
+            let keeps_time = opening.keeps_time();
+            if keeps_time || std::mem::take(&mut is_asked) {
+                let due = opening.flight().poll_transmit(runtime.now())?;
+                if let Some(message) = due {
+                    // Boxed, here and below, since whoever sends has mostly sent the offer too.
+                    Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
                 }
-                false => None,
-            };
+            }
+            let timer = keeps_time.then(|| runtime.sleep_until(opening.flight().poll_timeout()));
             let mut message = match behind.take() {
                 Some(data) => data,
                 None => {
@@ -248,7 +246,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 Flight::Replaced(answer, session) => {
                     return Ok(self.replaced((answer, session, &message), early));
                 }
-                Flight::Again => {}
+                Flight::Again => is_asked = true,
                 Flight::Early if early.len() < shared.settings.early_messages => {
                     message.advance(HEADER)?;
                     early.push_back(message);

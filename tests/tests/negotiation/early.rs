@@ -194,9 +194,11 @@ fn under_load_a_cookie_comes_first_and_then_a_confirmation() {
                 see.lock().unwrap().push(datagram.payload[0]);
                 Verdict::Pass
             });
+            let before = network.runtime().now();
             let connection = connect(&network, &cache, Settings::default()).await.unwrap();
             say(&connection, &["one"]).await;
             hear(&connection, &["one"]).await;
+            assert_eq!((network.runtime().now() - before).as_micros(), 400, "two round trips");
             assert_eq!(*seen.lock().unwrap(), kinds);
             assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::Taken(1)));
             assert_eq!(heard(&history), [["one"]]);
