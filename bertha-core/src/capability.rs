@@ -181,7 +181,7 @@ impl<C: Capability> Declared for C {
 
     fn encode(&self) -> Result<Vec<u8>, Mismatch> {
         // Enough for most, so that it is allocated once.
-        postcard::to_extend(self, Vec::with_capacity(64))
+        postcard::to_extend(self, Vec::with_capacity(128))
             .map_err(|error| Mismatch(format!("{} can't be encoded: {error}", C::ID)))
     }
 

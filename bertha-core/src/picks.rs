@@ -46,7 +46,7 @@ pub fn preferred(nodes: &[Node], participants: usize) -> Vec<u8> {
 
 /// The layers that remain of `nodes` once the alternatives are picked.
 pub fn resolve(nodes: &[Node], picks: Picks<'_>) -> Vec<Node> {
-    let mut resolved = Vec::new();
+    let mut resolved = Vec::with_capacity(nodes.len());
     walk(nodes, picks, &mut resolved);
     resolved
 }

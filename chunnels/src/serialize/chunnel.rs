@@ -10,7 +10,10 @@ use std::marker::PhantomData;
 #[chunnel(capability = Self::encoding)]
 pub struct Serialize<T, C = Bincode> {
     codec: C,
-    encoding: Encoding,
+    /// The name of the message type, if it is not to be the one that it has in the program.
+    schema: Option<String>,
+    /// Kept as a function, so that a stack can be described whatever `C` is, and nothing is written before.
+    encoding: fn(&C, Option<&str>) -> Encoding,
     // Holds no `T`, so it can be shared between threads whatever `T` is.
     message: PhantomData<fn(T) -> T>,
 }
@@ -25,14 +28,14 @@ impl<T, C: Codec<T> + Default> Serialize<T, C> {
 impl<T, C: Codec<T>> Serialize<T, C> {
     /// With this codec, and the type's name as schema.
     pub fn with_codec(codec: C) -> Self {
-        let encoding = Encoding {
+        let encoding = |codec: &C, schema: Option<&str>| Encoding {
             codec: C::NAME.into(),
             version: C::VERSION,
             options: codec.options(),
             key: C::Key::OFFSET.map(|offset| offset as u64),
-            schema: schema::of::<T>(),
+            schema: schema.map_or_else(schema::of::<T>, str::to_owned),
         };
-        Self { codec, encoding, message: PhantomData }
+        Self { codec, schema: None, encoding, message: PhantomData }
     }
 }
 
@@ -43,7 +46,7 @@ impl<T, C> Serialize<T, C> {
     /// that the other end would misread.
     #[must_use]
     pub fn schema(mut self, name: impl Into<String>) -> Self {
-        self.encoding.schema = name.into();
+        self.schema = Some(name.into());
         self
     }
 
@@ -54,7 +57,7 @@ impl<T, C> Serialize<T, C> {
 
     /// What the other end must have as well.
     pub fn encoding(&self) -> Encoding {
-        self.encoding.clone()
+        (self.encoding)(&self.codec, self.schema.as_deref())
     }
 }
 
@@ -79,12 +82,14 @@ impl<T, C: Codec<T> + Default> Default for Serialize<T, C> {
 
 impl<T, C: Clone> Clone for Serialize<T, C> {
     fn clone(&self) -> Self {
-        Self { codec: self.codec.clone(), encoding: self.encoding.clone(), message: PhantomData }
+        let (codec, schema) = (self.codec.clone(), self.schema.clone());
+        Self { codec, schema, encoding: self.encoding, message: PhantomData }
     }
 }
 
 impl<T, C> fmt::Debug for Serialize<T, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Serialize({} as {})", self.encoding.schema, self.encoding.codec)
+        let Encoding { schema, codec, .. } = self.encoding();
+        write!(f, "Serialize({schema} as {codec})")
     }
 }

@@ -83,7 +83,7 @@ where
                     None => continue,
                 },
                 accepted = accept => match accepted {
-                    Ok(base) => Box::pin(self.server.clone().meet(base)),
+                    Ok(base) => Box::pin(self.server.clone().meet(Arc::new(base))),
                     Err(error) => {
                         tracing::error!(%error, "the listener has failed");
                         return None;

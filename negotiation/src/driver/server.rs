@@ -79,12 +79,12 @@ where
     D: Runs<S>,
 {
     /// Deals with a new base connection.
-    pub(super) async fn meet(self: Arc<Self>, base: D::Connection) -> Outcome<D::Out> {
+    pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Out> {
         let limit = self.settings.handshake_timeout;
         let what = "the client connected and sent no offer";
         let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
         match received {
-            Ok(first) => self.greet(Arc::new(base), first).await,
+            Ok(first) => self.greet(base, first).await,
             Err(error) => Outcome::Failed(error),
         }
     }

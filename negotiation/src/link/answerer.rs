@@ -87,7 +87,8 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
 
 impl<C: Connection<Data = Buf>> Drop for Answerer<C> {
     fn drop(&mut self) {
-        while let Some(link) = self.unsaid.next(&mut usize::MAX.clone()) {
+        let mut all = usize::MAX;
+        while let Some(link) = self.unsaid.next(&mut all) {
             link.answer_at_once();
         }
     }

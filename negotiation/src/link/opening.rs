@@ -93,8 +93,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     #[cold]
     pub(super) async fn opened(&self) -> Result<(), Error> {
         let Some(opening) = self.opening()? else { return Ok(()) };
-        opening.flight().hurry();
-        self.transmit(opening).await;
+        let is_due = opening.flight().hurry();
+        if is_due {
+            self.transmit(opening).await;
+        }
         self.over(opening).await
     }
 

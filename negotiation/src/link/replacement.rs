@@ -37,7 +37,8 @@ pub(crate) enum FromLink<C> {
 /// number that it chose just then, and changes nothing until that number comes back.
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
-    seat: Arc<Seat>,
+    /// Made when somebody wants it.
+    seat: OnceLock<Arc<Seat>>,
     /// From which the numbers come, so that a repeated offer gets the same answer.
     secret: OnceLock<MacKey>,
 }
@@ -65,27 +66,40 @@ impl Seat {
 
 impl<C: Connection<Data = Buf>> Replacement<C> {
     pub(super) fn new(listener: Sender<FromLink<C>>) -> Self {
-        Self { listener, seat: Arc::default(), secret: OnceLock::new() }
+        Self { listener, seat: OnceLock::new(), secret: OnceLock::new() }
+    }
+
+    /// The candidate, if there is one.
+    fn candidate(&self) -> Option<MutexGuard<'_, Option<Candidate>>> {
+        self.seat.get().map(|seat| seat.lock())
     }
 
     /// Takes an offer of another connection: the candidate's answer if it is the candidate's, else the listener is
     /// asked. Fails if that can't be. A full queue means more restarted clients than the listener can take; this one
     /// will speak up again.
     pub(super) fn offered(&self, offer: Buf, hash: &[u8; 32], base: &Arc<C>) -> Result<Option<Vec<u8>>, ()> {
-        if let Some(candidate) = self.seat.lock().as_mut().filter(|it| it.accepted.offer == *hash) {
+        let mut seat = self.candidate();
+        let candidate = seat.as_mut().and_then(|seat| seat.as_mut());
+        if let Some(candidate) = candidate.filter(|it| it.accepted.offer == *hash) {
             candidate.credit.receive(offer.len());
             return candidate.reply().ok_or(()).map(Some);
         }
+        drop(seat);
         let secret = self.secret.get_or_init(|| seed(|| base.base().runtime().random()));
         let fresh = Fresh::derive(secret, hash);
-        let asked = FromLink::Offered { base: base.clone(), offer, fresh, seat: self.seat.clone() };
+        let asked = FromLink::Offered {
+            base: base.clone(),
+            offer,
+            fresh,
+            seat: self.seat.get_or_init(Arc::default).clone(),
+        };
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
 
     /// The candidate's answer once more, if it is the one with this tag that has sent `len` bytes and may get so much.
     /// Fails if it is not the candidate.
     pub(super) fn remind(&self, tag: Tag, len: usize) -> Result<Option<Vec<u8>>, ()> {
-        let mut seat = self.seat.lock();
+        let mut seat = self.candidate().ok_or(())?;
         let candidate = seat.as_mut().filter(|it| Tag::of(it.accepted.id) == tag).ok_or(())?;
         candidate.credit.receive(len);
         Ok(candidate.reply())
@@ -96,7 +110,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         // The place in the queue first: a candidate that finds none stays, and can confirm again.
         let Ok(place) = self.listener.try_reserve() else { return false };
         let is_confirmed = |it: &mut Candidate| it.accepted.is_confirmed_by(confirm);
-        let Some(Candidate { accepted, .. }) = self.seat.lock().take_if(is_confirmed) else { return false };
+        let confirmed = self.candidate().and_then(|mut seat| seat.take_if(is_confirmed));
+        let Some(Candidate { accepted, .. }) = confirmed else { return false };
         place.send(FromLink::Confirmed { base: base.clone(), accepted });
         true
     }

@@ -133,9 +133,9 @@ impl FirstFlight {
         true
     }
 
-    /// The application waits: the offer goes out, if it has not yet.
-    pub fn hurry(&mut self) {
-        self.held_until = None;
+    /// The application waits: the offer is due, if it has not gone out yet. Whether that is so.
+    pub fn hurry(&mut self) -> bool {
+        self.held_until.take().is_some()
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) next, if nothing is added.

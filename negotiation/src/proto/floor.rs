@@ -26,7 +26,8 @@ impl Frame {
 
 /// Fails if no pick of the alternatives in `nodes` holds within `frame`.
 pub(crate) fn check_possible(nodes: &[Node], frame: Frame) -> Result<(), Error> {
-    if can_hold(nodes, frame) {
+    // Mostly nothing is asked for.
+    if (frame.floor.is_empty() && !need_anything(nodes)) || can_hold(nodes, frame) {
         return Ok(());
     }
     let floor = frame.floor;
@@ -65,6 +66,14 @@ pub(crate) fn check_layers(layers: &[Node], frame: Frame) -> Result<(), Error> {
     let names = layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ");
     let what = format!("the stack has to be {floor}; the other end picked [{names}], which is not {missing}");
     Err(Error::new(ErrorKind::Refused, what).at("negotiation"))
+}
+
+/// Whether there is a layer in `nodes`, picked or not, that needs a guarantee below it.
+fn need_anything(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Layer(layer) => !layer.needs().is_empty(),
+        Node::Select { branches, .. } => branches.iter().any(|branch| need_anything(branch)),
+    })
 }
 
 /// What all of `nodes` together guarantee with the best picks.

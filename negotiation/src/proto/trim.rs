@@ -8,6 +8,7 @@
 use super::floor::Frame;
 use bertha_core::guarantee::Set;
 use bertha_core::{Layer, Node};
+use std::borrow::Cow;
 
 /// Sets of guarantees, as many as there are: a bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +90,8 @@ pub(super) fn can_hold(nodes: &[Node], frame: Frame) -> bool {
 
 /// A stack without the alternatives that can't hold, so that the other end does not pick them.
 #[derive(Debug, Default)]
-pub(crate) struct Trimmed {
-    pub(crate) nodes: Vec<Node>,
+pub(crate) struct Trimmed<'n> {
+    pub(crate) nodes: Cow<'n, [Node]>,
     pub(crate) choices: Choices,
 }
 
@@ -100,15 +101,15 @@ pub(crate) struct Choices {
     taken: Vec<Option<u8>>,
 }
 
-impl Trimmed {
+impl<'n> Trimmed<'n> {
     /// `nodes` without the alternatives that don't hold within `frame`, whatever else is picked.
-    pub(crate) fn new(nodes: &[Node], frame: Frame) -> Self {
+    pub(crate) fn new(nodes: &'n [Node], frame: Frame) -> Self {
         if !nodes.iter().any(|node| matches!(node, Node::Select { .. })) {
-            return Self { nodes: nodes.to_vec(), choices: Choices::default() };
+            return Self { nodes: nodes.into(), choices: Choices::default() };
         }
         let mut taken = Vec::new();
         let (wanted, given) = (Wants::one(frame.floor), Wants::given_by(frame.transport));
-        let nodes = trim(nodes, wanted, given, &mut taken);
+        let nodes = trim(nodes, wanted, given, &mut taken).into();
         Self { nodes, choices: Choices { taken } }
     }
 }

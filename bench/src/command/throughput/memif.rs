@@ -14,6 +14,9 @@ const JUMBO: u16 = 9000;
 /// The headers of IPv4 and UDP.
 const HEADERS: usize = 28;
 
+/// Buffers of each port. Few, since they are used in turn: of many, each has left the processor's cache when it is needed again.
+const BUFFERS: u32 = 1023;
+
 /// Files over memif and over kernel UDP in turn.
 pub(super) fn run(options: &Options, report: &mut Report) -> Result<(), Error> {
     let usual = Config::default().mtu;
@@ -37,7 +40,7 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Result<(), Error> {
 
 fn ends(number: u32, mtu: u16) -> Result<Ends<Dpdk>, Error> {
     let open = |side, role, address| {
-        let dpdk = Dpdk::open(&Config { mtu, ..config(number, side, role, address) });
+        let dpdk = Dpdk::open(&Config { mtu, buffers: BUFFERS, ..config(number, side, role, address) });
         dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
     };
     Ok(Ends {
