@@ -40,6 +40,21 @@ impl<const STACK: usize, Inner: Connection> Connection for PassingConnection<STA
         self.inner.recv()
     }
 
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Inner::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.send_batch(messages)
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Inner::Data> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.recv_batch(into, limit)
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.inner.close().await
     }
