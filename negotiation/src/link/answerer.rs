@@ -1,6 +1,7 @@
 //! Answers that no data goes with, for all links of a listener.
 //!
-//! One task for all: a task per connection would cost a short one more than its answer does.
+//! One task for all: a task per connection would cost a short one more than its answer does. Only an answer that the datapath does not
+//! take at once gets its own.
 
 use super::{Link, Shared, TaskOf};
 use bertha_core::{Base, Buf, Connection, Runtime};
@@ -66,7 +67,10 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
             let mut count = self.added().await;
             turn().await;
             while let Some(link) = self.next(&mut count) {
-                link.answer().await;
+                // One client to whom nothing can be sent just now must not hold up the others.
+                if !link.answer_at_once() {
+                    link.answer_later();
+                }
             }
         }
     }
@@ -89,7 +93,7 @@ impl<C: Connection<Data = Buf>> Drop for Answerer<C> {
     fn drop(&mut self) {
         let mut all = usize::MAX;
         while let Some(link) = self.unsaid.next(&mut all) {
-            link.answer_at_once();
+            let _ = link.answer_at_once();
         }
     }
 }

@@ -6,8 +6,10 @@
 
 use super::{Agreed, End, Lane, Link, Shared, seal};
 use crate::wire::joined;
-use bertha_core::{Base, Buf, Connection, Error};
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use futures_util::future::select;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 impl<C: Connection<Data = Buf>> Link<C> {
@@ -81,9 +83,20 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Answers from a destructor: if the datapath takes the message at once.
-    pub(super) fn answer_at_once(&self) {
-        let _ = pin!(self.answer()).poll(&mut Context::from_waker(Waker::noop()));
+    /// Answers if the datapath takes the message at once. Whether it did.
+    pub(super) fn answer_at_once(&self) -> bool {
+        pin!(self.answer()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// Answers in a task of its own, once the datapath takes the message. At most once for a link, which is kept until then, or
+    /// until its client has given up.
+    pub(super) fn answer_later(self: &Arc<Self>) {
+        let (link, runtime) = (self.clone(), self.base.base().runtime().clone());
+        let task = self.base.base().runtime().spawn(async move {
+            let given_up = pin!(runtime.sleep_until(runtime.now() + link.settings.handshake_timeout));
+            select(given_up, pin!(link.answer())).await;
+        });
+        let _ = self.late_answer.set(task);
     }
 
     /// Ends the link, unless it has ended already, and tells the peer once; the answer first, without which it would

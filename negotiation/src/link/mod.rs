@@ -66,6 +66,8 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     opening: Option<Box<Opening>>,
     /// Ends with the last link. Not there where another task [watches](watchdog::later).
     watchdog: OnceLock<TaskOf<C>>,
+    /// Sends an answer that the datapath could not take at once.
+    late_answer: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
@@ -185,6 +187,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             agreed: OnceLock::new(),
             opening: None,
             watchdog: OnceLock::new(),
+            late_answer: OnceLock::new(),
             replacement: None,
             _unproven: None,
             longest_reason: TEXT_LIMIT,

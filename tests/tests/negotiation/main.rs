@@ -10,6 +10,7 @@ mod early_answer;
 mod early_faults;
 mod early_refused;
 mod early_scene;
+mod early_stuck;
 mod early_waiting;
 mod ending;
 mod floors;
