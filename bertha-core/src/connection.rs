@@ -18,8 +18,9 @@ use crate::{Base, Error};
 /// # For implementers
 ///
 /// Keep these promises, given that the connection below keeps them. A method that only passes a message on should
-/// return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs nothing; an
-/// `async fn` that awaits it costs a few instructions per layer.
+/// return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs nothing; one that
+/// has something to do when that is done says so by [`after`](crate::after), which costs a few instructions per layer; an
+/// `async fn` that awaits it, some more.
 pub trait Connection: Send + Sync + 'static {
     /// The type of a message, the same in both directions.
     type Data: Send + 'static;

@@ -32,6 +32,7 @@
 extern crate self as bertha_core;
 
 mod addr;
+mod after;
 mod base;
 pub mod buf;
 pub mod capability;
@@ -54,6 +55,7 @@ mod select;
 mod stack;
 
 pub use addr::Addr;
+pub use after::after;
 pub use base::{Base, Properties};
 pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::Buf;

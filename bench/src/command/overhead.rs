@@ -106,7 +106,7 @@ fn instructions(options: &Options, report: &mut Report) -> Result<(), Error> {
                         "instructions",
                         NO_INSTRUCTION,
                     ),
-                    Layer::Awaiting => {
+                    Layer::Following | Layer::Awaiting => {
                         // A layer awaits once in a burst, so that this says more than its share in one message.
                         if call.messages() > 1 {
                             let name = format!("{}, per call and layer", shown(case));
@@ -174,7 +174,11 @@ fn compile_time(report: &mut Report) -> Result<(), Error> {
 
 /// As in `UDP, negotiated, send, 16 layers`.
 fn shown(case: Case) -> String {
-    let awaiting = if case.layer == Layer::Awaiting { " awaiting" } else { "" };
+    let kind = match case.layer {
+        Layer::PassThrough => "",
+        Layer::Following => " following",
+        Layer::Awaiting => " awaiting",
+    };
     let layers = if case.depth == 1 { "layer" } else { "layers" };
-    format!("{}, {}, {}{awaiting} {layers}", case.path.name(), case.call.name(), case.depth)
+    format!("{}, {}, {}{kind} {layers}", case.path.name(), case.call.name(), case.depth)
 }

@@ -4,10 +4,12 @@ mod awaiting;
 mod bare;
 mod calls;
 mod ends;
+mod following;
 mod stacks;
 
 pub use awaiting::{Awaiting, AwaitingConnection};
 pub use calls::{BURST, Repeat};
+pub use following::{Following, FollowingConnection};
 
 pub(crate) use calls::repeat;
 pub(crate) use ends::{Memory, in_memory, over_negotiated_udp, runtime};
@@ -36,7 +38,9 @@ pub const DEPTHS: [usize; 4] = [0, 1, 4, 16];
 pub enum Layer {
     /// [`Nothing`](bertha_chunnels::Nothing), which returns the future from below.
     PassThrough,
-    /// [`Awaiting`], which awaits it.
+    /// [`Following`], which does something after it.
+    Following,
+    /// [`Awaiting`], which awaits it in an `async fn`.
     Awaiting,
 }
 
@@ -121,11 +125,11 @@ impl Call {
 }
 
 impl Case {
-    /// Every case that is measured: layers that await in memory alone, and nothing twice.
+    /// Every case that is measured: layers that do something in memory alone, and nothing twice.
     pub fn all() -> impl Iterator<Item = Self> {
         let cases = Path::ALL.into_iter().flat_map(|path| {
             DEPTHS.into_iter().flat_map(move |depth| {
-                [Layer::PassThrough, Layer::Awaiting].into_iter().flat_map(move |layer| {
+                [Layer::PassThrough, Layer::Following, Layer::Awaiting].into_iter().flat_map(move |layer| {
                     Call::ALL.into_iter().map(move |call| Self { layer, depth, path, call })
                 })
             })
@@ -152,6 +156,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layer = match self.layer {
             Layer::PassThrough => "pass-through",
+            Layer::Following => "following",
             Layer::Awaiting => "awaiting",
         };
         write!(f, "{}-{}-{}-{layer}", self.path.probe(), self.call.probe(), self.depth)

@@ -2,7 +2,7 @@
 
 use super::calls::{Repeat, repeat};
 use super::ends::{Memory, in_memory, over_negotiated_udp, over_udp, runtime};
-use super::{Awaiting, Case, Layer, Path};
+use super::{Awaiting, Case, Following, Layer, Path};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Nothing;
 use bertha_core::{Buf, Chunnel, Connection, make_stack};
@@ -28,13 +28,16 @@ impl Case {
     /// [`ErrorKind::Socket`] when the ends can't be connected.
     pub fn open(self) -> Result<Repeat, Error> {
         match (self.layer, self.depth) {
-            (Layer::Awaiting, _) if self.path != Path::Memory => {
-                Err(Error::new(ErrorKind::Probe, "layers that await are measured in memory alone"))
+            (Layer::Awaiting | Layer::Following, _) if self.path != Path::Memory => {
+                Err(Error::new(ErrorKind::Probe, "layers that do something are measured in memory alone"))
             }
             (_, 0) => self.over_its_path(make_stack!()),
             (Layer::PassThrough, 1) => self.over_its_path(make_stack!(Nothing)),
             (Layer::PassThrough, 4) => self.over_its_path(four!(Nothing)),
             (Layer::PassThrough, 16) => self.over_its_path(sixteen!(Nothing)),
+            (Layer::Following, 1) => self.in_memory(make_stack!(Following::<1>)),
+            (Layer::Following, 4) => self.in_memory(four!(Following::<4>)),
+            (Layer::Following, 16) => self.in_memory(sixteen!(Following::<16>)),
             (Layer::Awaiting, 1) => self.in_memory(make_stack!(Awaiting::<1>)),
             (Layer::Awaiting, 4) => self.in_memory(four!(Awaiting::<4>)),
             (Layer::Awaiting, 16) => self.in_memory(sixteen!(Awaiting::<16>)),

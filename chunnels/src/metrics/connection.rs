@@ -2,7 +2,7 @@
 
 use super::TARGET;
 use super::counters::{Counters, Direction};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, after};
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -71,18 +71,21 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
         self.inner.base()
     }
 
-    async fn send(&self, message: Inner::Data) -> Result<(), Error> {
+    fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let (since, bytes) = (self.now(), bytes_in(&message));
-        let outcome = self.inner.send(message).await;
-        let (messages, bytes) = if outcome.is_ok() { (1, bytes) } else { (0, 0) };
-        self.sent(since, messages, bytes, &outcome);
-        outcome
+        after(self.inner.send(message), move |outcome| {
+            let (messages, bytes) = if outcome.is_ok() { (1, bytes) } else { (0, 0) };
+            self.sent(since, messages, bytes, &outcome);
+            outcome
+        })
     }
 
-    async fn recv(&self) -> Result<Inner::Data, Error> {
-        let message = self.inner.recv().await.map_err(|error| self.failed(error))?;
-        self.received(1, bytes_in(&message));
-        Ok(message)
+    fn recv(&self) -> impl Future<Output = Result<Inner::Data, Error>> + Send {
+        after(self.inner.recv(), |received| {
+            let message = received.map_err(|error| self.failed(error))?;
+            self.received(1, bytes_in(&message));
+            Ok(message)
+        })
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Inner::Data> + Send) -> Result<(), Error> {

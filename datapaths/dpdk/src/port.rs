@@ -114,9 +114,13 @@ impl Port {
     }
 }
 
+/// Ports come and go one at a time: drivers keep tables of their devices and sockets, and take no lock for them.
+static CHANGING: Mutex<()> = Mutex::new(());
+
 /// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port has.
 pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Queues), Error> {
     eal::init(&config.eal_arguments()?)?;
+    let changing = CHANGING.lock();
     let number = find(config)?;
     let pool = Pool::new(config.buffers, config.room())?;
     let mut setup = sys::PortSetup {
@@ -141,6 +145,7 @@ pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Queues), Error> {
     let code = unsafe { sys::bertha_port_open(number, pool.raw(), &setup, &mut facts) };
     let name = config.port_name().unwrap_or("the first port").to_owned();
     check(code, &format!("starting {name}"))?;
+    drop(changing);
     let driver = if facts.driver.is_null() {
         "unknown".into()
     } else {
@@ -288,6 +293,7 @@ impl Transmitter {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let _changing = CHANGING.lock();
         // SAFETY: the port is open, and with its queues gone nobody does anything with it any more.
         let code = unsafe { sys::bertha_port_close(self.number) };
         if code < 0 {
