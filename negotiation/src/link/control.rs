@@ -78,13 +78,17 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         match self.session().hear::<Close>(message) {
             Ok(close) if close.id == self.id => {
                 self.send_close_seen(tag).await;
-                if close.failure.is_empty() {
-                    self.liveness.end(End::ClosedByPeer);
-                } else {
-                    self.liveness.peer_failed(close.failure);
-                }
+                self.put_off(close).into_iter().for_each(|close| self.closed_by_peer(close));
             }
             _ => self.count_dropped(),
+        }
+    }
+
+    pub(super) fn closed_by_peer(&self, close: Close) {
+        if close.failure.is_empty() {
+            self.liveness.end(End::ClosedByPeer);
+        } else {
+            self.liveness.peer_failed(close.failure);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use crate::parting::Parting;
 use crate::scene::{A, B, bytes, simulate};
-use crate::traffic::{connect, converse};
+use crate::traffic::{connect, connect_streams, converse};
 use bertha_chunnels::AtMostOnce;
-use bertha_core::{Base, Connection, Runtime, make_stack, select};
+use bertha_core::{Base, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Credentials, Negotiate, Pick, Settings, SharedKey};
 use std::time::Duration;
@@ -148,6 +148,43 @@ fn both_ends_may_ask_at_once() {
             };
             let (received, ()) = futures_util::join!(server.recv(), asking);
             assert_eq!(*received.unwrap(), *b"done", "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
+    for is_stream in [false, true] {
+        simulate(5, async |network: Network| {
+            let runtime = network.runtime();
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let (client, server) = match is_stream {
+                false => connect(&network, (stack(), stack()), Settings::default()).await,
+                true => connect_streams(&network, (stack(), stack())).await,
+            };
+            let talking = async {
+                let first = async {
+                    for number in 0..10 {
+                        client.send(bytes(&[number])).await.unwrap();
+                    }
+                };
+                let (changed, ()) = futures_util::join!(client.upgrade(Pick::alternative(1)), first);
+                changed.unwrap();
+                for number in 10..20 {
+                    client.send(bytes(&[number])).await.unwrap();
+                }
+                client.close().await.unwrap();
+            };
+            let listening = async {
+                assert_eq!(*server.recv().await.unwrap(), [0]);
+                // The change goes on meanwhile, and somebody reads for the application.
+                runtime.sleep_until(runtime.now() + Duration::from_secs(1)).await;
+                for number in 1..20 {
+                    assert_eq!(*server.recv().await.unwrap(), [number], "over a stream: {is_stream}");
+                }
+                assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+            };
+            futures_util::join!(talking, listening);
         });
     }
 }
