@@ -2,7 +2,7 @@
 
 use crate::parting::Parting;
 use crate::scene::{A, B, bytes, simulate};
-use crate::traffic::{connect, connect_streams, converse};
+use crate::traffic::{Dice, connect, connect_streams, converse};
 use bertha_chunnels::AtMostOnce;
 use bertha_core::{Base, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::Network;
@@ -154,35 +154,37 @@ fn both_ends_may_ask_at_once() {
 
 #[test]
 fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
-    for is_stream in [false, true] {
-        simulate(5, async |network: Network| {
-            let runtime = network.runtime();
+    for seed in 0..200 {
+        simulate(seed, async |network: Network| {
+            let (runtime, mut dice) = (network.runtime(), Dice::new(seed));
+            let [before, after, heard] = [20, 20, 3].map(|bound| dice.roll(bound) as u8);
             let stack = || make_stack!(select!(A, B)).upgradable();
-            let (client, server) = match is_stream {
-                false => connect(&network, (stack(), stack()), Settings::default()).await,
-                true => connect_streams(&network, (stack(), stack())).await,
+            let (client, server) = match seed % 2 {
+                0 => connect(&network, (stack(), stack()), Settings::default()).await,
+                _ => connect_streams(&network, (stack(), stack())).await,
             };
             let talking = async {
-                let first = async {
-                    for number in 0..10 {
+                let meanwhile = async {
+                    for number in 0..=before {
                         client.send(bytes(&[number])).await.unwrap();
                     }
                 };
-                let (changed, ()) = futures_util::join!(client.upgrade(Pick::alternative(1)), first);
+                let (changed, ()) = futures_util::join!(client.upgrade(Pick::alternative(1)), meanwhile);
                 changed.unwrap();
-                for number in 10..20 {
-                    client.send(bytes(&[number])).await.unwrap();
+                for number in 0..after {
+                    client.send(bytes(&[before + 1 + number])).await.unwrap();
                 }
                 client.close().await.unwrap();
             };
             let listening = async {
-                assert_eq!(*server.recv().await.unwrap(), [0]);
-                // The change goes on meanwhile, and somebody reads for the application.
-                runtime.sleep_until(runtime.now() + Duration::from_secs(1)).await;
-                for number in 1..20 {
-                    assert_eq!(*server.recv().await.unwrap(), [number], "over a stream: {is_stream}");
+                for number in 0..=before + after {
+                    if number == heard.min(before) + 1 {
+                        // The change goes on meanwhile, and somebody reads for the application.
+                        runtime.sleep_until(runtime.now() + Duration::from_secs(1)).await;
+                    }
+                    assert_eq!(*server.recv().await.unwrap(), [number], "seed {seed}");
                 }
-                assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+                assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed, "seed {seed}");
             };
             futures_util::join!(talking, listening);
         });
