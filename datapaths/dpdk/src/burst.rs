@@ -54,7 +54,7 @@ impl Burst {
     /// The frame, if the burst is full.
     #[inline]
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
-        if self.is_empty() {
+        if self.end == LEN && self.is_empty() {
             (self.first, self.end) = (0, 0);
         }
         let Some(place) = self.frames.get_mut(self.end) else { return Err(packet) };

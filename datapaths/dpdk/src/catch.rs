@@ -41,9 +41,9 @@ impl<'a> Catch<'a> {
     #[inline]
     pub(crate) fn take_from(&mut self, burst: &mut Burst) {
         let Some(prediction) = self.prediction else { return };
-        let room = self.limit.saturating_sub(self.end);
+        let room = self.messages.get_mut(self.end..self.limit).unwrap_or_default();
         let mut taken = 0;
-        for (packet, place) in burst.iter().zip(&mut self.messages[self.end..]).take(room) {
+        for (packet, place) in burst.iter().zip(room) {
             let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) else { break };
             // SAFETY: the packet is removed below, and so is used once.
             place.write(unsafe { packet.read_part(payload) });
@@ -91,6 +91,18 @@ impl<'a> Catch<'a> {
             let count = queue.len().min(limit.min(AT_ONCE).saturating_sub(self.end));
             queue.drain(..count).for_each(|message| self.put(message));
         }
+    }
+
+    /// Takes all messages out. As long as it says, to the standard library too, so that a vector makes room once.
+    #[inline]
+    pub(crate) fn drain(&mut self) -> impl ExactSizeIterator<Item = Buf> {
+        (self.first..self.end).map(|_| {
+            // SAFETY: it is called at most once for each place between `first` and `end`, and `first` grows each time: so the place
+            // was written, and is read once.
+            let message = unsafe { self.messages[self.first].assume_init_read() };
+            self.first += 1;
+            message
+        })
     }
 
     /// How many messages there are.

@@ -241,7 +241,10 @@ impl DpdkConnection {
     /// Adds the connection's queue to what was caught: nothing if there are messages now, or else why there will be none.
     #[inline]
     fn take(&self, state: &mut State, catch: &mut Catch<'_>, limit: usize) -> Option<Option<Ending>> {
-        catch.fill(&mut state.demux, limit);
+        // What is caught came before anything that is in the queue by now.
+        if catch.len() == 0 {
+            catch.fill(&mut state.demux, limit);
+        }
         if catch.len() > 0 { Some(None) } else { state.demux.ending(self.slot).map(Some) }
     }
 
@@ -312,7 +315,7 @@ impl Connection for DpdkConnection {
             loop {
                 let count = catch.len();
                 received += count;
-                into.extend(&mut catch);
+                into.extend(catch.drain());
                 if count < AT_ONCE || received == limit {
                     return Poll::Ready(Ok(received));
                 }

@@ -316,8 +316,8 @@ impl Device {
 fn seal(path: &Path, burst: &mut Burst) {
     for packet in burst.iter_mut() {
         path.seal(packet.bytes_mut());
-        if let Some(offloaded) = path.offloaded() {
-            packet.offload(offloaded);
-        }
+    }
+    if let Some(offloaded) = path.offloaded() {
+        burst.iter_mut().for_each(|packet| packet.offload(offloaded));
     }
 }
