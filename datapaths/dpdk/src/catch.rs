@@ -41,7 +41,7 @@ impl<'a> Catch<'a> {
     #[inline]
     pub(crate) fn take_from(&mut self, burst: &mut Burst) {
         let Some(prediction) = self.prediction else { return };
-        let room = self.messages.get_mut(self.end..self.limit).unwrap_or_default();
+        let Some(room) = self.messages.get_mut(self.end..self.limit) else { return };
         let mut taken = 0;
         for (packet, place) in burst.iter().zip(room) {
             let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) else { break };

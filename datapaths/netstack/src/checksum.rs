@@ -10,21 +10,21 @@ impl Sum {
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         // In the widest words there are, with their carries counted aside: adding a word is one instruction then.
-        let (blocks, rest) = bytes.as_chunks::<32>();
+        let (words, last) = bytes.as_chunks();
+        let (blocks, rest) = words.as_chunks::<4>();
         let mut sum = (0, 0);
         for block in blocks {
-            let (words, _) = block.as_chunks();
             let mut carry = false;
-            for word in words {
+            for word in block {
                 (sum.0, carry) = u64::from_ne_bytes(*word).carrying_add(sum.0, carry);
             }
             sum.1 += u64::from(carry);
         }
-        let (words, rest) = rest.as_chunks();
-        for word in words {
+        for word in rest {
             sum = add(sum, u64::from_ne_bytes(*word));
         }
-        Self::of_words(sum).and(Self::of_few(rest))
+        let sum = Self::of_words(sum);
+        if last.is_empty() { sum } else { sum.and(Self::of_few(last)) }
     }
 
     /// Of less than eight bytes.

@@ -113,8 +113,11 @@ impl Path {
     #[inline]
     pub fn offloaded(&self) -> Option<Offloaded> {
         let Self { offload, is_v4, ip: link, .. } = *self;
+        if self.usual || !(offload.header || offload.udp) {
+            return None;
+        }
         let ip = self.len - udp::HEADER - link;
-        (offload.header || offload.udp).then_some(Offloaded { offload, is_v4, link, ip })
+        Some(Offloaded { offload, is_v4, link, ip })
     }
 
     /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, which is longer than they are unless the payload
