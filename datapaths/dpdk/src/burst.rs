@@ -48,6 +48,12 @@ impl Burst {
         self.end == LEN && !self.is_empty()
     }
 
+    /// How many more can be appended.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        if self.is_empty() { LEN } else { LEN - self.end }
+    }
+
     /// Appends a frame.
     ///
     /// # Errors

@@ -125,7 +125,8 @@ impl Path {
     ///
     /// # Panics
     /// If there is no room for the headers.
-    #[inline]
+    // Always, since it is called in loops: a function of its own would save and restore registers for each message.
+    #[inline(always)]
     pub fn seal(&self, frame: &mut [u8]) {
         match frame.split_first_chunk_mut() {
             Some((headers, payload)) if self.usual => self.seal_usual(headers, payload),

@@ -270,30 +270,31 @@ impl Demux {
     /// The future waits no longer, with or without what it waited for: others of its owner get what it left.
     #[inline]
     pub(crate) fn leave(&mut self, ticket: &mut Ticket) {
-        if let Some(token) = ticket.token.take() {
-            self.leave_place(token, ticket.owner);
+        if ticket.waits() {
+            self.leave_place(ticket);
         }
     }
 
     /// Out of line: who finds a message at once has not waited.
     #[inline(never)]
-    fn leave_place(&mut self, token: usize, owner: Owner) {
+    fn leave_place(&mut self, ticket: &mut Ticket) {
+        let Some(token) = ticket.token.take() else { return };
         self.waiters.leave(token);
-        let waiting = self.queue_of(owner);
+        let waiting = self.queue_of(ticket.owner);
         waiting.retain(|&other| other != token);
         let others = !waiting.is_empty();
         if self.leader == Some(token) {
             self.leader = None;
         }
         let left = others
-            && match owner {
+            && match ticket.owner {
                 Owner::Connection(connection) => !self.slots[connection].queue.is_empty(),
                 Owner::Acceptor(acceptor) => !self.acceptors[acceptor].backlog.is_empty(),
                 // What is left there, others know; the next one looks.
                 Owner::Place(_) => true,
             };
         if left {
-            self.notify(owner);
+            self.notify(ticket.owner);
         }
     }
 
