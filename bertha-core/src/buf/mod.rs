@@ -19,6 +19,7 @@ pub use spent::Spent;
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 use window::{MOST, MOST_ROOM, Window};
 
 /// A message in bytes, with room in front of it for the headers of lower layers.
@@ -101,6 +102,7 @@ impl Buf {
     ///
     /// # Safety
     /// `raw` must keep the promises listed at [`RawBuf`].
+    #[inline]
     pub unsafe fn from_raw(raw: RawBuf) -> Self {
         let RawBuf { storage, start, len, headroom, tailroom } = raw;
         // SAFETY: the storage is valid by the caller's promise.
@@ -110,13 +112,20 @@ impl Buf {
         Self { view: unsafe { View::new(storage, window) } }
     }
 
+    /// The storage that it lies in, if `vtable` is what made this buffer.
+    #[inline]
+    pub fn storage(&self, vtable: &'static Vtable) -> Option<NonNull<Storage>> {
+        self.view.is_of(vtable).then(|| NonNull::from(self.view.storage()))
+    }
+
     /// Gives a datapath its memory back, if `vtable` is what made this buffer; otherwise returns the buffer, which
     /// then is foreign and has to be copied.
     ///
     /// # Errors
     /// The buffer itself, if it has another owner.
+    #[inline]
     pub fn into_raw(self, vtable: &'static Vtable) -> Result<RawBuf, Self> {
-        if std::ptr::eq(self.view.storage().vtable, vtable) {
+        if self.view.is_of(vtable) {
             let this = std::mem::ManuallyDrop::new(self);
             Ok(this.view.raw())
         } else {

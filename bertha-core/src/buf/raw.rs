@@ -167,9 +167,15 @@ impl View {
 
     #[inline]
     pub(super) fn is_pooled(&self) -> bool {
-        std::ptr::eq(self.storage().vtable, &block::VTABLE)
+        self.is_of(&block::VTABLE)
     }
 
+    #[inline]
+    pub(super) fn is_of(&self, owner: &'static Vtable) -> bool {
+        std::ptr::eq(self.storage().vtable, owner)
+    }
+
+    #[inline]
     pub(super) fn raw(&self) -> RawBuf {
         let Self { storage, window } = *self;
         let (start, len, headroom) = (window.start(), window.len(), window.headroom());

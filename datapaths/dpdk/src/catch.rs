@@ -41,9 +41,9 @@ impl<'a> Catch<'a> {
     #[inline]
     pub(crate) fn take_from(&mut self, burst: &mut Burst) {
         let Some(prediction) = self.prediction else { return };
-        let room = self.limit.saturating_sub(self.end);
+        let Some(room) = self.messages.get_mut(self.end..self.limit) else { return };
         let mut taken = 0;
-        for (packet, place) in burst.iter().zip(&mut self.messages[self.end..]).take(room) {
+        for (packet, place) in burst.iter().zip(room) {
             let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) else { break };
             // SAFETY: the packet is removed below, and so is used once.
             place.write(unsafe { packet.read_part(payload) });
@@ -91,6 +91,18 @@ impl<'a> Catch<'a> {
             let count = queue.len().min(limit.min(AT_ONCE).saturating_sub(self.end));
             queue.drain(..count).for_each(|message| self.put(message));
         }
+    }
+
+    /// Takes all messages out. As long as it says, to the standard library too, so that a vector makes room once.
+    #[inline]
+    pub(crate) fn drain(&mut self) -> impl ExactSizeIterator<Item = Buf> {
+        (self.first..self.end).map(|_| {
+            // SAFETY: it is called at most once for each place between `first` and `end`, and `first` grows each time: so the place
+            // was written, and is read once.
+            let message = unsafe { self.messages[self.first].assume_init_read() };
+            self.first += 1;
+            message
+        })
     }
 
     /// How many messages there are.
@@ -186,7 +198,12 @@ mod tests {
         let mut catch = Catch::new(0, Some(&prediction), 2);
         catch.take_from(&mut burst);
         assert_eq!((catch.len(), burst.len()), (2, 4));
-        assert_eq!(catch.by_ref().map(|message| message.to_vec()).collect::<Vec<_>>(), [[0; 3], [1; 3]]);
+        let mut taken: Vec<Buf> = Vec::new();
+        taken.extend(catch.drain().take(1));
+        assert_eq!((taken.len(), catch.len()), (1, 1));
+        taken.extend(catch.drain());
+        assert_eq!(catch.len(), 0);
+        assert_eq!(taken.drain(..).map(|message| message.to_vec()).collect::<Vec<_>>(), [[0; 3], [1; 3]]);
         let mut catch = Catch::new(0, Some(&prediction), 32);
         catch.take_from(&mut burst);
         assert_eq!((catch.len(), burst.len()), (1, 3));

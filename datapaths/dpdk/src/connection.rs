@@ -90,7 +90,7 @@ impl DpdkConnection {
         burst: &mut Burst,
     ) -> (Result<bool, Error>, u64) {
         let (most, mut copies) = (self.base.mtu(), 0);
-        while !burst.is_full() {
+        for _ in 0..burst.room() {
             let Some(message) = messages.next() else { return (Ok(false), copies) };
             match self.frame(message, most) {
                 Ok((packet, copied)) => {
@@ -133,15 +133,28 @@ impl DpdkConnection {
         if burst.is_empty() {
             return Ok(None);
         }
-        let (mut state, open) = self.try_send(burst)?;
+        let mut state = self.device.lock(self.lane);
         state.count_copies(copies);
+        if !self.device.seal_as_known(&mut state, self.slot, burst) {
+            drop(state);
+            return self.hand_over_elsewhere(burst);
+        }
+        state.transmit(burst);
+        let rest = (!burst.is_empty()).then(|| Rest { burst: state.keep(burst), sealed: true });
+        self.device.release(state);
+        Ok(rest)
+    }
+
+    /// As [`hand_over`](Self::hand_over), of what goes no way that is known.
+    #[cold]
+    fn hand_over_elsewhere(&self, burst: &mut Burst) -> Result<Option<Rest>, Error> {
+        let (mut state, open) = self.try_send(burst)?;
         let rest = (!burst.is_empty()).then(|| Rest { burst: state.keep(burst), sealed: open });
         self.leave(state, open);
         Ok(rest)
     }
 
     /// Seals frames and hands them to the port, as many as it takes; false if their way is not known.
-    #[inline]
     fn try_send(&self, burst: &mut Burst) -> Result<(MutexGuard<'_, State>, bool), Error> {
         let mut state = self.device.lock(self.lane);
         let open = match self.device.seal(&mut state, self.slot, burst)? {
@@ -241,8 +254,28 @@ impl DpdkConnection {
     /// Adds the connection's queue to what was caught: nothing if there are messages now, or else why there will be none.
     #[inline]
     fn take(&self, state: &mut State, catch: &mut Catch<'_>, limit: usize) -> Option<Option<Ending>> {
-        catch.fill(&mut state.demux, limit);
+        // What is caught came before anything that is in the queue by now.
+        if catch.len() == 0 {
+            catch.fill(&mut state.demux, limit);
+        }
         if catch.len() > 0 { Some(None) } else { state.demux.ending(self.slot).map(Some) }
+    }
+
+    /// Takes so many messages at most out of the connection's queue. The lock is taken once in as many as are taken at once.
+    #[inline(never)]
+    fn take_more(&self, into: &mut impl Extend<Buf>, limit: usize) -> usize {
+        let mut taken = 0;
+        while taken < limit {
+            let mut catch = Catch::new(self.slot, None, 0);
+            catch.fill(&mut self.device.lock(self.lane).demux, limit - taken);
+            let count = catch.len();
+            taken += count;
+            into.extend(catch.drain());
+            if count < AT_ONCE {
+                break;
+            }
+        }
+        taken
     }
 
     #[cold]
@@ -307,18 +340,12 @@ impl Connection for DpdkConnection {
             if let Some(why) = ready!(visit.poll_catching(cx, &mut catch, take)) {
                 return Poll::Ready(Err(self.ended(Some(why))));
             }
-            // The lock is taken once in so many messages, and not held while `into` runs.
-            let mut received = 0;
-            loop {
-                let count = catch.len();
-                received += count;
-                into.extend(&mut catch);
-                if count < AT_ONCE || received == limit {
-                    return Poll::Ready(Ok(received));
-                }
-                catch = Catch::new(self.slot, None, 0);
-                catch.fill(&mut self.device.lock(self.lane).demux, limit - received);
-            }
+            // The lock is not held while `into` runs.
+            let received = catch.len();
+            into.extend(catch.drain());
+            let full = received == AT_ONCE && received < limit;
+            let more = if full { self.take_more(into, limit - received) } else { 0 };
+            Poll::Ready(Ok(received + more))
         })
         .await
     }

@@ -223,16 +223,24 @@ impl Device {
     }
 
     /// Writes the headers of a connection's [frames](Self::frame), if its way is known, and looks for its way if not.
-    #[inline]
     pub(crate) fn seal(&self, state: &mut State, connection: usize, burst: &mut Burst) -> Result<Way, Error> {
-        let State { demux, stack, now, .. } = &mut *state;
-        let (_, path) = demux.path_mut(connection);
-        match path {
+        if self.seal_as_known(state, connection, burst) {
+            Ok(Way::Open)
+        } else {
+            self.find_way(state, connection, burst)
+        }
+    }
+
+    /// Writes the headers of a connection's [frames](Self::frame), if its way is known; whether it is.
+    #[inline]
+    pub(crate) fn seal_as_known(&self, state: &mut State, connection: usize, burst: &mut Burst) -> bool {
+        let State { demux, stack, now, .. } = state;
+        match demux.path_mut(connection).1 {
             Some(path) if stack.is_current(path, *now) => {
                 seal(path, burst);
-                Ok(Way::Open)
+                true
             }
-            _ => self.find_way(state, connection, burst),
+            _ => false,
         }
     }
 
@@ -312,12 +320,12 @@ impl Device {
 }
 
 /// Writes these headers in front of all.
-#[inline]
+#[inline(never)]
 fn seal(path: &Path, burst: &mut Burst) {
     for packet in burst.iter_mut() {
         path.seal(packet.bytes_mut());
-        if let Some(offloaded) = path.offloaded() {
-            packet.offload(offloaded);
-        }
+    }
+    if let Some(offloaded) = path.offloaded() {
+        burst.iter_mut().for_each(|packet| packet.offload(offloaded));
     }
 }

@@ -142,15 +142,14 @@ impl Packet {
     /// The message, which is to be copied then.
     #[inline]
     pub fn from_buf(message: Buf) -> Result<Self, Buf> {
-        let raw = message.into_raw(&VTABLE)?;
-        let RawBuf { storage, start, len, .. } = raw;
+        let Some(storage) = message.storage(&VTABLE) else { return Err(message) };
         let area = storage.cast::<Area>();
         // SAFETY: the vtable is ours, so the storage begins an area, which lives for ever.
         // Acquire as in `pool::release`.
         if unsafe { area.as_ref() }.windows.load(Ordering::Acquire) != 1 {
-            // SAFETY: it is what the message was made of, and nobody has used it since.
-            return Err(unsafe { Buf::from_raw(raw) });
+            return Err(message);
         }
+        let RawBuf { start, len, .. } = message.into_raw(&VTABLE)?;
         // The memory of an mbuf is at most 64 KiB long.
         let (start, len) = (start as u16, len as u16);
         let mbuf = pool::mbuf_of(area);

@@ -101,6 +101,17 @@ impl State {
         };
         self.since_kept = self.since_kept.wrapping_add(1);
         self.polls += 1;
+        // Nothing, most times: how soon a message is noticed depends on how long this takes.
+        if received == 0 && self.polls < POLLS_PER_LOOK && self.steering.is_none() {
+            self.idle = self.idle.saturating_add(1);
+            return 0;
+        }
+        self.deal_with(received, pool, catch)
+    }
+
+    /// Does what is due, and sorts in so many frames that have arrived.
+    #[inline(never)]
+    fn deal_with(&mut self, received: usize, pool: &Pool, catch: &mut Catch<'_>) -> usize {
         if self.polls >= POLLS_PER_LOOK {
             self.look_around(pool);
         }

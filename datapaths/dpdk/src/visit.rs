@@ -78,6 +78,7 @@ impl<'a> Visit<'a> {
         // Else a connection that always has a message would starve the other tasks of its thread.
         let budget = ready!(poll_proceed(cx));
         let (device, inline) = (self.device, self.device.polling() == Polling::Inline);
+        let pool = device.pool();
         if inline {
             // The port takes a buffer for each frame that it receives, and gives one back for each that it has sent.
             enter_thread();
@@ -97,7 +98,7 @@ impl<'a> Visit<'a> {
             // Several attempts under one lock, which takes as long as an attempt. Others get it in between.
             let received = (0..most.min(PER_LOCK)).find(|_| {
                 attempts += 1;
-                state.poll(&device.pool(), catch) > 0
+                state.poll(&pool, catch) > 0
             });
             if received.is_some() {
                 attempts = 0;
@@ -108,6 +109,14 @@ impl<'a> Visit<'a> {
             }
             device.release(state);
         }
+    }
+
+    /// Waits no longer, and has found nothing.
+    #[cold]
+    fn give_up(&mut self) {
+        let mut state = self.device.lock(self.lane);
+        state.demux.leave(&mut self.ticket);
+        self.device.release(state);
     }
 
     #[inline]
@@ -136,11 +145,10 @@ impl<'a> Visit<'a> {
 }
 
 impl Drop for Visit<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.ticket.waits() {
-            let mut state = self.device.lock(self.lane);
-            state.demux.leave(&mut self.ticket);
-            self.device.release(state);
+            self.give_up();
         }
     }
 }

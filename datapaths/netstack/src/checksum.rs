@@ -9,26 +9,43 @@ impl Sum {
     /// Of `bytes`, which begin at an even offset of what is summed up; an odd last byte is padded.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // Several sums side by side, which the compiler turns into vector additions. None of them overflows before
-        // 2^32 additions, more than there are bytes in a packet.
-        let mut lanes = [0_u64; 4];
-        let (blocks, rest) = bytes.as_chunks::<16>();
+        // In the widest words there are, with their carries counted aside: adding a word is one instruction then.
+        let (words, last) = bytes.as_chunks();
+        let (blocks, rest) = words.as_chunks::<4>();
+        let mut sum = (0, 0);
         for block in blocks {
-            let (words, _) = block.as_chunks();
-            for (lane, word) in lanes.iter_mut().zip(words) {
-                *lane += u64::from(u32::from_ne_bytes(*word));
+            let mut carry = false;
+            for word in block {
+                (sum.0, carry) = u64::from_ne_bytes(*word).carrying_add(sum.0, carry);
             }
+            sum.1 += u64::from(carry);
         }
-        let (words, last) = rest.as_chunks();
+        for word in rest {
+            sum = add(sum, u64::from_ne_bytes(*word));
+        }
+        let sum = Self::of_words(sum);
+        if last.is_empty() { sum } else { sum.and(Self::of_few(last)) }
+    }
+
+    /// Of less than eight bytes.
+    #[inline]
+    fn of_few(bytes: &[u8]) -> Self {
+        let (words, last) = bytes.as_chunks();
         let sum = words.iter().map(|word| u64::from(u16::from_ne_bytes(*word))).sum::<u64>();
         let last = last.first().map_or(0, |last| u16::from_ne_bytes([*last, 0]));
-        Self(lanes.iter().sum::<u64>() + sum + u64::from(last))
+        Self(sum + u64::from(last))
     }
 
     /// Of a sum of 64-bit words and the number of its carries.
     #[inline]
     pub(crate) fn of_words((sum, carries): (u64, u64)) -> Self {
         Self((sum >> 32) + (sum & 0xffff_ffff) + carries)
+    }
+
+    /// Of a single word as it lies in memory.
+    #[inline]
+    pub(crate) fn of_word(word: u16) -> Self {
+        Self(word.into())
     }
 
     /// With another part, which begins at an even offset.
@@ -68,7 +85,7 @@ impl Sum {
 
 /// A sum of 64-bit words, and the number of its carries, with one more word.
 #[inline]
-pub(crate) fn add((sum, carries): (u64, u64), word: u64) -> (u64, u64) {
+fn add((sum, carries): (u64, u64), word: u64) -> (u64, u64) {
     let (sum, carry) = sum.overflowing_add(word);
     (sum, carries + u64::from(carry))
 }

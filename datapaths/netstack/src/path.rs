@@ -50,6 +50,8 @@ pub struct Path {
     offload: Offload,
     /// UDP has no checksum.
     unchecked: bool,
+    /// They are those that are most frequent, with checksums that are computed here.
+    usual: bool,
     pub(crate) generation: u32,
     pub(crate) until: Instant,
 }
@@ -83,6 +85,7 @@ impl Path {
         // Over IPv6 there always is one (RFC 8200, section 8.1).
         let unchecked = unchecked && is_v4;
         let offload = Offload { header: offload.header && is_v4, udp: offload.udp && !unchecked };
+        let usual = is_v4 && len == USUAL && !unchecked && !offload.header && !offload.udp;
         Self {
             headers,
             len,
@@ -93,6 +96,7 @@ impl Path {
             pseudo_sum: pseudo,
             offload,
             unchecked,
+            usual,
             generation,
             until,
         }
@@ -109,8 +113,11 @@ impl Path {
     #[inline]
     pub fn offloaded(&self) -> Option<Offloaded> {
         let Self { offload, is_v4, ip: link, .. } = *self;
+        if self.usual || !(offload.header || offload.udp) {
+            return None;
+        }
         let ip = self.len - udp::HEADER - link;
-        (offload.header || offload.udp).then_some(Offloaded { offload, is_v4, link, ip })
+        Some(Offloaded { offload, is_v4, link, ip })
     }
 
     /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, which is longer than they are unless the payload
@@ -118,10 +125,11 @@ impl Path {
     ///
     /// # Panics
     /// If there is no room for the headers.
-    #[inline]
+    // Always, since it is called in loops: a function of its own would save and restore registers for each message.
+    #[inline(always)]
     pub fn seal(&self, frame: &mut [u8]) {
         match frame.split_first_chunk_mut() {
-            Some((headers, payload)) if self.is_v4 && self.len == USUAL => self.seal_usual(headers, payload),
+            Some((headers, payload)) if self.usual => self.seal_usual(headers, payload),
             _ => self.seal_any(frame),
         }
     }
@@ -133,7 +141,7 @@ impl Path {
         let datagram = (udp::HEADER + payload.len()) as u16;
         let total = ipv4::HEADER as u16 + datagram;
         let [t0, t1] = total.to_be_bytes();
-        let [i0, i1] = self.header_checksum(total);
+        let [i0, i1] = self.ip_sum.and_number(total).checksum();
         let [l0, l1] = datagram.to_be_bytes();
         let template = |at: usize| self.headers[at..].first_chunk().map_or(0, |it| u64::from_ne_bytes(*it));
         // What differs is zero in the template.
@@ -148,9 +156,10 @@ impl Path {
         for (place, word) in front.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
-        back.copy_from_slice(&self.payload_checksum(datagram, payload));
+        back.copy_from_slice(&self.computed_checksum(datagram, payload));
     }
 
+    #[inline(never)]
     fn seal_any(&self, frame: &mut [u8]) {
         let (headers, payload) = frame.split_at_mut(self.len);
         headers.copy_from_slice(&self.headers[..self.len]);
@@ -170,13 +179,11 @@ impl Path {
     }
 
     /// That of the IPv4 header of a packet of `total` bytes.
-    #[inline]
     fn header_checksum(&self, total: u16) -> [u8; 2] {
         if self.offload.header { [0, 0] } else { self.ip_sum.and_number(total).checksum() }
     }
 
     /// That of UDP, of a `datagram` of so many bytes.
-    #[inline]
     fn payload_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
         if self.unchecked {
             return [0, 0];
@@ -184,6 +191,11 @@ impl Path {
         if self.offload.udp {
             return self.pseudo_sum.and_number(datagram).folded().to_ne_bytes();
         }
+        self.computed_checksum(datagram, payload)
+    }
+
+    #[inline]
+    fn computed_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
         // The length counts twice: in the header, and in the pseudo-header.
         let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
         // Zero would say that there is none (RFC 768).

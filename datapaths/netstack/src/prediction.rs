@@ -1,6 +1,6 @@
 //! What the headers of a flow's next datagram are going to be.
 
-use crate::checksum::{Sum, add};
+use crate::checksum::Sum;
 use crate::{Checksums, Flow, Interface, ethernet, ipv4, udp};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -14,25 +14,28 @@ const HEADERS: usize = ethernet::HEADER + ipv4::HEADER + udp::HEADER;
 /// For IPv4 without a VLAN. What it does not [know](Self::payload) is not wrong: [`Stack::receive`](crate::Stack::receive) judges it.
 #[derive(Debug, Clone)]
 pub struct Prediction {
-    /// The words at [`WORDS`], where their bits are predicted.
-    words: [u64; 4],
+    /// The words of the headers, where their bits are predicted.
+    words: [u64; WORDS.len()],
+    /// The sum of both addresses.
+    addresses: Sum,
     /// The sum of UDP's pseudo-header without the length, and of the ports.
     sum: Sum,
     /// UDP's checksum counts as right.
     unchecked: bool,
 }
 
-/// Where words are compared, and which of their bits. Between them they cover the destination; EtherType, version and header
-/// length; protocol and source; addressee and ports.
-const WORDS: [(usize, [u8; 8]); 4] = [
-    (0, [255, 255, 255, 255, 255, 255, 0, 0]),
-    (8, [0, 0, 0, 0, 255, 255, 255, 0]),
-    (22, [0, 255, 0, 0, 255, 255, 255, 255]),
-    (30, [255; 8]),
+/// Which bits of the headers' words are compared. Frames begin with a cache line, so each word lies in one, and in one of
+/// the stores that a driver has just copied it with: a word across two is there only when both are done.
+///
+/// The destination; EtherType, version and header length; no fragment (neither more to come, nor an offset) and the
+/// protocol; the source and half of the addressee; the other half, and the ports.
+const WORDS: [[u8; 8]; 5] = [
+    [255, 255, 255, 255, 255, 255, 0, 0],
+    [0, 0, 0, 0, 255, 255, 255, 0],
+    [0, 0, 0, 0, 0x3f, 255, 0, 255],
+    [0, 0, 255, 255, 255, 255, 255, 255],
+    [255, 255, 255, 255, 255, 255, 0, 0],
 ];
-
-/// Of the word in front of the time to live, what a fragment sets: more fragments, or an offset.
-const FRAGMENT: [u8; 8] = [0, 0, 0, 0, 0, 0, 0x3f, 0xff];
 
 impl Prediction {
     /// Of datagrams of `flow` to `interface`, of which UDP's checksum is looked at unless they stay `unchecked`; nothing if they
@@ -50,13 +53,12 @@ impl Prediction {
         let ports = at + ipv4::HEADER;
         headers[ports..ports + 2].copy_from_slice(&flow.peer().port().to_be_bytes());
         headers[ports + 2..ports + 4].copy_from_slice(&flow.local_port.to_be_bytes());
+        let addresses = Sum::of(&peer.octets()).and(Sum::of(&own.octets()));
         let pseudo = ipv4::pseudo_header(peer, own, ipv4::protocol::UDP);
         let sum = pseudo.and(Sum::of(&headers[ports..ports + 4]));
-        Some(Self {
-            words: WORDS.map(|(at, bits)| word(&headers, at) & u64::from_ne_bytes(bits)),
-            sum,
-            unchecked,
-        })
+        // Predicted is that a packet is no fragment, not that it must not become one.
+        let words = std::array::from_fn(|number| word(&headers, number) & u64::from_ne_bytes(WORDS[number]));
+        Some(Self { words, addresses, sum, unchecked })
     }
 
     /// Where in `frame` the payload lies, if it is a datagram of this flow that arrived whole. What of its checksums the port has
@@ -64,12 +66,10 @@ impl Prediction {
     #[inline]
     pub fn payload(&self, frame: &[u8], checksums: Checksums) -> Option<Range<usize>> {
         let headers = frame.first_chunk::<HEADERS>()?;
-        let differs = |(number, (at, bits)): (usize, (usize, [u8; 8]))| {
-            (word(headers, at) ^ self.words[number]) & u64::from_ne_bytes(bits)
-        };
-        let differing = WORDS.into_iter().enumerate().map(differs).fold(0, |all, one| all | one);
-        let lengths = word(headers, 14);
-        if differing | lengths & u64::from_ne_bytes(FRAGMENT) != 0 {
+        let differing = (0..WORDS.len()).fold(0, |all, number| {
+            all | word(headers, number) & u64::from_ne_bytes(WORDS[number]) ^ self.words[number]
+        });
+        if differing != 0 {
             return None;
         }
         let [.., l0, l1, _, _] = *headers;
@@ -80,13 +80,36 @@ impl Prediction {
             return None;
         }
         let bytes = frame.get(payload.clone())?;
-        let right = checksums != Checksums::Bad
-            && (checksums.header() || header_is_right(headers))
-            && (self.unchecked || checksums.payload() || self.payload_is_right(headers, len, bytes));
+        // Most ports say nothing.
+        let right = if checksums == Checksums::Unknown {
+            self.header_is_right(headers) && (self.unchecked || self.payload_is_right(headers, len, bytes))
+        } else {
+            self.are_right(checksums, headers, len, bytes)
+        };
         right.then_some(payload)
     }
 
+    /// What of both checksums the port has left to look at.
+    #[inline(never)]
+    fn are_right(&self, by_port: Checksums, headers: &[u8; HEADERS], len: u16, payload: &[u8]) -> bool {
+        by_port != Checksums::Bad
+            && (by_port.header() || self.header_is_right(headers))
+            && (self.unchecked || by_port.payload() || self.payload_is_right(headers, len, payload))
+    }
+
+    /// Of headers as they are predicted: what is left are type of service, the word with lengths and lifetime, and the checksum.
     #[inline]
+    fn header_is_right(&self, headers: &[u8; HEADERS]) -> bool {
+        let [service, checksum] = [14, 24].map(|at| u16::from_ne_bytes([headers[at], headers[at + 1]]));
+        Sum::of_words((word(headers, 2), 0))
+            .and(self.addresses)
+            .and(Sum::of_word(service))
+            .and(Sum::of_word(checksum))
+            .is_right()
+    }
+
+    // Always, since the compiler does not see which of its two callers is the frequent one.
+    #[inline(always)]
     fn payload_is_right(&self, headers: &[u8; HEADERS], len: u16, payload: &[u8]) -> bool {
         let [.., c0, c1] = *headers;
         // Zero says that there is none (RFC 768). The length counts twice: in the header, and in the pseudo-header.
@@ -95,21 +118,14 @@ impl Prediction {
                 .sum
                 .and_number(len)
                 .and_number(len)
-                .and(Sum::of(&[c0, c1]))
+                .and(Sum::of_word(u16::from_ne_bytes([c0, c1])))
                 .and(Sum::of(payload))
                 .is_right()
     }
 }
 
+/// The headers' `number`th eight bytes as they lie in memory.
 #[inline]
-fn header_is_right(headers: &[u8; HEADERS]) -> bool {
-    let [front, back] = [14, 22].map(|at| word(headers, at));
-    let addressee = Sum::of(&headers[30..34]);
-    Sum::of_words(add((front, 0), back)).and(addressee).is_right()
-}
-
-/// Eight bytes as they lie in memory.
-#[inline]
-fn word(headers: &[u8; HEADERS], at: usize) -> u64 {
-    headers[at..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+fn word(headers: &[u8; HEADERS], number: usize) -> u64 {
+    headers[8 * number..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }

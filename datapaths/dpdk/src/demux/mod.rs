@@ -270,6 +270,14 @@ impl Demux {
     /// The future waits no longer, with or without what it waited for: others of its owner get what it left.
     #[inline]
     pub(crate) fn leave(&mut self, ticket: &mut Ticket) {
+        if ticket.waits() {
+            self.leave_place(ticket);
+        }
+    }
+
+    /// Out of line: who finds a message at once has not waited.
+    #[inline(never)]
+    fn leave_place(&mut self, ticket: &mut Ticket) {
         let Some(token) = ticket.token.take() else { return };
         self.waiters.leave(token);
         let waiting = self.queue_of(ticket.owner);

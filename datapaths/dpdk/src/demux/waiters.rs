@@ -28,6 +28,7 @@ impl Ticket {
     }
 
     /// Whether it is among those that wait.
+    #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.token.is_some()
     }
