@@ -32,7 +32,8 @@ pub(crate) struct Options {
     without_compile_time: bool,
 }
 
-/// What a layer may cost that awaits the one below it, in instructions per message.
+/// What a layer may cost that awaits the one below it, in instructions per message: by `after`, as a layer does that has to be
+/// cheap. In an `async fn` it is the compiler's choice; those rows show what `after` saves.
 const AWAITING: Budget = Budget::AtMost(8.0);
 
 /// No message may cost an allocation.
@@ -99,26 +100,17 @@ fn instructions(options: &Options, report: &mut Report) -> Result<(), Error> {
             );
             for case in Case::all().filter(|case| (case.path, case.call) == (path, call) && case.depth > 0) {
                 let per_layer = (per_call(case)? - without) / case.depth as f64;
+                // A layer awaits once in a burst, so that this says more than its share in one message.
+                if case.layer != Layer::PassThrough && call.messages() > 1 {
+                    let name = format!("{}, per call and layer", shown(case));
+                    report.figure(name, rounded(per_layer), "instructions");
+                }
+                let name = format!("{}, per message and layer", shown(case));
+                let instructions = rounded(per_layer / messages);
                 match case.layer {
-                    Layer::PassThrough => report.bounded(
-                        format!("{}, per message and layer", shown(case)),
-                        rounded(per_layer / messages),
-                        "instructions",
-                        NO_INSTRUCTION,
-                    ),
-                    Layer::Following | Layer::Awaiting => {
-                        // A layer awaits once in a burst, so that this says more than its share in one message.
-                        if call.messages() > 1 {
-                            let name = format!("{}, per call and layer", shown(case));
-                            report.figure(name, rounded(per_layer), "instructions");
-                        }
-                        report.bounded(
-                            format!("{}, per message and layer", shown(case)),
-                            rounded(per_layer / messages),
-                            "instructions",
-                            AWAITING,
-                        );
-                    }
+                    Layer::PassThrough => report.bounded(name, instructions, "instructions", NO_INSTRUCTION),
+                    Layer::Following => report.bounded(name, instructions, "instructions", AWAITING),
+                    Layer::Awaiting => report.figure(name, instructions, "instructions"),
                 }
             }
         }
@@ -176,9 +168,9 @@ fn compile_time(report: &mut Report) -> Result<(), Error> {
 fn shown(case: Case) -> String {
     let kind = match case.layer {
         Layer::PassThrough => "",
-        Layer::Following => " following",
-        Layer::Awaiting => " awaiting",
+        Layer::Following => ", awaiting by `after`",
+        Layer::Awaiting => ", awaiting in an `async fn`",
     };
     let layers = if case.depth == 1 { "layer" } else { "layers" };
-    format!("{}, {}, {}{kind} {layers}", case.path.name(), case.call.name(), case.depth)
+    format!("{}, {}, {} {layers}{kind}", case.path.name(), case.call.name(), case.depth)
 }

@@ -3,7 +3,8 @@
 use bertha_core::{Chunnel, Connection, Error, Identity, More, after};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Waits for each call of the layer below, and counts those that fail: as [`Awaiting`](super::Awaiting), but by [`after`], and with some work to do.
+/// Waits for each call of the layer below, and counts those that fail: by [`after`], and with some work
+/// to do, where [`Awaiting`](super::Awaiting) has none.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
 pub struct Following<const STACK: usize>;

@@ -60,7 +60,7 @@ impl Burst {
     /// The frame, if the burst is full.
     #[inline]
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
-        if self.end == LEN && self.is_empty() {
+        if self.is_empty() {
             (self.first, self.end) = (0, 0);
         }
         let Some(place) = self.frames.get_mut(self.end) else { return Err(packet) };
@@ -150,5 +150,32 @@ impl Drop for Burst {
 impl fmt::Debug for Burst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Burst").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, port};
+
+    #[test]
+    fn a_burst_that_was_emptied_has_room_for_a_whole_one() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = Config { buffers: 8191, ..Config::new("net_null23", "10.0.0.1/24") };
+        let (port, _queues) = port::open(&config).unwrap();
+        let packet = || Packet::from_buf(port.pool().buffer(1, 0).unwrap()).unwrap();
+        for before in [1, LEN / 2, LEN] {
+            let mut burst = Burst::new();
+            (0..before).for_each(|_| burst.push(packet()).unwrap());
+            assert_eq!(burst.room(), LEN - before);
+            while burst.pop().is_some() {}
+            assert_eq!(burst.room(), LEN);
+            (0..LEN).for_each(|_| burst.push(packet()).unwrap());
+            assert!(burst.is_full() && burst.room() == 0 && burst.push(packet()).is_err());
+        }
+        assert_eq!(port.pool().in_use(), 0, "buffers were kept");
     }
 }
