@@ -197,7 +197,12 @@ mod tests {
         let mut catch = Catch::new(0, Some(&prediction), 2);
         catch.take_from(&mut burst);
         assert_eq!((catch.len(), burst.len()), (2, 4));
-        assert_eq!(catch.by_ref().map(|message| message.to_vec()).collect::<Vec<_>>(), [[0; 3], [1; 3]]);
+        let mut taken: Vec<Buf> = Vec::new();
+        taken.extend(catch.drain().take(1));
+        assert_eq!((taken.len(), catch.len()), (1, 1));
+        taken.extend(catch.drain());
+        assert_eq!(catch.len(), 0);
+        assert_eq!(taken.drain(..).map(|message| message.to_vec()).collect::<Vec<_>>(), [[0; 3], [1; 3]]);
         let mut catch = Catch::new(0, Some(&prediction), 32);
         catch.take_from(&mut burst);
         assert_eq!((catch.len(), burst.len()), (1, 3));

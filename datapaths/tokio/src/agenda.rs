@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use tokio::runtime::{Handle, Id};
@@ -19,7 +19,8 @@ type Later = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What is to begin later on a runtime, as far as one of its threads has asked for it.
 ///
-/// One per thread, so that threads don't wait for each other; a task of its own begins what is due, and ends with the runtime.
+/// One per thread, so that threads don't wait for each other; a task of its own begins what is due. It ends with the runtime, or when
+/// the thread has left and nobody has a task here any more.
 #[derive(Default)]
 pub(super) struct Agenda(Mutex<Plan>);
 
@@ -55,7 +56,7 @@ impl Agenda {
             Some((of, agenda)) if *of == runtime.id() => agenda.clone(),
             _ => {
                 let agenda = Arc::new(Self::default());
-                runtime.spawn(agenda.clone().keep());
+                runtime.spawn(keep(Arc::downgrade(&agenda)));
                 *current = Some((runtime.id(), agenda.clone()));
                 agenda
             }
@@ -77,12 +78,6 @@ impl Agenda {
         drop(plan);
         drop(later);
         begun.flatten().inspect(AbortHandle::abort);
-    }
-
-    /// Begins what is due, for as long as the runtime lives.
-    async fn keep(self: Arc<Self>) {
-        let mut timer = pin!(sleep_until(Instant::now().into()));
-        poll_fn(|cx| self.poll(timer.as_mut(), cx)).await
     }
 
     fn poll(&self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
@@ -111,6 +106,24 @@ impl Agenda {
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Begins what is due, for as long as somebody has the agenda and the runtime lives.
+async fn keep(agenda: Weak<Agenda>) {
+    let mut timer = pin!(sleep_until(Instant::now().into()));
+    poll_fn(|cx| match agenda.upgrade() {
+        Some(agenda) => agenda.poll(timer.as_mut(), cx),
+        None => Poll::Ready(()),
+    })
+    .await
+}
+
+impl Drop for Agenda {
+    /// Its task sleeps until something is due, which nothing will be.
+    fn drop(&mut self) {
+        let waker = self.plan().waker.take();
+        waker.into_iter().for_each(Waker::wake);
     }
 }
 

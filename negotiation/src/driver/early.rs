@@ -221,7 +221,13 @@ where
         match first {
             Either::Left(Ok(built)) => Ok(Stage::Open(built, opening)),
             // It fails over this stack; or the server has just picked another one.
-            Either::Left(Err(error)) => Ok(Stage::Answered(Err(error), opening.await?)),
+            Either::Left(Err(error)) => {
+                let opened = opening.await?;
+                if opened.replaced.is_none() {
+                    opened.link.failed(&error).await;
+                }
+                Ok(Stage::Answered(Err(error), opened))
+            }
             // A Chunnel that talks while it is built waits in vain over the stack that was expected.
             Either::Right((opened, _)) if opened.replaced.is_some() => {
                 Ok(Stage::Answered(Err(crate::link::gone()), opened))

@@ -51,7 +51,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// The answer, if it has not left yet. It counts as sent once it was: whoever is cancelled meanwhile leaves it to the next.
-    fn unsaid(&self) -> Option<&[u8]> {
+    pub(super) fn unsaid(&self) -> Option<&[u8]> {
         match self.agreed.get() {
             Some(Agreed::Server { answer, .. }) if self.liveness.is_answering() => Some(answer),
             _ => None,

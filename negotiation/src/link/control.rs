@@ -78,13 +78,17 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         match self.session().hear::<Close>(message) {
             Ok(close) if close.id == self.id => {
                 self.send_close_seen(tag).await;
-                if close.failure.is_empty() {
-                    self.liveness.end(End::ClosedByPeer);
-                } else {
-                    self.liveness.peer_failed(close.failure);
-                }
+                self.put_off(close).into_iter().for_each(|close| self.closed_by_peer(close));
             }
             _ => self.count_dropped(),
+        }
+    }
+
+    pub(super) fn closed_by_peer(&self, close: Close) {
+        if close.failure.is_empty() {
+            self.liveness.end(End::ClosedByPeer);
+        } else {
+            self.liveness.peer_failed(close.failure);
         }
     }
 
@@ -140,20 +144,28 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
+    /// Tells the peer, the answer first if that has not left yet. A peer to whom nothing can be sent is given up like one that is silent.
     pub(super) async fn close(&self) -> Result<(), Error> {
-        self.answer().await;
+        let unsaid = self.unsaid();
         if !self.liveness.end(End::Closed) {
             return Ok(());
         }
         let runtime = self.base.base().runtime();
         for _ in 0..CLOSE_ATTEMPTS {
-            self.send_close(String::new()).await;
             let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
-            if let Either::Right(_) = select(deadline, pin!(self.until_close_is_seen())).await {
+            if let Either::Right(_) = select(deadline, pin!(self.tell_close(unsaid))).await {
                 break;
             }
         }
         self.base.close().await
+    }
+
+    async fn tell_close(&self, unsaid: Option<&[u8]>) {
+        if let Some(answer) = unsaid {
+            self.send_bytes(answer).await;
+        }
+        self.send_close(String::new()).await;
+        self.until_close_is_seen().await;
     }
 
     /// Reads until the peer has seen the close, or closes as well, or can't be heard any more. Data that arrives now

@@ -19,6 +19,8 @@ const QUEUED: u8 = 1;
 const ASIDE: u8 = 2;
 /// Nothing more will come but what is in the queue.
 const OVER: u8 = 4;
+/// The peer has closed, and its end waits until what was read before is received.
+const PARTED: u8 = 8;
 
 pub(crate) struct Lane {
     /// The first four bytes of the round's data, as the number that they are compared as.
@@ -104,6 +106,20 @@ impl Lane {
 
     pub(crate) fn is_over(state: u8) -> bool {
         state & OVER != 0
+    }
+
+    pub(crate) fn is_parted(state: u8) -> bool {
+        state & PARTED != 0
+    }
+
+    /// Whether messages wait for the reader.
+    pub(super) fn is_queued(&self) -> bool {
+        self.state() & QUEUED != 0
+    }
+
+    /// Says that the peer has closed.
+    pub(super) fn part(&self) {
+        self.state.fetch_or(PARTED, Ordering::Release);
     }
 
     /// Says that nothing more will come.

@@ -236,7 +236,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 if let Some(message) = self.queued() {
                     return Ok(message);
                 }
-                if Lane::is_aside(state) {
+                if Lane::is_aside(state) || Lane::is_parted(state) {
                     Box::pin(self.aside(state)).await?;
                     continue;
                 }
@@ -288,7 +288,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                     into.extend([message]);
                     return Ok(1);
                 }
-                if Lane::is_aside(state) {
+                if Lane::is_aside(state) || Lane::is_parted(state) {
                     Box::pin(self.aside(state)).await?;
                     continue;
                 }
@@ -338,10 +338,15 @@ impl<C: Connection<Data = Buf>> Link<C> {
         Some(message)
     }
 
-    /// Waits as long as another reader reads, and nothing is in the lane, of which this was the state.
+    /// Waits as long as another reader reads, or nobody any more, and nothing is in the lane, of which this was the state.
     #[cold]
     async fn aside(&self, state: u8) -> Result<(), Error> {
         let liveness = &self.shared.liveness;
+        if !Lane::is_aside(state)
+            && let Some(close) = self.shared.farewell_after(&self.lane)
+        {
+            self.shared.closed_by_peer(close);
+        }
         liveness.check()?;
         let forever = std::future::pending::<Result<(), Error>>();
         Parked::new(liveness, &self.lane, state, pin!(forever)).await.map(drop)

@@ -155,6 +155,11 @@ impl<C: Connection<Data = Buf>> Kept<C> {
             opening.over.notify_waiters();
         }
     }
+
+    /// Tells the server why there is no stack. It has agreed meanwhile, and what was said when the link ended came too early for it.
+    pub(crate) async fn failed(&self, failure: &Error) {
+        self.0.send_close(failure.to_string()).await;
+    }
 }
 
 impl<C: Connection<Data = Buf>> Minder<C> {

@@ -3,9 +3,10 @@
 use super::{Lane, Link, Parked, Shared};
 use crate::negotiated::Standing;
 use crate::proto::Frame;
-use crate::wire::{Kind, Tag, Upgrade, UpgradeStep};
+use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep};
 use crate::{Agreement, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Open, Role};
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
@@ -23,6 +24,8 @@ pub(crate) struct Rounds<C: Connection<Data = Buf>> {
     reach: Mutex<Option<Arc<dyn Open<Link<C>>>>>,
     /// What is in force.
     standing: OnceLock<Arc<Standing>>,
+    /// The peer's end, while messages wait that came before it.
+    farewell: Mutex<Option<Close>>,
 }
 
 impl<C: Connection<Data = Buf>> Default for Rounds<C> {
@@ -32,6 +35,7 @@ impl<C: Connection<Data = Buf>> Default for Rounds<C> {
             agent: Mutex::default(),
             reach: Mutex::default(),
             standing: OnceLock::new(),
+            farewell: Mutex::default(),
         }
     }
 }
@@ -145,9 +149,33 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         lock(&self.rounds.lanes).retain(|other| !Arc::ptr_eq(other, lane));
     }
 
-    /// Reads one message for whoever it is for. Only while no round's reader reads. Cancellation-safe.
+    /// Keeps the peer's end for later if messages wait that another reader has read before; else gives it back.
+    pub(super) fn put_off(&self, close: Close) -> Option<Close> {
+        let lanes = lock(&self.rounds.lanes);
+        if !lanes.iter().any(|lane| lane.is_queued()) {
+            return Some(close);
+        }
+        *lock(&self.rounds.farewell) = Some(close);
+        lanes.iter().for_each(|lane| lane.part());
+        drop(lanes);
+        self.liveness.wake();
+        None
+    }
+
+    /// The end that was put off, if it is the next that a reader meets who has received all of `lane`: not while messages of later
+    /// rounds wait.
+    pub(super) fn farewell_after(&self, lane: &Arc<Lane>) -> Option<Close> {
+        let lanes = lock(&self.rounds.lanes);
+        let mut later = lanes.iter().rev().take_while(|other| !Arc::ptr_eq(other, lane));
+        if later.any(|lane| lane.is_queued()) { None } else { lock(&self.rounds.farewell).take() }
+    }
+
+    /// Reads one message for whoever it is for, unless the peer has closed. Only while no round's reader reads. Cancellation-safe.
     pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.liveness.check()?;
+        if lock(&self.rounds.farewell).is_some() {
+            return Err(poll_fn(|context| self.poll_ended(context)).await);
+        }
         // No lane of its own whose news would interrupt it.
         let lane = Lane::later(Tag::of(self.id), 0);
         let reception = pin!(self.base.recv());

@@ -3,6 +3,8 @@
 use super::{End, Shared, TaskOf};
 use crate::proto::{Idle, TICKS, Verdict};
 use bertha_core::{Base, Buf, Connection, Runtime};
+use futures_util::future::{Either, select};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,15 +38,21 @@ fn watch<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> impl Future<Outp
             if shared.liveness.check().is_err() {
                 return;
             }
-            match idle.tick(shared.liveness.arrivals(), shared.liveness.is_awaited()) {
-                // Boxed, since it is rare, and there is one such task per link.
-                Verdict::Alive => Box::pin(shared.send_keep_alive()).await,
+            let next = pin!(runtime.sleep_until(runtime.now() + pause));
+            let rest = match idle.tick(shared.liveness.arrivals(), shared.liveness.is_awaited()) {
+                // Boxed, since it is rare, and there is one such task per link. Given up at the next tick: a peer to whom nothing can be
+                // sent may be dead, and a link that was dropped meanwhile must not be kept for its sake.
+                Verdict::Alive => match select(Box::pin(shared.send_keep_alive()), next).await {
+                    Either::Left(((), rest)) => rest,
+                    Either::Right(_) => continue,
+                },
                 Verdict::Dead => {
                     shared.liveness.end(End::TimedOut);
+                    return;
                 }
-            }
+            };
             drop(shared);
-            runtime.sleep_until(runtime.now() + pause).await;
+            rest.await;
         }
     }
 }

@@ -4,11 +4,12 @@ use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say
 use crate::scene::{A, B, CLIENT, SERVER, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Runtime, make_stack, select,
+    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, Runtime, make_stack, select,
 };
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::{self, Kind};
 use bertha_negotiation::{Credentials, EarlyCache, Negotiate, Settings, SharedKey, ZeroRtt};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -240,5 +241,40 @@ fn a_dropped_connection_is_silent() {
         });
         pause(&network, Duration::from_secs(20)).await;
         assert_eq!(*spoken.lock().unwrap(), 0);
+    });
+}
+
+/// Starts on the client only as long as this says so.
+#[derive(Debug, Clone, Identity)]
+struct Fickle(Arc<AtomicBool>);
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fickle {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
+        match more.role() == Role::Server || self.0.load(Ordering::Relaxed) {
+            true => Ok(inner),
+            false => Err(Error::new(ErrorKind::Exhausted, "no licence left").at("Fickle")),
+        }
+    }
+}
+
+#[test]
+fn a_stack_that_does_not_start_before_the_answer_is_an_error_at_the_server() {
+    simulate(21, async |network: Network| {
+        let (starts, cache) = (Arc::new(AtomicBool::new(true)), EarlyCache::new());
+        let stack = || over!(Fickle(starts.clone()));
+        let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+        let connecting = stack().connect_early(client(&network), server_addr(), &cache);
+        let (first, _served) = futures_util::join!(connecting, incoming.next());
+        first.unwrap().close().await.unwrap();
+
+        starts.store(false, Ordering::Relaxed);
+        let connecting = stack().connect_early(client(&network), server_addr(), &cache);
+        let serving = async { incoming.next().await.unwrap().unwrap().recv().await.unwrap_err() };
+        let (connected, at_server) = futures_util::join!(connecting, serving);
+        assert_eq!(connected.err().unwrap().kind(), ErrorKind::Exhausted);
+        assert_eq!(at_server.kind(), ErrorKind::Refused);
+        assert!(at_server.to_string().contains("Fickle: exhausted: no licence left"), "{at_server}");
     });
 }

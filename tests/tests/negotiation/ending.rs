@@ -6,6 +6,8 @@ use bertha_core::{
 };
 use bertha_datapath_sim::{Link, Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
+use futures_util::future::{Either, select};
+use std::pin::pin;
 use std::time::Duration;
 
 /// Both ends of a connection.
@@ -16,6 +18,32 @@ async fn pair(
     let connecting = async { make_stack!(A).connect(client(network), server_addr()).await };
     let (served, connected) = futures_util::join!(incoming.next(), connecting);
     (connected.unwrap(), served.unwrap().unwrap())
+}
+
+/// Both ends of a connection over streams, with this idle time-out.
+async fn streams(
+    network: &Network,
+    idle_timeout: Duration,
+) -> (Negotiated<impl Connection<Data = Buf>>, Negotiated<impl Connection<Data = Buf>>) {
+    let mut settings = Settings::default();
+    settings.idle_timeout = idle_timeout;
+    let mut incoming = make_stack!(A).listen(server(network).streams(), server_addr()).await.unwrap();
+    let stack = make_stack!(A);
+    let connecting = stack.connect_with(client(network).streams(), server_addr(), settings);
+    let (served, connected) = futures_util::join!(incoming.next(), connecting);
+    (connected.unwrap(), served.unwrap().unwrap())
+}
+
+/// Sends until the datapath takes nothing for a while, and says how much it took.
+async fn fill(network: &Network, connection: &impl Connection<Data = Buf>) -> usize {
+    let runtime = network.runtime();
+    for sent in 0.. {
+        let late = pin!(runtime.sleep_until(runtime.now() + Duration::from_millis(10)));
+        if let Either::Right(_) = select(pin!(connection.send(bytes(b"more"))), late).await {
+            return sent;
+        }
+    }
+    unreachable!("a datapath without bounds")
 }
 
 #[test]
@@ -67,6 +95,21 @@ fn closing_towards_a_dead_peer_ends() {
 }
 
 #[test]
+fn closing_towards_a_peer_that_does_not_receive_ends() {
+    simulate(11, async |network: Network| {
+        let (client, server) = streams(&network, Settings::default().idle_timeout).await;
+        let sent = fill(&network, &client).await;
+        let before = network.runtime().now();
+        client.close().await.unwrap();
+        assert!(network.runtime().now() - before < Duration::from_secs(1));
+        for _ in 0..sent {
+            assert_eq!(*server.recv().await.unwrap(), *b"more");
+        }
+        assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+    });
+}
+
+#[test]
 fn a_lost_close_is_repeated() {
     for seed in 0..200 {
         simulate(seed, async |network: Network| {
@@ -104,6 +147,20 @@ fn a_vanished_peer_is_noticed_after_the_idle_time_out() {
         let limit = Settings::default().idle_timeout;
         assert!(waited >= limit && waited <= limit * 2, "{waited:?}");
         assert_eq!(client.send(bytes(b"anyone?")).await.unwrap_err().kind(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn a_vanished_peer_is_noticed_while_nothing_can_be_sent() {
+    simulate(12, async |network: Network| {
+        let limit = Duration::from_secs(2);
+        let (client, _server) = streams(&network, limit).await;
+        network.cut(CLIENT, SERVER);
+        fill(&network, &client).await;
+        let start = network.runtime().now();
+        assert_eq!(client.recv().await.unwrap_err().kind(), ErrorKind::TimedOut);
+        let waited = network.runtime().now() - start;
+        assert!(waited <= limit * 2, "{waited:?}");
     });
 }
 

@@ -2,9 +2,9 @@
 
 use crate::parting::Parting;
 use crate::scene::{A, B, bytes, simulate};
-use crate::traffic::{connect, converse};
+use crate::traffic::{Dice, connect, connect_streams, converse};
 use bertha_chunnels::AtMostOnce;
-use bertha_core::{Base, Connection, Runtime, make_stack, select};
+use bertha_core::{Base, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Credentials, Negotiate, Pick, Settings, SharedKey};
 use std::time::Duration;
@@ -148,6 +148,45 @@ fn both_ends_may_ask_at_once() {
             };
             let (received, ()) = futures_util::join!(server.recv(), asking);
             assert_eq!(*received.unwrap(), *b"done", "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
+    for seed in 0..200 {
+        simulate(seed, async |network: Network| {
+            let (runtime, mut dice) = (network.runtime(), Dice::new(seed));
+            let [before, after, heard] = [20, 20, 3].map(|bound| dice.roll(bound) as u8);
+            let stack = || make_stack!(select!(A, B)).upgradable();
+            let (client, server) = match seed % 2 {
+                0 => connect(&network, (stack(), stack()), Settings::default()).await,
+                _ => connect_streams(&network, (stack(), stack())).await,
+            };
+            let talking = async {
+                let meanwhile = async {
+                    for number in 0..=before {
+                        client.send(bytes(&[number])).await.unwrap();
+                    }
+                };
+                let (changed, ()) = futures_util::join!(client.upgrade(Pick::alternative(1)), meanwhile);
+                changed.unwrap();
+                for number in 0..after {
+                    client.send(bytes(&[before + 1 + number])).await.unwrap();
+                }
+                client.close().await.unwrap();
+            };
+            let listening = async {
+                for number in 0..=before + after {
+                    if number == heard.min(before) + 1 {
+                        // The change goes on meanwhile, and somebody reads for the application.
+                        runtime.sleep_until(runtime.now() + Duration::from_secs(1)).await;
+                    }
+                    assert_eq!(*server.recv().await.unwrap(), [number], "seed {seed}");
+                }
+                assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed, "seed {seed}");
+            };
+            futures_util::join!(talking, listening);
         });
     }
 }

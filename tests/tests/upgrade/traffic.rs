@@ -26,6 +26,32 @@ impl Dice {
 /// Both ends of a connection, whose stacks may differ.
 pub(crate) async fn connect<A, B>(
     network: &Network,
+    stacks: (A, B),
+    settings: Settings,
+) -> (Negotiated<<SimDatapath as Runs<A>>::Out>, Negotiated<<SimDatapath as Runs<B>>::Out>)
+where
+    A: Describe + Send + Sync + 'static,
+    B: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<A> + Runs<B>,
+{
+    connect_over([client(network), server(network)], stacks, settings).await
+}
+
+/// As [`connect`], over streams.
+pub(crate) async fn connect_streams<A, B>(
+    network: &Network,
+    stacks: (A, B),
+) -> (Negotiated<<SimDatapath as Runs<A>>::Out>, Negotiated<<SimDatapath as Runs<B>>::Out>)
+where
+    A: Describe + Send + Sync + 'static,
+    B: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<A> + Runs<B>,
+{
+    connect_over([client(network).streams(), server(network).streams()], stacks, Settings::default()).await
+}
+
+async fn connect_over<A, B>(
+    [client, server]: [SimDatapath; 2],
     (here, there): (A, B),
     settings: Settings,
 ) -> (Negotiated<<SimDatapath as Runs<A>>::Out>, Negotiated<<SimDatapath as Runs<B>>::Out>)
@@ -34,8 +60,8 @@ where
     B: Describe + Send + Sync + 'static,
     SimDatapath: Runs<A> + Runs<B>,
 {
-    let mut incoming = there.listen_with(server(network), (SERVER, 0), settings.clone()).await.unwrap();
-    let connecting = here.connect_with(client(network), incoming.local_addr(), settings);
+    let mut incoming = there.listen_with(server, (SERVER, 0), settings.clone()).await.unwrap();
+    let connecting = here.connect_with(client, incoming.local_addr(), settings);
     let (served, connected) = futures_util::join!(incoming.next(), connecting);
     let ends = (connected.unwrap(), served.unwrap().unwrap());
     // Inline demultiplexing goes on without the listener.

@@ -8,6 +8,10 @@ use tokio::sync::{mpsc, oneshot};
 const SOON: Duration = Duration::from_millis(3);
 const NEVER: Duration = Duration::from_secs(3600);
 
+fn build() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
 fn held() -> usize {
     let agenda = Agenda::current();
     let plan = agenda.plan();
@@ -80,7 +84,6 @@ async fn what_is_due_before_all_others_is_not_late() {
 
 #[test]
 fn runtimes_of_one_thread_have_their_own() {
-    let build = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (first, second) = (build(), build());
     let enter = || async {
         let (began, has_begun) = oneshot::channel();
@@ -108,4 +111,49 @@ async fn a_task_may_own_others() {
     let outer = TokioRuntime.spawn_at(TokioRuntime.now() + NEVER, async move { drop(inner) });
     drop(outer);
     assert_eq!(held(), 0);
+}
+
+/// How many tasks a runtime has, once those that are over have ended.
+fn tasks_of(runtime: &tokio::runtime::Runtime) -> usize {
+    runtime.block_on(async { tokio::time::sleep(SOON).await });
+    runtime.metrics().num_alive_tasks()
+}
+
+#[test]
+fn threads_that_end_leave_nothing_behind() {
+    let runtime = build();
+    for _ in 0..100 {
+        let handle = runtime.handle().clone();
+        let thread = std::thread::spawn(move || {
+            let _entered = handle.enter();
+            drop(TokioRuntime.spawn_at(TokioRuntime.now() + NEVER, std::future::pending()));
+        });
+        thread.join().unwrap();
+    }
+    assert_eq!(tasks_of(&runtime), 0);
+}
+
+#[test]
+fn a_thread_that_goes_from_runtime_to_runtime_leaves_nothing_behind() {
+    let runtimes = [build(), build()];
+    for _ in 0..100 {
+        for runtime in &runtimes {
+            let _entered = runtime.enter();
+            drop(TokioRuntime.spawn_at(TokioRuntime.now() + NEVER, std::future::pending()));
+        }
+    }
+    assert!(runtimes.iter().all(|runtime| tasks_of(runtime) <= 1));
+}
+
+#[test]
+fn what_a_thread_that_has_ended_was_to_begin_begins() {
+    let runtime = build();
+    let (began, has_begun) = oneshot::channel();
+    let handle = runtime.handle().clone();
+    let thread = std::thread::spawn(move || {
+        let _entered = handle.enter();
+        TokioRuntime.spawn_at(TokioRuntime.now() + SOON, async { began.send(()).unwrap() })
+    });
+    let _task = thread.join().unwrap();
+    runtime.block_on(has_begun).unwrap();
 }
