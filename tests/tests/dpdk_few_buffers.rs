@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{Fragment, Ordered, Reliable};
-use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, make_stack};
+use bertha_core::{Addr, Buf, Connection, Datapath, Error, ErrorKind, Listener, make_stack};
 use bertha_datapath_dpdk::{Config, Dpdk};
 use bertha_negotiation::Negotiate;
 use bertha_tests::skip;
@@ -18,6 +18,9 @@ const CONNECTIONS: usize = 16;
 /// Messages of each, each of many pieces.
 const MESSAGES: usize = 40;
 const LEN: usize = 60_000;
+
+/// How often a plain connection is answered, while 32 messages go to another each time.
+const ECHOES: usize = 128;
 
 /// Far fewer than the 256 KiB or more that each connection keeps, in pieces of an Ethernet frame.
 const BUFFERS: u32 = 1023;
@@ -143,4 +146,45 @@ fn many_connections_share_few_buffers() {
 #[test]
 fn who_does_not_receive_keeps_no_buffers_from_others() {
     transfer(2, CONNECTIONS / 2);
+}
+
+/// A connection without a Chunnel that nobody receives from is sent more than there are buffers; another one goes on.
+#[test]
+fn who_never_receives_leaves_buffers_to_others() {
+    let Some(server) = open(4, "server", "10.0.0.1/24") else { return };
+    let client = open(5, "client", "10.0.0.2/24").unwrap();
+    let message = || Buf::copy_of(&[7; 64], 64);
+    let (tell, told) = channel();
+    let serve = async {
+        let listener = server.listen("10.0.0.1:0".parse().unwrap()).await?;
+        tell.send(listener.local_addr()).unwrap();
+        let _silent = listener.accept().await?;
+        let echoing = listener.accept().await?;
+        for _ in 0..=ECHOES {
+            echoing.send(echoing.recv().await?).await?;
+        }
+        Sent::Ok(())
+    };
+    let ask = async {
+        let to: Addr = told.recv().unwrap();
+        let (silent, echoed) = (client.connect(to.clone()).await?, client.connect(to).await?);
+        silent.send(message()?).await?;
+        for round in 0..=ECHOES {
+            echoed.send(message()?).await?;
+            echoed.recv().await?;
+            if round < ECHOES {
+                let flood: Vec<_> = (0..32).map(|_| message()).collect::<Result<_, _>>()?;
+                silent.send_batch(flood.into_iter()).await?;
+            }
+        }
+        Sent::Ok(())
+    };
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| run(serve));
+        let asked = run(ask);
+        let served = serving.join().unwrap();
+        assert!(served.is_ok() && asked.is_ok(), "{served:?} {asked:?} {:?}", server.counters());
+    });
+    assert!(server.counters().unwrap().overflow > 0, "{:?}", server.counters());
+    std::mem::forget((server, client));
 }

@@ -68,7 +68,7 @@ impl<'a> Catch<'a> {
     /// Has what comes from here on take the way through the connection's queue if something is there, which came before it.
     #[inline]
     pub(crate) fn line_up(&mut self, demux: &mut Demux) {
-        if self.end < self.limit && !demux.queue(self.connection).is_empty() {
+        if self.end < self.limit && demux.waiting(self.connection) > 0 {
             self.limit = self.end;
         }
     }
@@ -86,10 +86,9 @@ impl<'a> Catch<'a> {
     /// Appends the first messages of the connection's queue, up to `limit` and [`AT_ONCE`] in all.
     #[inline]
     pub(crate) fn fill(&mut self, demux: &mut Demux, limit: usize) {
-        let queue = demux.queue(self.connection);
-        if !queue.is_empty() {
-            let count = queue.len().min(limit.min(AT_ONCE).saturating_sub(self.end));
-            queue.drain(..count).for_each(|message| self.put(message));
+        if demux.waiting(self.connection) > 0 {
+            let room = limit.min(AT_ONCE).saturating_sub(self.end);
+            demux.take(self.connection, room).for_each(|message| self.put(message));
         }
     }
 
@@ -221,7 +220,7 @@ mod tests {
         let config = Config { buffers: 8191, ..Config::new("net_null22", "10.0.0.1/24") };
         let (port, _queues) = port::open(&config).unwrap();
         let (pool, (prediction, path)) = (port.pool(), ends());
-        let mut demux = Demux::new(Limits { backlog: 1, queue: 8 });
+        let mut demux = Demux::new(Limits { backlog: 1, queue: 8, shared: 1000 });
         let peer = FLOW.0.parse().unwrap();
         let (connection, _) = demux.connect(peer, 1, |_| true).unwrap();
         let mut catch = Catch::new(connection, Some(&prediction), 3);
@@ -239,6 +238,6 @@ mod tests {
         demux.deliver(connection, late.into_part(path.len()..path.len() + 3)).unwrap();
         catch.fill(&mut demux, 3);
         assert_eq!(catch.map(|message| message[0]).collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!(demux.queue(connection).len(), 1);
+        assert_eq!(demux.waiting(connection), 1);
     }
 }

@@ -76,6 +76,8 @@ impl Device {
         let steering = if lanes > 1 { Steering::new(port.spread(), pool) } else { Vec::new() };
         let mut steering = steering.into_iter();
         let short = queues.len() < lanes;
+        // A quarter of the buffers is left for what the port receives and sends.
+        let waiting = pool.size() as usize / 4 * 3 / lanes;
         let lanes = (0..lanes).map(|lane| {
             let (receiver, transmitter) = queues.pop().unzip();
             let sending = Sending::new(lane, transmitter, short, &mut shared);
@@ -84,7 +86,8 @@ impl Device {
                 Checksums::Software => stack,
                 Checksums::None => stack.without_udp_checksums(),
             };
-            let state = State::new(lane, receiver, sending, steering.next(), port.clone(), stack, now);
+            let state =
+                State::new(lane, waiting, (receiver, sending), steering.next(), port.clone(), stack, now);
             Lane {
                 state: Mutex::new(state),
                 polled: AtomicBool::new(false),

@@ -15,8 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// How many connections of a listener wait to be accepted, and how many messages of a connection to be received.
-const LIMITS: Limits = Limits { backlog: 1024, queue: 1024 };
+/// How many connections of a listener wait to be accepted.
+const BACKLOG: usize = 1024;
+
+/// How many messages of a connection wait to be received.
+const QUEUE: usize = 1024;
 
 /// How many lists for what is left of bursts are kept: as many as sends that wait at once, mostly.
 const SPARE: usize = 64;
@@ -59,11 +62,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// With the port's queue and what else belongs to this `lane` alone.
+    /// With the port's queue and what else belongs to this `lane` alone; `shared` messages may wait to be received.
     pub(crate) fn new(
         lane: usize,
-        receiver: Option<Receiver>,
-        sending: Sending,
+        shared: usize,
+        (receiver, sending): (Option<Receiver>, Sending),
         steering: Option<Steering>,
         port: Arc<Shared>,
         stack: Stack,
@@ -75,7 +78,7 @@ impl State {
             sending,
             steering,
             port,
-            demux: Demux::new(LIMITS),
+            demux: Demux::new(Limits { backlog: BACKLOG, queue: QUEUE, shared }),
             #[cfg(feature = "tcp")]
             tcp: Driver::new(stack.interface(), now),
             stack,

@@ -37,6 +37,9 @@ pub(crate) struct Limits {
     pub(crate) backlog: usize,
     /// Messages of one connection that nobody took yet.
     pub(crate) queue: usize,
+    /// The same of all connections. None takes more of them than it leaves to others, so that one that is not received from does
+    /// not keep the buffers of all (dynamic thresholds, Choudhury and Hahne, 1998).
+    pub(crate) shared: usize,
 }
 
 /// Why a datagram was not delivered.
@@ -83,6 +86,8 @@ pub(crate) struct Demux {
     waiters: Waiters,
     leader: Option<usize>,
     limits: Limits,
+    /// How many messages are in queues.
+    queued: usize,
     /// To be woken once the lock is free; see [`take_woken`](Self::take_woken).
     woken: Vec<Waker>,
 }
@@ -100,6 +105,7 @@ impl Demux {
             waiters: Waiters::default(),
             leader: None,
             limits,
+            queued: 0,
             woken: Vec::new(),
         }
     }
@@ -138,10 +144,19 @@ impl Demux {
         self.slots[connection].ending()
     }
 
-    /// The messages that wait for a connection.
+    /// How many messages wait for a connection.
     #[inline]
-    pub(crate) fn queue(&mut self, connection: usize) -> &mut VecDeque<Buf> {
-        &mut self.slots[connection].queue
+    pub(crate) fn waiting(&self, connection: usize) -> usize {
+        self.slots[connection].queue.len()
+    }
+
+    /// The first messages that wait for a connection, at most `limit`. They are taken even if not all are looked at.
+    #[inline]
+    pub(crate) fn take(&mut self, connection: usize, limit: usize) -> impl Iterator<Item = Buf> {
+        let queue = &mut self.slots[connection].queue;
+        let count = queue.len().min(limit);
+        self.queued -= count;
+        queue.drain(..count)
     }
 
     /// The connection that has waited longest to be accepted.
@@ -194,9 +209,11 @@ impl Demux {
     pub(crate) fn deliver(&mut self, connection: usize, message: Buf) -> Result<(), Undelivered> {
         let slot = &mut self.slots[connection];
         let limit = if slot.accepted { self.limits.queue } else { self.limits.queue.min(UNACCEPTED) };
-        if slot.closed || slot.queue.len() >= limit {
+        let left = self.limits.shared.saturating_sub(self.queued);
+        if slot.closed || slot.queue.len() >= limit.min(left) {
             return Err(Undelivered::Overflow);
         }
+        self.queued += 1;
         slot.queue.push_back(message);
         if !slot.waiting.is_empty() {
             self.notify(Owner::Connection(connection));
@@ -364,6 +381,7 @@ impl Demux {
     pub(crate) fn close(&mut self, connection: usize) {
         let slot = &mut self.slots[connection];
         slot.closed = true;
+        self.queued -= slot.queue.len();
         slot.queue.clear();
         for &token in &slot.waiting {
             self.waiters.notify(token);
@@ -374,6 +392,7 @@ impl Demux {
     /// Forgets the connection. No future of it waits any more, since each borrows it.
     pub(crate) fn remove(&mut self, connection: usize) {
         let Some(slot) = self.slots.try_remove(connection) else { return };
+        self.queued -= slot.queue.len();
         if let Entry::Occupied(entry) = self.flows.entry(slot.flow) {
             entry.remove();
         }

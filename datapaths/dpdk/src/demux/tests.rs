@@ -1,7 +1,7 @@
 use super::*;
 use std::task::Waker;
 
-const LIMITS: Limits = Limits { backlog: 2, queue: 40 };
+const LIMITS: Limits = Limits { backlog: 2, queue: 40, shared: 1000 };
 
 fn flow(peer_port: u16, local_port: u16) -> Flow {
     Flow::new(([10, 0, 0, 2], peer_port).into(), local_port)
@@ -14,7 +14,7 @@ fn arrive(demux: &mut Demux, flow: Flow, byte: u8) -> Result<(), Undelivered> {
 }
 
 fn next(demux: &mut Demux, connection: usize) -> Option<u8> {
-    demux.queue(connection).pop_front().map(|message| message[0])
+    demux.take(connection, 1).next().map(|message| message[0])
 }
 
 #[test]
@@ -49,6 +49,23 @@ fn queues_are_bounded_and_shorter_for_strangers() {
     demux.close(connection);
     assert_eq!(fits(&mut demux), 0);
     assert_eq!(demux.ending(connection), Some(Ending::Closed));
+}
+
+#[test]
+fn who_does_not_receive_leaves_as_much_as_it_takes_to_others() {
+    let mut demux = Demux::new(Limits { shared: 60, ..LIMITS });
+    let (_, first) = demux.connect(flow(1, 0).peer(), 1, |_| true).unwrap();
+    let (other, second) = demux.connect(flow(2, 0).peer(), 2, |_| true).unwrap();
+    let fits = |demux: &mut Demux, flow| (0..100).filter(|_| arrive(demux, flow, 1).is_ok()).count();
+    assert_eq!((fits(&mut demux, flow(1, first)), fits(&mut demux, flow(2, second))), (30, 15));
+    // Who receives goes on, and gets the room of who is gone.
+    assert_eq!(demux.take(other, 10).count(), 10);
+    assert_eq!(fits(&mut demux, flow(2, second)), 10);
+    let silent = demux.find(flow(1, first)).unwrap();
+    demux.close(silent);
+    assert_eq!(fits(&mut demux, flow(2, second)), 15);
+    demux.remove(other);
+    assert_eq!(demux.queued, 0);
 }
 
 #[test]
