@@ -19,7 +19,8 @@ pub struct Settings {
     pub early_messages: usize,
     /// How many handshakes a server works on at once; further clients wait in the datapath's backlog.
     pub concurrent_handshakes: usize,
-    /// How long `close` waits for the peer to see it, per attempt; three attempts are made.
+    /// How long `close` waits for the peer to see it, per attempt; three attempts are made. As long may the datapath take after that
+    /// to hand over what the peer has not taken; else `close` fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
     pub close_timeout: Duration,
     /// How long a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
     /// did. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.

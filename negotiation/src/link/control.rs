@@ -4,7 +4,7 @@ use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::proto::{name, unknown};
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
-use bertha_core::{Base, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 
@@ -150,14 +150,24 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         if !self.liveness.end(End::Closed) {
             return Ok(());
         }
-        let runtime = self.base.base().runtime();
         for _ in 0..CLOSE_ATTEMPTS {
-            let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
-            if let Either::Right(_) = select(deadline, pin!(self.tell_close(unsaid))).await {
+            if let Some(()) = self.in_time(self.tell_close(unsaid)).await {
                 break;
             }
         }
-        self.base.close().await
+        let late =
+            || Error::new(ErrorKind::TimedOut, "the peer has not taken all that was sent").at("negotiation");
+        self.in_time(self.base.close()).await.unwrap_or_else(|| Err(late()))
+    }
+
+    /// What comes of a step of the close, if that takes no longer than it may.
+    async fn in_time<T>(&self, step: impl Future<Output = T>) -> Option<T> {
+        let runtime = self.base.base().runtime();
+        let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
+        match select(deadline, pin!(step)).await {
+            Either::Left(_) => None,
+            Either::Right((done, _)) => Some(done),
+        }
     }
 
     async fn tell_close(&self, unsaid: Option<&[u8]>) {
