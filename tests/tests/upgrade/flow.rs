@@ -1,11 +1,11 @@
 //! Messages across changes, over a network that keeps them.
 
 use crate::parting::Parting;
-use crate::scene::{A, B, bytes, simulate};
-use crate::traffic::{Dice, connect, connect_streams, converse};
+use crate::scene::{A, B, bytes, client, server, simulate};
+use crate::traffic::{Dice, connect, connect_over, converse};
 use bertha_chunnels::AtMostOnce;
 use bertha_core::{Base, Connection, ErrorKind, Runtime, make_stack, select};
-use bertha_datapath_sim::Network;
+use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Credentials, Negotiate, Pick, Settings, SharedKey};
 use std::time::Duration;
 
@@ -159,10 +159,9 @@ fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
             let (runtime, mut dice) = (network.runtime(), Dice::new(seed));
             let [before, after, heard] = [20, 20, 3].map(|bound| dice.roll(bound) as u8);
             let stack = || make_stack!(select!(A, B)).upgradable();
-            let (client, server) = match seed % 2 {
-                0 => connect(&network, (stack(), stack()), Settings::default()).await,
-                _ => connect_streams(&network, (stack(), stack())).await,
-            };
+            let datagrams = [client(&network), server(&network)];
+            let ends = if seed % 2 == 0 { datagrams } else { datagrams.map(SimDatapath::streams) };
+            let (client, server) = connect_over(ends, (stack(), stack()), Settings::default()).await;
             let talking = async {
                 let meanwhile = async {
                     for number in 0..=before {

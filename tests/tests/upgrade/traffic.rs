@@ -37,20 +37,8 @@ where
     connect_over([client(network), server(network)], stacks, settings).await
 }
 
-/// As [`connect`], over streams.
-pub(crate) async fn connect_streams<A, B>(
-    network: &Network,
-    stacks: (A, B),
-) -> (Negotiated<<SimDatapath as Runs<A>>::Out>, Negotiated<<SimDatapath as Runs<B>>::Out>)
-where
-    A: Describe + Send + Sync + 'static,
-    B: Describe + Send + Sync + 'static,
-    SimDatapath: Runs<A> + Runs<B>,
-{
-    connect_over([client(network).streams(), server(network).streams()], stacks, Settings::default()).await
-}
-
-async fn connect_over<A, B>(
+/// As [`connect`], with these datapaths of the client and of the server.
+pub(crate) async fn connect_over<A, B>(
     [client, server]: [SimDatapath; 2],
     (here, there): (A, B),
     settings: Settings,
