@@ -111,32 +111,10 @@ impl<'a> Catch<'a> {
     }
 }
 
-impl Iterator for Catch<'_> {
-    type Item = Buf;
-
-    #[inline]
-    fn next(&mut self) -> Option<Buf> {
-        if self.first == self.end {
-            return None;
-        }
-        // SAFETY: places between `first` and `end` were written, and each is read once: `first` only grows.
-        let message = unsafe { self.messages[self.first].assume_init_read() };
-        self.first += 1;
-        Some(message)
-    }
-
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len(), Some(self.len()))
-    }
-}
-
-impl ExactSizeIterator for Catch<'_> {}
-
 impl Drop for Catch<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.for_each(drop);
+        self.drain().for_each(drop);
     }
 }
 
@@ -237,7 +215,7 @@ mod tests {
         let late = catch.offer(packet(pool, &path, 4)).unwrap_err();
         demux.deliver(connection, late.into_part(path.len()..path.len() + 3)).unwrap();
         catch.fill(&mut demux, 3);
-        assert_eq!(catch.map(|message| message[0]).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(catch.drain().map(|message| message[0]).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(demux.waiting(connection), 1);
     }
 }

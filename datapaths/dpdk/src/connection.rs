@@ -308,7 +308,7 @@ impl Connection for DpdkConnection {
             let mut catch = Catch::new(self.slot, self.prediction.as_ref(), 1);
             let found =
                 ready!(visit.poll_catching(cx, &mut catch, |state, catch| self.take(state, catch, 1)));
-            Poll::Ready(match (found, catch.next()) {
+            Poll::Ready(match (found, catch.drain().next()) {
                 (None, Some(message)) => Ok(message),
                 (why, _) => Err(self.ended(why)),
             })
