@@ -30,13 +30,13 @@ pub(crate) struct Injected {
 }
 
 /// A message that one participant has missed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Missed {
     publisher: u32,
     number: u32,
     receiver: u32,
-    /// Who put it in order for all, if somebody did.
-    sequencer: Option<u32>,
+    /// Who put it in order for all, if somebody did: whoever said so, or may have died before.
+    sequencers: Vec<u32>,
     /// Whether the receiver was in another round than the publisher, since one of them had been taken for gone and had yet to be let in
     /// again: that may take as long as others fail, too.
     apart: bool,
@@ -58,11 +58,12 @@ pub(crate) fn tie(
 ) -> Result<usize, String> {
     let missed = missed(histories);
     for message in &missed {
-        let on_its_way = [Some(message.publisher), Some(message.receiver), message.sequencer];
+        let ends = [message.publisher, message.receiver];
+        let on_its_way = || ends.iter().chain(&message.sequencers);
         let is_to_blame = |injected: &&Injected| {
             injected.from.saturating_sub(nanos(BEFORE)) <= message.to
                 && (message.apart || message.from <= injected.to.saturating_add(nanos(AFTER)))
-                && on_its_way.iter().flatten().any(|participant| hits(injected.failure, *participant))
+                && on_its_way().any(|participant| hits(injected.failure, *participant))
         };
         if injected.iter().find(is_to_blame).is_none() {
             return Err(format!("{message}, and no failure accounts for that"));
@@ -73,9 +74,12 @@ pub(crate) fn tie(
 
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { publisher, number, receiver, sequencer, from, to, .. } = self;
+        let Self { publisher, number, receiver, sequencers, from, to, .. } = self;
         write!(f, "{receiver} did not receive message {number} of {publisher}, sent from {from} to {to} ns")?;
-        sequencer.map_or(Ok(()), |sequencer| write!(f, " by way of {sequencer}"))
+        match sequencers[..] {
+            [] => Ok(()),
+            _ => write!(f, " by way of one of {sequencers:?}"),
+        }
     }
 }
 
@@ -132,6 +136,16 @@ fn leaders(histories: &[History]) -> Vec<(u64, u64, u32)> {
     histories.iter().flatten().filter_map(leads).collect()
 }
 
+/// Who may have ordered for all in a round that a participant changed to `at` some time. Whoever has proposed a round and died
+/// leads it all the same, until another one takes over, and says nothing of it.
+fn sequencers(stays: &BTreeMap<u32, Stay>, leaders: &[(u64, u64, u32)], at: u64, number: u64) -> Vec<u32> {
+    let of_round = leaders.iter().filter(|(_, round, _)| *round == number);
+    match of_round.min_by_key(|(since, ..)| since.abs_diff(at)) {
+        Some((.., leader)) => vec![*leader],
+        None => stays.iter().filter(|(_, stay)| stay.to < at).map(|(id, _)| *id).collect(),
+    }
+}
+
 /// All messages that a participant has missed: between two that it received of the same publisher, or while it had been there for
 /// some time and stayed for some time.
 fn missed(histories: &[History]) -> Vec<Missed> {
@@ -147,18 +161,16 @@ fn missed(histories: &[History]) -> Vec<Missed> {
                 let is_between = first.is_some_and(|first| first < *number) && last > Some(*number);
                 if (is_between || settled.contains(from)) && !stay.received.contains(&of(*number)) {
                     let round = other.rounds.iter().rfind(|(at, ..)| at <= to);
-                    let sequencer = round.filter(|round| round.2).and_then(|(at, number, _)| {
-                        let of_round = leaders.iter().filter(|(_, round, _)| round == number);
-                        of_round.min_by_key(|(since, ..)| since.abs_diff(*at)).map(|(.., leader)| *leader)
-                    });
+                    let ordered = round.filter(|round| round.2);
+                    let sequencers =
+                        ordered.map(|(at, number, _)| sequencers(&stays, &leaders, *at, *number));
                     let its_round = stay.rounds.iter().rfind(|(at, ..)| at <= to);
                     let apart = its_round.map(|round| round.1) != round.map(|round| round.1);
-                    let (publisher, number, receiver) = (*publisher, *number, *receiver);
                     missed.push(Missed {
-                        publisher,
-                        number,
-                        receiver,
-                        sequencer,
+                        publisher: *publisher,
+                        number: *number,
+                        receiver: *receiver,
+                        sequencers: sequencers.unwrap_or_default(),
                         apart,
                         from: *from,
                         to: *to,
@@ -264,5 +276,15 @@ mod tests {
         };
         assert_eq!(tie(&third(histories(&[30], true)), &[hit(3, 29, 32)], hits), Ok(1));
         tie(&third(histories(&[30], false)), &[hit(3, 29, 32)], hits).unwrap_err();
+        // It dies before it knows that it leads.
+        let mut unsaid = third(histories(&[30], true));
+        let (stack, leads) = ("Serialize / ReceiverOrdered".into(), false);
+        unsaid[2][0].what = What::Joined { round: 0, stack, leads };
+        for history in &mut unsaid[..2] {
+            history[0].at = SECOND;
+        }
+        assert_eq!(tie(&unsaid, &[hit(3, 29, 32)], hits), Ok(1));
+        unsaid[2].push(Line { at: 59 * SECOND, participant: 3, what: What::Participants { count: 3 } });
+        tie(&unsaid, &[hit(3, 29, 32)], hits).unwrap_err();
     }
 }

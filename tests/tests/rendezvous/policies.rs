@@ -36,3 +36,33 @@ fn policies_that_contradict_come_to_rest() {
         assert!((1..=2).contains(&commits), "each has its wish once: {commits} commits");
     });
 }
+
+/// Somebody hangs until nobody has a try left, were they counted. That the time was up says nothing about the stack.
+#[test]
+fn what_was_not_staged_in_time_is_wished_for_again() {
+    everywhere(async |scene, _| {
+        let join_one = async || scene.join(&prefers(0, 2)).await;
+        let (mut first, mut second, mut third) = (join_one().await, join_one().await, join_one().await);
+        let never = |event: &Event| *event == Event::Left;
+        let others = join(first.until(never), second.until(never));
+        let hangs = scene.pause(10 * scene.settings.staging_timeout);
+        futures_util::future::select(std::pin::pin!(others), std::pin::pin!(hangs)).await;
+        assert!([&first, &second].iter().all(|one| one.in_force.stack.to_string() == "X"));
+        join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
+    });
+}
+
+/// However often, and whoever of them had which wish: what was decided among others is tried again.
+#[test]
+fn as_others_come_and_go_all_switch_each_time() {
+    everywhere(async |scene, _| {
+        let join_one = async || scene.join(&prefers(0, 2)).await;
+        let (mut first, mut second) = (join_one().await, join_one().await);
+        for _ in 0..8 {
+            let mut third = join_one().await;
+            join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
+            third.participant.leave().await.unwrap();
+            join(first.uses("X"), second.uses("X")).await;
+        }
+    });
+}

@@ -46,12 +46,19 @@ impl Member {
     }
 
     fn learn(&mut self, view: &View) {
+        let record = match &view.record {
+            Recorded::Record(record) => Some(record),
+            _ => None,
+        };
         // Before a commit, so that whoever changes to the stack knows with whom.
         if !view.participants.keys().eq(&self.present) {
             self.present = view.participants.keys().copied().collect();
             self.events.push_back(Event::Participants(self.present.clone()));
+            self.tried = None;
+            self.late.begin_anew(record);
         }
-        if let Recorded::Record(record) = &view.record {
+        if let Some(record) = record {
+            self.late.learn(record);
             self.learn_commit(view, record);
             self.learn_refusal(record);
             if let Some(proposal) = &record.proposal {
@@ -70,8 +77,9 @@ impl Member {
         let Some(stack) = self.agreed_to(record).cloned() else { return };
         self.staged = None;
         self.withdrawn = None;
+        self.late.begin_anew(Some(record));
         if self.proposed.take_if(|round| *round <= stack.round).is_some() {
-            self.decided();
+            self.decided(true);
         }
         self.in_force = Some(stack.clone());
         let standing = std::mem::replace(&mut self.standing, Standing::Inside { applies: false });
@@ -90,15 +98,15 @@ impl Member {
         })
     }
 
-    /// What this participant wished for is decided. Its policies don't wish for it again among as many participants, or two
-    /// that disagree would never come to rest.
-    fn decided(&mut self) {
+    /// What this participant wished for has come to an end. If that `is_final`, its policies don't wish for it again among the
+    /// same participants, or two that disagree would never come to rest.
+    fn decided(&mut self, is_final: bool) {
         let in_force = self.in_force.as_ref();
         match self.wish.take() {
             Some(Wish { picks, by_policy: true }) if in_force.is_some_and(|known| known.picks == picks) => {
                 self.renewed = in_force.map(|known| known.leader);
             }
-            Some(Wish { picks, by_policy: true }) => self.tried = Some((self.present.len(), picks)),
+            Some(Wish { picks, by_policy: true }) if is_final => self.tried = Some(picks),
             _ => {}
         }
     }
@@ -118,7 +126,7 @@ impl Member {
             Some((None, reason)) => reason,
             None => "somebody refused".into(),
         };
-        self.decided();
+        self.decided(refusal.is_some_and(|refusal| refusal.by.is_some()));
         if self.standing == (Standing::Inside { applies: true }) {
             return self.go(Event::Failed { kind: ErrorKind::Refused, reason });
         }
@@ -165,16 +173,15 @@ impl Member {
         self.staged = Some(Staged { stack, answer });
     }
 
-    fn consult_policies(&mut self) {
+    pub(super) fn consult_policies(&mut self) {
         let Some(in_force) = self.in_force.as_ref().filter(|_| self.is_inside()) else { return };
         if self.proposed.is_some() || self.wish.as_ref().is_some_and(|wish| !wish.by_policy) {
             return;
         }
         let participants = self.present.len();
         let picks = self.own.wish(&in_force.picks, participants);
-        let tried = self.tried.as_ref();
         let picks = picks
-            .filter(|picks| tried.is_none_or(|(count, tried)| (*count, tried) != (participants, picks)))
+            .filter(|picks| !self.late.holds_back() && self.tried.as_ref() != Some(picks))
             .or_else(|| self.renewal(in_force));
         self.wish = picks.map(|picks| Wish { picks, by_policy: true });
     }

@@ -1,6 +1,7 @@
 //! One participant.
 
 use super::ids::Ids;
+use super::late::Late;
 use super::record::presence_key;
 use super::{Event, InForce, OwnStack, View};
 use crate::rendezvous::{Outcome, Revision, Snapshot, Transaction, limits};
@@ -54,8 +55,10 @@ pub struct Member {
     /// The last stack that it staged and that then came to nothing. Should the record say one day that everyone agreed to
     /// it all the same, which only a fault can bring about, then nobody must be left behind.
     pub(super) withdrawn: Option<InForce>,
-    /// What the policies wished for among so many participants, and was decided.
-    pub(super) tried: Option<(usize, Vec<u8>)>,
+    /// What the policies wished for among those who are there, and was decided.
+    pub(super) tried: Option<Vec<u8>>,
+    /// Upgrades that were not staged in time.
+    pub(super) late: Late,
     /// The leader whose round it wished to renew when that leader had gone, and was decided.
     pub(super) renewed: Option<u64>,
     pub(super) view: Option<View>,
@@ -159,6 +162,7 @@ impl Member {
             proposed: None,
             withdrawn: None,
             tried: None,
+            late: Late::default(),
             renewed: None,
             view: None,
             present: Vec::new(),
@@ -311,6 +315,9 @@ impl Member {
         self.paused = false;
         self.restored = false;
         self.renewed = None;
+        if self.late.tick() {
+            self.consult_policies();
+        }
     }
 
     /// What to ask of the store now. Nothing while an answer is outstanding.

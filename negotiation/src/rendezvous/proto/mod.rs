@@ -8,6 +8,7 @@ mod enter;
 mod event;
 mod follow;
 mod ids;
+mod late;
 mod member;
 mod own;
 pub mod record;
