@@ -1,14 +1,18 @@
 //! Preferences that depend on how many participants there are.
 
-use super::scene::{Stack, X, Y, everywhere};
-use bertha_core::{NumParticipantsAtMost, make_stack, select};
-use bertha_negotiation::rendezvous::Event;
-use futures_util::future::join;
+use super::scene::{Endpoint, Scene, Stack, X, Y, everywhere, xy};
+use bertha_core::{NumParticipantsAtMost, Runtime, make_stack};
+use bertha_negotiation::rendezvous::{Event, RendezvousStore};
+use futures_util::future::{join, pending, select};
+use std::convert::Infallible;
+use std::pin::pin;
 use std::time::Duration;
 
 /// Prefers one of two alternatives among so many participants.
 fn prefers(alternative: usize, participants: usize) -> Stack {
-    Box::new(make_stack!(select!(X, Y; prefer alternative if NumParticipantsAtMost(participants))))
+    Box::new(make_stack!(
+        bertha_core::select!(X, Y; prefer alternative if NumParticipantsAtMost(participants))
+    ))
 }
 
 #[test]
@@ -31,7 +35,7 @@ fn policies_that_contradict_come_to_rest() {
         let quiet = scene.pause(Duration::from_secs(60));
         let never = |event: &Event| *event == Event::Left;
         let both = join(first.until(never), second.until(never));
-        futures_util::future::select(std::pin::pin!(both), std::pin::pin!(quiet)).await;
+        select(pin!(both), pin!(quiet)).await;
         let commits = first.seen.iter().filter(|event| matches!(event, Event::Commit(_))).count();
         assert!((1..=2).contains(&commits), "each has its wish once: {commits} commits");
     });
@@ -46,7 +50,7 @@ fn what_was_not_staged_in_time_is_wished_for_again() {
         let never = |event: &Event| *event == Event::Left;
         let others = join(first.until(never), second.until(never));
         let hangs = scene.pause(10 * scene.settings.staging_timeout);
-        futures_util::future::select(std::pin::pin!(others), std::pin::pin!(hangs)).await;
+        select(pin!(others), pin!(hangs)).await;
         assert!([&first, &second].iter().all(|one| one.in_force.stack.to_string() == "X"));
         join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
     });
@@ -65,4 +69,73 @@ fn as_others_come_and_go_all_switch_each_time() {
             join(first.uses("X"), second.uses("X")).await;
         }
     });
+}
+
+/// Refuses what it is asked to stage, as who has no memory left does.
+async fn refuses<R: Runtime>(endpoint: &mut Endpoint<R>) -> Infallible {
+    loop {
+        let Event::Stage { round, .. } = endpoint.until_asked().await else { unreachable!() };
+        endpoint.participant.refuse(round, "no memory left for it").await.unwrap();
+    }
+}
+
+/// What an owner refuses it may be able to stage later.
+#[test]
+fn what_somebody_refused_for_some_time_is_wished_for_again() {
+    everywhere(async |scene, _| {
+        let join_one = async || scene.join(&prefers(0, 2)).await;
+        let (mut first, mut second, mut third) = (join_one().await, join_one().await, join_one().await);
+        let others = join(first.until(|_| false), second.until(|_| false));
+        let all = join(others, refuses(&mut third));
+        select(pin!(all), pin!(scene.pause(Duration::from_secs(20)))).await;
+        assert_eq!(first.in_force.stack.to_string(), "X");
+        join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
+    });
+}
+
+/// Whether the leader of the round is among those who are there.
+fn is_led<R: Runtime>(endpoint: &Endpoint<R>) -> bool {
+    let present = endpoint.seen.iter().rev().find_map(|event| match event {
+        Event::Participants(present) => Some(present),
+        _ => None,
+    });
+    present.is_some_and(|present| present.contains(&endpoint.in_force.leader))
+}
+
+/// The leader has gone, and for some time one of the others refuses all rounds, or hangs.
+async fn loses_its_leader<R: Runtime>(scene: &Scene<impl RendezvousStore, R>, refuse: bool) {
+    let mut settings = scene.settings.clone();
+    settings.renews = true;
+    let join_one =
+        async || scene.try_join_with(scene.store.another(), &xy(), settings.clone()).await.unwrap();
+    let (leader, mut second, mut third) = (join_one().await, join_one().await, join_one().await);
+    drop(leader);
+    let hindered = async {
+        match refuse {
+            true => drop(refuses(&mut third).await),
+            false => pending().await,
+        }
+    };
+    let newcomers = async {
+        scene.pause(2 * scene.settings.staging_timeout).await;
+        for _ in 0..3 {
+            join_one().await.participant.leave().await.unwrap();
+        }
+        scene.pause(4 * scene.settings.staging_timeout).await;
+    };
+    select(pin!(join(second.until(|_| false), hindered)), pin!(newcomers)).await;
+    assert!(!is_led(&second));
+    while !is_led(&second) {
+        select(pin!(second.until(|_| true)), pin!(third.until(|_| false))).await;
+    }
+}
+
+#[test]
+fn somebody_leads_though_one_refused_for_some_time() {
+    everywhere(async |scene, _| loses_its_leader(scene, true).await);
+}
+
+#[test]
+fn somebody_leads_though_one_hung_and_newcomers_are_let_in_meanwhile() {
+    everywhere(async |scene, _| loses_its_leader(scene, false).await);
 }

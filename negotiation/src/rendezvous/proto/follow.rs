@@ -55,10 +55,10 @@ impl Member {
             self.present = view.participants.keys().copied().collect();
             self.events.push_back(Event::Participants(self.present.clone()));
             self.tried = None;
-            self.late.begin_anew(record);
+            self.backoff.begin_anew(record);
         }
         if let Some(record) = record {
-            self.late.learn(record);
+            self.backoff.learn(record);
             self.learn_commit(view, record);
             self.learn_refusal(record);
             if let Some(proposal) = &record.proposal {
@@ -77,9 +77,9 @@ impl Member {
         let Some(stack) = self.agreed_to(record).cloned() else { return };
         self.staged = None;
         self.withdrawn = None;
-        self.late.begin_anew(Some(record));
+        self.backoff.begin_anew(Some(record));
         if self.proposed.take_if(|round| *round <= stack.round).is_some() {
-            self.decided(true);
+            self.decided();
         }
         self.in_force = Some(stack.clone());
         let standing = std::mem::replace(&mut self.standing, Standing::Inside { applies: false });
@@ -98,16 +98,13 @@ impl Member {
         })
     }
 
-    /// What this participant wished for has come to an end. If that `is_final`, its policies don't wish for it again among the
-    /// same participants, or two that disagree would never come to rest.
-    fn decided(&mut self, is_final: bool) {
-        let in_force = self.in_force.as_ref();
-        match self.wish.take() {
-            Some(Wish { picks, by_policy: true }) if in_force.is_some_and(|known| known.picks == picks) => {
-                self.renewed = in_force.map(|known| known.leader);
-            }
-            Some(Wish { picks, by_policy: true }) if is_final => self.tried = Some(picks),
-            _ => {}
+    /// What this participant wished for is about to be in force. Its policies don't wish for it again among the same
+    /// participants, or two that disagree would never come to rest.
+    fn decided(&mut self) {
+        let Some(Wish { picks, by_policy: true }) = self.wish.take() else { return };
+        // What only got another leader was not wished for.
+        if self.in_force.as_ref().is_none_or(|known| known.picks != picks) {
+            self.tried = Some(picks);
         }
     }
 
@@ -126,7 +123,7 @@ impl Member {
             Some((None, reason)) => reason,
             None => "somebody refused".into(),
         };
-        self.decided(refusal.is_some_and(|refusal| refusal.by.is_some()));
+        self.wish = None;
         if self.standing == (Standing::Inside { applies: true }) {
             return self.go(Event::Failed { kind: ErrorKind::Refused, reason });
         }
@@ -178,18 +175,17 @@ impl Member {
         if self.proposed.is_some() || self.wish.as_ref().is_some_and(|wish| !wish.by_policy) {
             return;
         }
-        let participants = self.present.len();
-        let picks = self.own.wish(&in_force.picks, participants);
+        let picks = self.own.wish(&in_force.picks, self.present.len());
         let picks = picks
-            .filter(|picks| !self.late.holds_back() && self.tried.as_ref() != Some(picks))
-            .or_else(|| self.renewal(in_force));
+            .filter(|picks| self.tried.as_ref() != Some(picks))
+            .or_else(|| self.renewal(in_force))
+            .filter(|_| !self.backoff.holds_back());
         self.wish = picks.map(|picks| Wish { picks, by_policy: true });
     }
 
     /// The stack in force again, if its leader has gone and somebody else is to lead.
     fn renewal(&self, in_force: &InForce) -> Option<Vec<u8>> {
         let is_gone = self.present.binary_search(&in_force.leader).is_err();
-        let is_tried = self.renewed == Some(in_force.leader);
-        (self.terms.renews && is_gone && !is_tried).then(|| in_force.picks.clone())
+        (self.terms.renews && is_gone).then(|| in_force.picks.clone())
     }
 }

@@ -1,7 +1,7 @@
 //! One participant.
 
+use super::backoff::Backoff;
 use super::ids::Ids;
-use super::late::Late;
 use super::record::presence_key;
 use super::{Event, InForce, OwnStack, View};
 use crate::rendezvous::{Outcome, Revision, Snapshot, Transaction, limits};
@@ -55,12 +55,10 @@ pub struct Member {
     /// The last stack that it staged and that then came to nothing. Should the record say one day that everyone agreed to
     /// it all the same, which only a fault can bring about, then nobody must be left behind.
     pub(super) withdrawn: Option<InForce>,
-    /// What the policies wished for among those who are there, and was decided.
+    /// What the policies wished for among those who are there, and got.
     pub(super) tried: Option<Vec<u8>>,
-    /// Upgrades that were not staged in time.
-    pub(super) late: Late,
-    /// The leader whose round it wished to renew when that leader had gone, and was decided.
-    pub(super) renewed: Option<u64>,
+    /// Upgrades that came to nothing.
+    pub(super) backoff: Backoff,
     pub(super) view: Option<View>,
     /// Everyone who is there, in ascending order.
     pub(super) present: Vec<u64>,
@@ -162,8 +160,7 @@ impl Member {
             proposed: None,
             withdrawn: None,
             tried: None,
-            late: Late::default(),
-            renewed: None,
+            backoff: Backoff::default(),
             view: None,
             present: Vec::new(),
             restored: false,
@@ -314,8 +311,7 @@ impl Member {
         self.stale |= !self.renew;
         self.paused = false;
         self.restored = false;
-        self.renewed = None;
-        if self.late.tick() {
+        if self.backoff.tick() {
             self.consult_policies();
         }
     }

@@ -3,12 +3,12 @@
 //! What is in the store stands in [`record`]; what one participant does about it in [`Member`].
 
 mod act;
+mod backoff;
 mod description;
 mod enter;
 mod event;
 mod follow;
 mod ids;
-mod late;
 mod member;
 mod own;
 pub mod record;

@@ -1,6 +1,6 @@
-//! Upgrades that came to nothing since somebody did not stage them in time.
+//! How long policies wait after an upgrade that came to nothing.
 
-use super::record::{Record, Refusal};
+use super::record::Record;
 
 /// How many ticks the policies wait after the first: a lease.
 const FIRST: u16 = 3;
@@ -10,11 +10,12 @@ const DOUBLINGS: u8 = 5;
 
 /// How long the policies hold back what they wish for.
 ///
-/// That time was up is no decision: whoever did not answer may have been cut off, or the store may have been. So they wish for it
-/// again, but ever more rarely, since nobody can join while an upgrade is under way.
+/// That an upgrade came to nothing is no decision against its stack: whoever did not answer in time may have been cut off, or the
+/// store may have been, and who refused may have had no memory left. So they wish for it again, but ever more rarely, since
+/// nobody can join while an upgrade is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct Late {
-    /// The last round that came to nothing like this, as far as it is known.
+pub(super) struct Backoff {
+    /// The last round that came to nothing, as far as it is known.
     round: u64,
     /// How many in a row.
     count: u8,
@@ -22,17 +23,17 @@ pub(super) struct Late {
     wait: u16,
 }
 
-impl Late {
-    /// Others are there now, or the same have staged something: what was late before says nothing any more.
+impl Backoff {
+    /// Others are there now, or the same have staged something: what came to nothing before says nothing any more.
     pub(super) fn begin_anew(&mut self, record: Option<&Record>) {
-        let round = record.and_then(late).map_or(self.round, |refusal| refusal.round);
+        let round = record.and_then(refused).unwrap_or(self.round);
         *self = Self { round, ..Self::default() };
     }
 
     /// Takes note of what the record says.
     pub(super) fn learn(&mut self, record: &Record) {
-        let Some(refusal) = late(record).filter(|refusal| refusal.round != self.round) else { return };
-        self.round = refusal.round;
+        let Some(round) = refused(record).filter(|round| *round != self.round) else { return };
+        self.round = round;
         self.wait = FIRST << self.count;
         self.count = (self.count + 1).min(DOUBLINGS);
     }
@@ -49,7 +50,7 @@ impl Late {
     }
 }
 
-/// The latest upgrade that came to nothing, if nobody refused it.
-fn late(record: &Record) -> Option<&Refusal> {
-    record.refusal.as_ref().filter(|refusal| refusal.by.is_none())
+/// The round of the latest upgrade that came to nothing.
+fn refused(record: &Record) -> Option<u64> {
+    record.refusal.as_ref().map(|refusal| refusal.round)
 }
