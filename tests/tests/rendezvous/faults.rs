@@ -1,14 +1,16 @@
 //! Crashes, lost stores, and participants that don't keep to the protocol.
 
 use super::counting::Counting;
-use super::scene::{everywhere, xy, xyz};
-use bertha_core::ErrorKind;
+use super::hindered::{Fate, Hindered};
+use super::scene::{Stack, X, Z, everywhere, xy, xyz};
+use bertha_core::{BoxFuture, ErrorKind, make_stack};
 use bertha_negotiation::rendezvous::proto::record::{self, RECORD};
 use bertha_negotiation::rendezvous::proto::{Recorded, View};
 use bertha_negotiation::rendezvous::{Event, RendezvousStore, Transaction};
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, select};
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -113,8 +115,7 @@ fn a_faulty_participant_forces_nobody_to_switch() {
         bytes.extend(postcard::to_allocvec(&forged).unwrap());
         overwrite(memory, &scene.name, bytes).await;
         let fault = |event: &Event| matches!(event, Event::Fault { .. });
-        futures_util::future::select(std::pin::pin!(first.until(fault)), std::pin::pin!(second.until(fault)))
-            .await;
+        select(pin!(first.until(fault)), pin!(second.until(fault))).await;
         scene.pause(Duration::from_secs(1)).await;
         // The record is put right, nobody has switched, and all goes on.
         let third = scene.join(&xyz()).await;
@@ -144,5 +145,38 @@ fn garbage_in_the_record_is_put_right() {
         }
         let second = scene.join(&xy()).await;
         assert_eq!(second.in_force.stack, first.in_force.stack);
+    });
+}
+
+/// That it was let in to propose its stack a participant does not hear, nor that it was refused.
+#[test]
+fn who_comes_back_and_is_refused_unheard_knows_that_it_is_out() {
+    everywhere(async |scene, memory| {
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let fate = {
+            let is_slow = is_slow.clone();
+            move |_| -> BoxFuture<'static, Fate> {
+                let is_slow = is_slow.swap(false, Ordering::Relaxed);
+                Box::pin(async move { if is_slow { Fate::AnswerLost } else { Fate::CarriedOut } })
+            }
+        };
+        let mut first = scene.join(&xy()).await;
+        let way = Counting::new(Arc::new(memory.clone()));
+        let cut = way.cut.clone();
+        let way = Hindered { store: way, fate: Box::new(fate) };
+        let xz: Stack = Box::new(make_stack!(bertha_core::select!(X, Z)));
+        let mut second = scene.try_join_with(way, &xz, scene.settings.clone()).await.unwrap();
+        cut.store(true, Ordering::Relaxed);
+        first.participant.propose([1]).await.unwrap();
+        first.uses("Y").await;
+        is_slow.store(true, Ordering::Relaxed);
+        cut.store(false, Ordering::Relaxed);
+        let failed = second.until(|event| matches!(event, Event::Failed { .. }));
+        select(pin!(failed), pin!(first.refuses())).await;
+        assert!(!is_slow.load(Ordering::Relaxed));
+        first.knows_of(1).await;
+        let mut third = scene.join(&xy()).await;
+        first.participant.propose([0]).await.unwrap();
+        join(first.uses("X"), third.uses("X")).await;
     });
 }

@@ -3,6 +3,7 @@
 
 mod counting;
 mod faults;
+mod hindered;
 mod joining;
 mod policies;
 mod round_trips;

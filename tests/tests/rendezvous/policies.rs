@@ -1,10 +1,10 @@
 //! Preferences that depend on how many participants there are.
 
-use super::scene::{Endpoint, Scene, Stack, X, Y, everywhere, xy};
-use bertha_core::{NumParticipantsAtMost, Runtime, make_stack};
-use bertha_negotiation::rendezvous::{Event, RendezvousStore};
+use super::hindered::{Fate, Hindered};
+use super::scene::{Endpoint, Scene, Stack, X, Y, Z, everywhere, xy, xyz};
+use bertha_core::{BoxFuture, NumParticipantsAtMost, Runtime, make_stack};
+use bertha_negotiation::rendezvous::{Event, InForce, RendezvousStore};
 use futures_util::future::{join, pending, select};
-use std::convert::Infallible;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -71,14 +71,6 @@ fn as_others_come_and_go_all_switch_each_time() {
     });
 }
 
-/// Refuses what it is asked to stage, as who has no memory left does.
-async fn refuses<R: Runtime>(endpoint: &mut Endpoint<R>) -> Infallible {
-    loop {
-        let Event::Stage { round, .. } = endpoint.until_asked().await else { unreachable!() };
-        endpoint.participant.refuse(round, "no memory left for it").await.unwrap();
-    }
-}
-
 /// What an owner refuses it may be able to stage later.
 #[test]
 fn what_somebody_refused_for_some_time_is_wished_for_again() {
@@ -86,7 +78,7 @@ fn what_somebody_refused_for_some_time_is_wished_for_again() {
         let join_one = async || scene.join(&prefers(0, 2)).await;
         let (mut first, mut second, mut third) = (join_one().await, join_one().await, join_one().await);
         let others = join(first.until(|_| false), second.until(|_| false));
-        let all = join(others, refuses(&mut third));
+        let all = join(others, third.refuses());
         select(pin!(all), pin!(scene.pause(Duration::from_secs(20)))).await;
         assert_eq!(first.in_force.stack.to_string(), "X");
         join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
@@ -112,7 +104,7 @@ async fn loses_its_leader<R: Runtime>(scene: &Scene<impl RendezvousStore, R>, re
     drop(leader);
     let hindered = async {
         match refuse {
-            true => drop(refuses(&mut third).await),
+            true => drop(third.refuses().await),
             false => pending().await,
         }
     };
@@ -138,4 +130,37 @@ fn somebody_leads_though_one_refused_for_some_time() {
 #[test]
 fn somebody_leads_though_one_hung_and_newcomers_are_let_in_meanwhile() {
     everywhere(async |scene, _| loses_its_leader(scene, false).await);
+}
+
+/// Its owner proposes something just when its policies have, and the store has not answered yet.
+#[test]
+fn an_owner_and_a_policy_at_once_get_their_wishes_one_after_the_other() {
+    everywhere(async |scene, memory| {
+        let runtime = scene.runtime.clone();
+        let fate = move |_| -> BoxFuture<'static, Fate> {
+            let runtime = runtime.clone();
+            Box::pin(async move {
+                runtime.sleep(Duration::from_millis(100)).await;
+                Fate::CarriedOut
+            })
+        };
+        let way = Hindered { store: memory.clone(), fate: Box::new(fate) };
+        let stack: Stack =
+            Box::new(make_stack!(bertha_core::select!(X, Y, Z; prefer 0 if NumParticipantsAtMost(2))));
+        let mut first = scene.try_join_with(way, &stack, scene.settings.clone()).await.unwrap();
+        let mut second = scene.join(&xyz()).await;
+        first.knows_of(2).await;
+        let mut third = scene.join(&xyz()).await;
+        first.knows_of(3).await;
+        scene.pause(Duration::from_millis(50)).await;
+        first.participant.propose([1, 1]).await.unwrap();
+        join(first.uses("Z"), join(second.uses("Z"), third.uses("Z"))).await;
+        for event in &first.seen {
+            let Event::Commit(InForce { stack, picks, .. }) = event else { continue };
+            assert_eq!(
+                (stack.to_string().as_str(), picks[1]),
+                if picks[1] == 1 { ("Z", 1) } else { ("Y", 0) }
+            );
+        }
+    });
 }

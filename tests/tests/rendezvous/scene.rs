@@ -6,6 +6,7 @@ use bertha_datapath_sim::{Schedule, Sim, SimRuntime};
 use bertha_negotiation::rendezvous::{
     Event, InForce, MemoryStore, Name, Participant, RendezvousSettings, RendezvousStore,
 };
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ impl<S: RendezvousStore, R: Runtime> Scene<S, R> {
 
     pub(crate) async fn try_join_with(
         &self,
-        store: Counting<S>,
+        store: impl RendezvousStore,
         stack: &Stack,
         settings: RendezvousSettings,
     ) -> Result<Endpoint<R>, Error> {
@@ -133,6 +134,14 @@ impl<R: Runtime> Endpoint<R> {
             if let Event::Stage { .. } = event {
                 return event;
             }
+        }
+    }
+
+    /// Refuses whatever it is asked to stage, as who has no memory left does.
+    pub(crate) async fn refuses(&mut self) -> Infallible {
+        loop {
+            let Event::Stage { round, .. } = self.until_asked().await else { unreachable!() };
+            self.participant.refuse(round, "no memory left for it").await.unwrap();
         }
     }
 }

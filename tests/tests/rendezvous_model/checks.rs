@@ -103,6 +103,7 @@ fn a_suspicion_among_three() {
 #[test]
 fn lost_answers() {
     holds("losses", Connection { losses: 1, crashes: 1, ..connection(two()) });
+    holds("losses of a stranger", Connection { losses: 1, ..connection(strangers()) });
 }
 
 /// A newcomer that can't run the stack in force, and proposes one.

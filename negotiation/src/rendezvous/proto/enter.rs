@@ -32,7 +32,7 @@ impl Member {
             Recorded::Malformed(_) | Recorded::Absent if !view.participants.is_empty() => return None,
             _ => self.begin(view)?,
         };
-        let applies = entry == Entry::Applies;
+        let applies = matches!(entry, Entry::Applies(_));
         self.standing = Standing::Entering(entry);
         let presence = record::encode(&Presence::since(record.round))?;
         let key = presence_key(self.id);
@@ -83,7 +83,7 @@ impl Member {
         };
         tracing::debug!(%reason, "cannot run the stack in force, so proposes another");
         self.wish = Some(Wish { picks, by_policy: false });
-        Some((Entry::Applies, proposed))
+        Some((Entry::Applies(proposed.last), proposed))
     }
 
     /// Makes the record, with what is in use here or would be preferred.

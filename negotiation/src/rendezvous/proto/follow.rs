@@ -1,6 +1,6 @@
 //! What a new snapshot means for a participant.
 
-use super::member::{Answer, Entry, Member, Staged, Standing, Wish};
+use super::member::{Answer, Entry, Member, Proposed, Staged, Standing, Wish};
 use super::record::{Proposal, Record};
 use super::{Event, InForce, Recorded, View};
 use bertha_core::ErrorKind;
@@ -23,10 +23,14 @@ impl Member {
         let Standing::Entering(entry) = std::mem::replace(&mut self.standing, Standing::Outside) else {
             return;
         };
-        self.standing = Standing::Inside { applies: entry == Entry::Applies };
-        if let Entry::Adopts(stack) = entry {
-            self.in_force = Some(stack.clone());
-            self.events.push_back(Event::Joined(stack));
+        self.standing = Standing::Inside { applies: matches!(entry, Entry::Applies(_)) };
+        match entry {
+            Entry::Adopts(stack) => {
+                self.in_force = Some(stack.clone());
+                self.events.push_back(Event::Joined(stack));
+            }
+            // The others may have decided about it already.
+            Entry::Applies(round) => self.proposed = Some(Proposed { round, wish: self.wish.take() }),
         }
         self.learn(view);
     }
@@ -34,7 +38,7 @@ impl Member {
     /// The store took it for gone: what it staged no longer counts, and it has to come in anew.
     fn expired(&mut self) {
         self.abandon();
-        if let Some(round) = self.proposed.take() {
+        if let Some(Proposed { round, .. }) = self.proposed.take() {
             let reason = "the proposer expired in the store".into();
             self.events.push_back(Event::Refused { round, reason });
         }
@@ -78,8 +82,10 @@ impl Member {
         self.staged = None;
         self.withdrawn = None;
         self.backoff.begin_anew(Some(record));
-        if self.proposed.take_if(|round| *round <= stack.round).is_some() {
-            self.decided();
+        if let Some(Proposed { wish: Some(wish), .. }) =
+            self.proposed.take_if(|proposed| proposed.round <= stack.round)
+        {
+            self.granted(wish);
         }
         self.in_force = Some(stack.clone());
         let standing = std::mem::replace(&mut self.standing, Standing::Inside { applies: false });
@@ -100,10 +106,9 @@ impl Member {
 
     /// What this participant wished for is about to be in force. Its policies don't wish for it again among the same
     /// participants, or two that disagree would never come to rest.
-    fn decided(&mut self) {
-        let Some(Wish { picks, by_policy: true }) = self.wish.take() else { return };
+    fn granted(&mut self, Wish { picks, by_policy }: Wish) {
         // What only got another leader was not wished for.
-        if self.in_force.as_ref().is_none_or(|known| known.picks != picks) {
+        if by_policy && self.in_force.as_ref().is_none_or(|known| known.picks != picks) {
             self.tried = Some(picks);
         }
     }
@@ -115,19 +120,21 @@ impl Member {
             self.abandon();
         }
         let under_way = under_way.map(|(round, _)| round);
-        let Some(round) = self.proposed.filter(|round| Some(*round) != under_way) else { return };
-        self.proposed = None;
+        let decided = self.proposed.take_if(|proposed| Some(proposed.round) != under_way);
+        let Some(Proposed { round, .. }) = decided else { return };
         let refusal = record.refusal.as_ref().filter(|refusal| refusal.round == round);
         let reason = match refusal.map(|refusal| (refusal.by, refusal.reason.clone())) {
             Some((Some(by), reason)) => format!("participant {by:016x} refuses: {reason}"),
             Some((None, reason)) => reason,
             None => "somebody refused".into(),
         };
-        self.wish = None;
         if self.standing == (Standing::Inside { applies: true }) {
             return self.go(Event::Failed { kind: ErrorKind::Refused, reason });
         }
-        self.events.push_back(Event::Refused { round, reason });
+        // An owner that has proposed something since would take it for the answer to that.
+        if self.wish.as_ref().is_none_or(|wish| wish.by_policy) {
+            self.events.push_back(Event::Refused { round, reason });
+        }
     }
 
     fn abandon(&mut self) {
@@ -149,13 +156,10 @@ impl Member {
         if self.staged.is_some() || proposal.round <= record.round || (applies && !is_own) || !follows {
             return;
         }
-        let picks = match &self.wish {
-            Some(wish) if is_own => Ok(wish.picks.clone()),
-            _ => self.own.picks_for(&proposal.stack),
+        let picks = match is_own.then(|| self.own_picks(proposal)).flatten() {
+            Some(picks) => Ok(picks),
+            None => self.own.picks_for(&proposal.stack),
         };
-        if is_own {
-            self.proposed = Some(proposal.round);
-        }
         let (round, stack) = (proposal.round, proposal.stack.clone());
         let (picks, answer) = match picks {
             Ok(picks) => (picks, Answer::Asked),
@@ -168,6 +172,17 @@ impl Member {
         let (life, leader) = (record.life, proposal.proposer);
         let stack = InForce { life, round, stack, picks, leader, own_id: self.id };
         self.staged = Some(Staged { stack, answer });
+    }
+
+    /// Takes note that the upgrade under way is this participant's own. Which picks it wished for with that.
+    fn own_picks(&mut self, proposal: &Proposal) -> Option<Vec<u8>> {
+        let Proposal { round, stack, .. } = proposal;
+        if self.proposed.as_ref().is_none_or(|proposed| proposed.round != *round) {
+            let own = &self.own;
+            let is_this = |wish: &mut Wish| own.describe(&wish.picks).is_ok_and(|wished| wished == *stack);
+            self.proposed = Some(Proposed { round: *round, wish: self.wish.take_if(is_this) });
+        }
+        Some(self.proposed.as_ref()?.wish.as_ref()?.picks.clone())
     }
 
     pub(super) fn consult_policies(&mut self) {

@@ -49,9 +49,10 @@ pub struct Member {
     pub(super) standing: Standing,
     pub(super) in_force: Option<InForce>,
     pub(super) staged: Option<Staged>,
+    /// What it is to propose.
     pub(super) wish: Option<Wish>,
-    /// The round that this participant proposed, until it is decided.
-    pub(super) proposed: Option<u64>,
+    /// What it proposed, until that is decided.
+    pub(super) proposed: Option<Proposed>,
     /// The last stack that it staged and that then came to nothing. Should the record say one day that everyone agreed to
     /// it all the same, which only a fault can bring about, then nobody must be left behind.
     pub(super) withdrawn: Option<InForce>,
@@ -101,8 +102,8 @@ pub(super) enum Standing {
 pub(super) enum Entry {
     /// With the stack in force.
     Adopts(InForce),
-    /// With a proposal.
-    Applies,
+    /// With a proposal for this round.
+    Applies(u64),
 }
 
 /// The upgrade under way, as this participant deals with it.
@@ -127,6 +128,14 @@ pub(super) enum Answer {
 pub(super) struct Wish {
     pub(super) picks: Vec<u8>,
     pub(super) by_policy: bool,
+}
+
+/// The upgrade under way, if it is this participant's own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Proposed {
+    pub(super) round: u64,
+    /// Nothing if the participant wishes for something else since, as when the store was slow to say that this was proposed.
+    pub(super) wish: Option<Wish>,
 }
 
 /// What to ask of the store.

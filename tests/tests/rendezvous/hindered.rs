@@ -1,0 +1,50 @@
+//! A store that is slow with some writes, or fails to carry them out, or to say that it has.
+
+use bertha_core::{BoxFuture, Error, ErrorKind};
+use bertha_negotiation::rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
+use std::time::Duration;
+
+/// What becomes of a transaction that writes.
+pub(crate) enum Fate {
+    CarriedOut,
+    /// It is carried out, and nobody hears of it.
+    AnswerLost,
+}
+
+/// One participant's way to a store. What is to become of a transaction is asked before it is carried out, and may take time.
+pub(crate) struct Hindered<S> {
+    pub(crate) store: S,
+    #[allow(clippy::type_complexity, reason = "it is named once")]
+    pub(crate) fate: Box<dyn Fn(Transaction) -> BoxFuture<'static, Fate> + Send + Sync>,
+}
+
+impl<S: RendezvousStore> RendezvousStore for Hindered<S> {
+    type Watch = S::Watch;
+
+    async fn transact(&self, name: &Name, transaction: &Transaction) -> Result<Outcome, Error> {
+        let lost = Error::new(ErrorKind::Unreachable, "lost");
+        let fate = match transaction.writes().is_empty() {
+            true => Fate::CarriedOut,
+            false => (self.fate)(transaction.clone()).await,
+        };
+        match fate {
+            Fate::CarriedOut => self.store.transact(name, transaction).await,
+            Fate::AnswerLost => {
+                self.store.transact(name, transaction).await?;
+                Err(lost)
+            }
+        }
+    }
+
+    async fn renew(&self, name: &Name, key: &str, ttl: Duration) -> Result<Option<Revision>, Error> {
+        self.store.renew(name, key, ttl).await
+    }
+
+    async fn watch(&self, name: &Name) -> Result<S::Watch, Error> {
+        self.store.watch(name).await
+    }
+
+    async fn names(&self, limit: usize) -> Result<Vec<Name>, Error> {
+        self.store.names(limit).await
+    }
+}
