@@ -9,8 +9,8 @@ use bertha_negotiation::rendezvous::proto::{Recorded, View};
 use bertha_negotiation::rendezvous::{Event, RendezvousStore, Transaction};
 use futures_util::future::{join, join_all, select};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
@@ -178,5 +178,51 @@ fn who_comes_back_and_is_refused_unheard_knows_that_it_is_out() {
         let mut third = scene.join(&xy()).await;
         first.participant.propose([0]).await.unwrap();
         join(first.uses("X"), third.uses("X")).await;
+    });
+}
+
+/// It made a record, did not hear of that, and made it again; the first one came late, and somebody else saw it.
+#[test]
+fn a_record_that_is_made_twice_is_one_record() {
+    everywhere(async |scene, memory| {
+        let (is_slow, held) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
+        let fate = {
+            let (is_slow, held, runtime) = (is_slow.clone(), held.clone(), scene.runtime.clone());
+            let (memory, name) = (memory.clone(), scene.name.clone());
+            move |transaction| -> BoxFuture<'static, Fate> {
+                if is_slow.swap(false, Ordering::Relaxed) {
+                    *held.lock().unwrap() = Some(transaction);
+                    return Box::pin(async { Fate::Lost });
+                }
+                let late: Option<Transaction> = held.lock().unwrap().take();
+                let (memory, name, runtime) = (memory.clone(), name.clone(), runtime.clone());
+                Box::pin(async move {
+                    if let Some(late) = late {
+                        assert!(memory.transact(&name, &late).await.unwrap().applied);
+                        runtime.sleep(Duration::from_millis(100)).await;
+                    }
+                    Fate::CarriedOut
+                })
+            }
+        };
+        let way = Hindered { store: memory.clone(), fate: Box::new(fate) };
+        let mut first = scene.try_join_with(way, &xy(), scene.settings.clone()).await.unwrap();
+        is_slow.store(true, Ordering::Relaxed);
+        memory.clear();
+        let joined = |event: &Event| matches!(event, Event::Joined(_));
+        let second = async {
+            while held.lock().unwrap().is_none() {
+                scene.pause(Duration::from_millis(1)).await;
+            }
+            while held.lock().unwrap().is_some() {
+                scene.pause(Duration::from_millis(1)).await;
+            }
+            scene.join(&xy()).await
+        };
+        let (_, mut second) = join(first.until(joined), second).await;
+        first.participant.propose([1]).await.unwrap();
+        join(first.uses("Y"), second.uses("Y")).await;
+        let is_fault = |event: &&Event| matches!(event, Event::Fault { .. });
+        assert_eq!(first.seen.iter().chain(&second.seen).find(is_fault), None);
     });
 }

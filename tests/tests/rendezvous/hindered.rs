@@ -7,6 +7,7 @@ use std::time::Duration;
 /// What becomes of a transaction that writes.
 pub(crate) enum Fate {
     CarriedOut,
+    Lost,
     /// It is carried out, and nobody hears of it.
     AnswerLost,
 }
@@ -29,6 +30,7 @@ impl<S: RendezvousStore> RendezvousStore for Hindered<S> {
         };
         match fate {
             Fate::CarriedOut => self.store.transact(name, transaction).await,
+            Fate::Lost => Err(lost),
             Fate::AnswerLost => {
                 self.store.transact(name, transaction).await?;
                 Err(lost)

@@ -102,9 +102,9 @@ impl Member {
                 }
             }
         };
-        let life = self.ids.draw();
         let round = known.max(last).checked_add(1).unwrap_or(1);
-        let stack = InForce { life, round, stack, picks, leader: self.id, own_id: self.id };
+        let (life, leader, own_id) = (self.life, self.id, self.id);
+        let stack = InForce { life, round, stack, picks, leader, own_id };
         Some((Entry::Adopts(stack.clone()), record_of(&stack)))
     }
 

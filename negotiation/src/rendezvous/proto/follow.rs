@@ -44,7 +44,7 @@ impl Member {
         }
         self.wish = None;
         self.withdrawn = None;
-        self.id = self.ids.draw();
+        (self.id, self.life) = (self.ids.draw(), self.ids.draw());
         self.standing = Standing::Outside;
         self.events.push_back(Event::Expired);
     }

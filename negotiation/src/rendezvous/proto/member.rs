@@ -46,6 +46,9 @@ pub struct Member {
     pub(super) ids: Ids,
     /// Another one for each stay, so that the entry of an earlier stay is never taken for this one's.
     pub(super) id: u64,
+    /// That of the record, if this participant makes it during this stay. So one that is made twice, since the store did not say
+    /// that it was, is the same.
+    pub(super) life: u64,
     pub(super) standing: Standing,
     pub(super) in_force: Option<InForce>,
     pub(super) staged: Option<Staged>,
@@ -161,6 +164,7 @@ impl Member {
             own: Arc::new(own),
             terms: Terms { participants, ..terms },
             id: ids.draw(),
+            life: ids.draw(),
             ids,
             standing: Standing::Outside,
             in_force: None,
