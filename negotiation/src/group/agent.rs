@@ -67,6 +67,8 @@ pub(super) struct Changes<C, B: Connection<Data = Buf>> {
     /// Whether the next round is in force.
     is_committed: bool,
     building: Option<BoxFuture<'static, Result<Stage<C, B>, Error>>>,
+    /// The room in front of messages that was reserved before that, in bytes. Nothing else reserves any meanwhile.
+    reserved: usize,
     /// The step that is being done.
     work: Option<BoxFuture<'static, Done>>,
     /// Whether receivers are leaving the old round, so that nobody may read for them.
@@ -85,6 +87,7 @@ impl<C, B: Connection<Data = Buf>> Default for Changes<C, B> {
             built: None,
             is_committed: false,
             building: None,
+            reserved: 0,
             work: None,
             is_changing_receivers: false,
             wish: None,
@@ -408,6 +411,7 @@ where
         let before = self.shared.base.base().reserved();
         let (picks, leads) = (next.picks.clone(), next.leads);
         self.changes.next = Some(next);
+        self.changes.reserved = before;
         self.changes.building = Some(Box::pin(async move {
             let building = pin!(build(&*stack, link, &picks, leads));
             let built = match select(building, pin!(runtime.sleep_until(runtime.now() + limit))).await {
@@ -426,7 +430,11 @@ where
         self.changes.building = None;
         match (self.changes.built.take(), self.changes.next.take()) {
             (Some(stage), _) => stage.forget(),
-            (None, Some(next)) => self.shared.forget_round(next.id),
+            (None, Some(next)) => {
+                self.shared.forget_round(next.id);
+                let base = self.shared.base.base();
+                base.release(base.reserved().saturating_sub(self.changes.reserved));
+            }
             (None, None) => {}
         }
     }

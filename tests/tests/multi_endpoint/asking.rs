@@ -1,8 +1,8 @@
 //! What an application can ask for, and is told.
 
 use crate::crowd::Crowd;
-use bertha_chunnels::{Batch, Nothing};
-use bertha_core::{Buf, Connection, ErrorKind, Identity, make_stack, select};
+use bertha_chunnels::{Batch, Nothing, ReceiverOrdered};
+use bertha_core::{Base, Buf, Connection, ErrorKind, Identity, make_stack, select};
 use bertha_datapath_sim::Sim;
 use bertha_negotiation::Pick;
 use std::time::Duration;
@@ -131,5 +131,20 @@ fn many_changes_leave_room_in_messages() {
         }
         let base = one.connection.base();
         assert!(bertha_core::Base::reserved(base) < 64, "{}", bertha_core::Base::reserved(base));
+    });
+}
+
+#[test]
+fn stacks_that_could_not_be_built_take_no_room_in_messages() {
+    with_seeds(async |crowd| {
+        let stack = || make_stack!(select!(Nothing, make_stack!(Stubborn, ReceiverOrdered::new())));
+        let one = crowd.join(1, stack()).await.unwrap();
+        let _two = crowd.join(2, stack()).await.unwrap();
+        let before = one.base().reserved();
+        for _ in 0..50 {
+            assert_eq!(one.upgrade(Pick::alternative(1)).await.unwrap_err().kind(), ErrorKind::Refused);
+            crowd.pause(Duration::from_millis(20)).await;
+        }
+        assert_eq!(one.base().reserved(), before);
     });
 }
