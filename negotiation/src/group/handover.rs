@@ -89,20 +89,22 @@ pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
     }
     // Nobody has anything left in the old round that this end would have to answer.
     known.lock().finished(runtime.now(), old.lane.sent());
-    let (mut arrived, mut since, mut is_here) = (old.lane.senders.total(), runtime.now(), false);
+    let (mut missing, mut since, mut is_here) = (0, runtime.now(), false);
     loop {
         let now = runtime.now();
-        let total = old.lane.senders.total();
-        if total != arrived {
-            (arrived, since) = (total, now);
-        }
         let rest = known.lock().rest(from, to, settings.drain_timeout);
+        let of_whom = |(id, rest): &(u64, Rest)| match rest {
+            Rest::Sent(sent) => i64::from(old.lane.senders.missing(*id, *sent).max(0)),
+            Rest::Until(_) | Rest::Unknown => 0,
+        };
+        // Not by what arrives: who is no longer there may send on in the old round.
+        let still_missing: i64 = rest.iter().map(of_whom).sum();
+        if still_missing != missing {
+            (missing, since) = (still_missing, now);
+        }
         let is_silent = rest.iter().any(|(_, rest)| *rest == Rest::Unknown) && !is_late(now);
-        let is_missing = rest.iter().any(|(id, rest)| match rest {
-            Rest::Sent(sent) => old.lane.senders.missing(*id, *sent) > 0,
-            Rest::Until(time) => now < *time,
-            Rest::Unknown => false,
-        });
+        let is_gone = |rest: &Rest| matches!(rest, Rest::Until(time) if now < *time);
+        let is_missing = missing > 0 || rest.iter().any(|(_, rest)| is_gone(rest));
         let is_given_up = now.saturating_duration_since(since) >= settings.drain_timeout;
         if is_silent {
             // What is missing is not known yet, so it is not waited for yet.

@@ -9,8 +9,13 @@
 #[path = "../upgrade/parting.rs"]
 mod parting;
 
+#[allow(dead_code, reason = "another test uses the rest")]
+#[path = "../rendezvous/counting.rs"]
+mod counting;
+
 mod asking;
 mod crowd;
+mod cut_off;
 mod history;
 mod retiring;
 mod seeds;
