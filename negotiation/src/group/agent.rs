@@ -337,7 +337,10 @@ where
             }
             Event::Commit(in_force) | Event::Joined(in_force) => self.committed(in_force),
             Event::Participants(ids) => {
-                self.known.lock().present(now, &ids);
+                let forgotten = self.known.lock().present(now, &ids);
+                for stage in [Some(&self.current), self.changes.built.as_ref()].into_iter().flatten() {
+                    stage.lane.senders.forget(&forgotten);
+                }
                 self.state.send_modify(|state| state.participants = ids.into());
             }
             // One of its policies otherwise.

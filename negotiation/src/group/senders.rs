@@ -10,7 +10,10 @@ const PLACES: usize = 4 * PARTICIPANTS;
 /// How many places are looked at for a sender. Ids are random, so few are taken near each other.
 const PROBES: usize = 16;
 
-/// A table of senders, none of which is ever removed.
+/// In the place of an id: the place was somebody's, and is free.
+const FREE: u64 = u64::MAX;
+
+/// A table of senders.
 pub(super) struct Senders {
     places: Box<[Place]>,
     /// Whether the first messages of all senders are expected.
@@ -19,7 +22,7 @@ pub(super) struct Senders {
 
 /// A sender.
 struct Place {
-    /// 0 if there is none.
+    /// 0 if there never was one, [`FREE`] if there is none any more.
     id: AtomicU64,
     received: AtomicU32,
     /// The lowest number that was seen.
@@ -29,27 +32,40 @@ struct Place {
 impl Senders {
     /// Nobody yet. `from_start`: what everyone sends in this round arrives here; else what they send from some time on.
     pub(super) fn new(from_start: bool) -> Self {
-        let first = if from_start { 0 } else { u32::MAX };
-        let place =
-            || Place { id: AtomicU64::new(0), received: AtomicU32::new(0), first: AtomicU32::new(first) };
+        let place = || Place {
+            id: AtomicU64::new(0),
+            received: AtomicU32::new(0),
+            first: AtomicU32::new(first(from_start)),
+        };
         Self { places: (0..PLACES).map(|_| place()).collect(), from_start }
     }
 
     /// Counts a message that has arrived. Whether there is room for its sender.
     #[inline]
     pub(super) fn count(&self, origin: Origin) -> bool {
+        // Relaxed: the numbers stand for themselves, and whoever decides by them looks again.
         for place in self.probe(origin.sender) {
-            // Relaxed: the numbers stand for themselves, and whoever decides by them looks again.
-            if place.id.load(Ordering::Relaxed) != origin.sender && !place.admit(origin.sender) {
-                continue;
+            let id = place.id.load(Ordering::Relaxed);
+            if id == origin.sender {
+                place.count(origin);
+                return true;
             }
-            place.received.fetch_add(1, Ordering::Relaxed);
-            if origin.number < place.first.load(Ordering::Relaxed) {
-                place.first.fetch_min(origin.number, Ordering::Relaxed);
+            if id == 0 {
+                break;
             }
-            return true;
         }
-        false
+        let admitted = self.probe(origin.sender).find(|place| place.admit(origin.sender));
+        admitted.inspect(|place| place.count(origin)).is_some()
+    }
+
+    /// Makes room for others: these have gone so long ago that nothing comes of them any more.
+    pub(super) fn forget(&self, gone: &[u64]) {
+        let places = self.places.iter().filter(|place| gone.contains(&place.id.load(Ordering::Relaxed)));
+        for place in places {
+            place.received.store(0, Ordering::Relaxed);
+            place.first.store(first(self.from_start), Ordering::Relaxed);
+            place.id.store(FREE, Ordering::Relaxed);
+        }
     }
 
     /// How many of the `sent` messages of a sender are missing; negative if some came twice.
@@ -65,11 +81,6 @@ impl Senders {
         }
     }
 
-    /// How many messages arrived from anyone, as a number that changes with each.
-    pub(super) fn total(&self) -> u32 {
-        self.places.iter().fold(0, |sum, place| sum.wrapping_add(place.received.load(Ordering::Relaxed)))
-    }
-
     #[inline]
     fn probe(&self, sender: u64) -> impl Iterator<Item = &Place> {
         let start = sender as usize % PLACES;
@@ -77,14 +88,30 @@ impl Senders {
     }
 }
 
+/// The lowest number that was seen before there was any.
+fn first(from_start: bool) -> u32 {
+    if from_start { 0 } else { u32::MAX }
+}
+
 impl Place {
+    #[inline]
+    fn count(&self, origin: Origin) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        if origin.number < self.first.load(Ordering::Relaxed) {
+            self.first.fetch_min(origin.number, Ordering::Relaxed);
+        }
+    }
+
     /// Gives the place to a sender, if it is free or the sender's already.
     #[cold]
     fn admit(&self, sender: u64) -> bool {
-        match self.id.compare_exchange(0, sender, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => sender != 0,
-            Err(other) => other == sender,
+        let free = self.id.load(Ordering::Relaxed);
+        let is_sender = ![0, FREE].contains(&sender);
+        if [0, FREE].contains(&free) && is_sender {
+            let admitted = self.id.compare_exchange(free, sender, Ordering::Relaxed, Ordering::Relaxed);
+            return admitted.map_or_else(|other| other == sender, |_| true);
         }
+        is_sender && free == sender
     }
 }
 
@@ -106,7 +133,6 @@ mod tests {
         assert_eq!((senders.missing(7, 3), senders.missing(9, 1)), (1, 1));
         assert!(senders.count(origin(7, 2)));
         assert_eq!((senders.missing(7, 3), senders.missing(7, 2)), (0, -1));
-        assert_eq!(senders.total(), 3);
     }
 
     #[test]
@@ -134,6 +160,23 @@ mod tests {
         assert!((1..=PROBES as u64).all(|sender| senders.count(origin(sender * stride, 0))));
         assert!(!senders.count(origin(99 * stride, 0)));
         assert!(senders.count(origin(stride, 1)));
-        assert!(!Senders::new(true).count(origin(0, 0)) || PROBES > 1);
+        assert!([0, FREE].iter().all(|nobody| !Senders::new(true).places[0].admit(*nobody)));
+    }
+
+    #[test]
+    fn who_has_gone_makes_room_and_nobody_else_is_forgotten() {
+        for from_start in [true, false] {
+            let senders = Senders::new(from_start);
+            let all: Vec<u64> = (1..=PROBES as u64).map(|sender| sender * PLACES as u64).collect();
+            assert!(all.iter().all(|sender| senders.count(origin(*sender, 0))));
+            let (first, last, newcomer) = (all[0], all[PROBES - 1], 99 * PLACES as u64);
+            senders.forget(&[first, 7]);
+            assert!(senders.count(origin(last, 1)) && senders.count(origin(newcomer, 5)));
+            assert_eq!(
+                (senders.missing(last, 2), senders.missing(newcomer, 6)),
+                (0, if from_start { 5 } else { 0 })
+            );
+            assert!(!senders.count(origin(first, 1)));
+        }
     }
 }

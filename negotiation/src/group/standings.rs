@@ -113,14 +113,19 @@ impl Standings {
         self.has_changed(now);
     }
 
-    /// These participants are there.
-    pub(super) fn present(&mut self, now: Instant, ids: &[u64]) {
+    /// These participants are there. Who has gone so long ago that nothing comes of it any more, and is forgotten.
+    pub(super) fn present(&mut self, now: Instant, ids: &[u64]) -> Vec<u64> {
         let left = self.present.iter().filter(|id| !ids.contains(id));
         self.gone.extend(left.map(|id| (*id, now)));
-        self.gone.retain(|_, since| now.saturating_duration_since(*since) < MEMORY);
+        let is_over = |since: &Instant| now.saturating_duration_since(*since) >= MEMORY;
+        let forgotten: Vec<u64> =
+            self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect();
+        self.gone.retain(|_, since| !is_over(since));
         self.present = ids.to_vec();
         let gone = &self.gone;
-        self.heard.retain(|id, standing| !gone.contains_key(id) || has_left(standing));
+        self.heard
+            .retain(|id, standing| !forgotten.contains(id) && (!gone.contains_key(id) || has_left(standing)));
+        forgotten
     }
 
     /// What one of the others says.
@@ -133,13 +138,23 @@ impl Standings {
             // At once; what was to be said later is said with it.
             self.say_at = Some(now);
         }
-        let is_known = self.heard.contains_key(&standing.sender) || self.present.contains(&standing.sender);
-        if is_known || self.heard.len() < STRANGERS {
-            let newest = self.heard.entry(standing.sender).or_insert_with(|| standing.clone());
-            if !is_later(newest, &standing) {
-                *newest = standing;
+        if !self.heard.contains_key(&standing.sender) && !self.is_known(standing.sender) {
+            let strangers = self.heard.keys().filter(|id| !self.is_known(**id)).count();
+            if strangers >= STRANGERS {
+                // Some may never have been there. Who will be says it again.
+                let Self { heard, present, gone, .. } = self;
+                heard.retain(|id, _| present.contains(id) || gone.contains_key(id));
             }
         }
+        let newest = self.heard.entry(standing.sender).or_insert_with(|| standing.clone());
+        if !is_later(newest, &standing) {
+            *newest = standing;
+        }
+    }
+
+    /// Whether the store has shown a participant to be there, or to have been there.
+    fn is_known(&self, id: u64) -> bool {
+        self.present.contains(&id) || self.gone.contains_key(&id)
     }
 
     fn others(&self) -> impl Iterator<Item = u64> {
@@ -266,6 +281,25 @@ mod tests {
         standings.hear(now, standing(3, NEW, None));
         assert_eq!(standings.behind(OLD, after).count(), 0);
         assert_eq!(standings.rest(OLD, after, GRACE), [(2, Rest::Sent(1))]);
+    }
+
+    #[test]
+    fn however_many_come_and_go_the_next_one_is_heard_and_the_others_are_forgotten() {
+        let (mut standings, mut now) = three();
+        let mut forgotten = 0;
+        for id in 10..3_000 {
+            // One was never there, as far as the store has shown; one leaves in good order, and one vanishes.
+            standings.hear(now, standing(10_000 + id, NEW, None));
+            forgotten += standings.present(now, &[1, 2, 3, id, 20_000 + id]).len();
+            standings.hear(now, standing(id, RoundId { number: LEFT, ..NEW }, Some((NEW, Some(1)))));
+            standings.hear(now, standing(20_000 + id, NEW, None));
+            now += Duration::from_secs(1);
+        }
+        assert!(forgotten > 5_000);
+        standings.hear(now, standing(7, NEW, Some((OLD, Some(3)))));
+        standings.present(now, &[1, 7]);
+        assert_eq!(standings.behind(OLD, NEW).count(), 0);
+        assert!(standings.heard.len() <= STRANGERS + 2 * 60 + 3, "{}", standings.heard.len());
     }
 
     #[test]

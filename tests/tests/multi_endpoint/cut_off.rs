@@ -64,3 +64,20 @@ fn who_is_cut_off_from_the_store_and_talks_on_holds_up_no_change() {
         assert!(heard, "waits for what was lost");
     });
 }
+
+/// Each takes a place in what is known of the round's senders.
+#[test]
+fn however_many_come_and_go_during_a_round_the_next_one_is_heard() {
+    with_seeds(1, async |crowd, _| {
+        let one = crowd.join(0, make_stack!(Nothing)).await.unwrap();
+        for number in 0..1_500 {
+            let other = crowd.join(1, make_stack!(Nothing)).await.unwrap();
+            let text = format!("message of {number}");
+            other.send(message(&text)).await.unwrap();
+            assert!(hears(crowd, &one, &text, Duration::from_secs(1)).await, "{text} is not heard");
+            other.close().await.unwrap();
+            drop(other);
+            crowd.pause(Duration::from_millis(500)).await;
+        }
+    });
+}
