@@ -123,8 +123,7 @@ impl Standings {
         self.gone.retain(|_, since| !is_over(since));
         self.present = ids.to_vec();
         let gone = &self.gone;
-        self.heard
-            .retain(|id, standing| !forgotten.contains(id) && (!gone.contains_key(id) || has_left(standing)));
+        self.heard.retain(|id, standing| !gone.contains_key(id) || has_left(standing));
         forgotten
     }
 
