@@ -30,8 +30,8 @@ impl<T> Arrivals<T> {
         Self { sequences: BTreeMap::new(), ready: VecDeque::new(), limits, clock: 0, dropped: 0 }
     }
 
-    /// Takes message `number` of a sequence.
-    pub(super) fn insert(&mut self, now: Instant, sequence: u64, number: u64, message: T) {
+    /// Takes message `number` of a sequence. Whether one is waited for from now on, so that there is another deadline.
+    pub(super) fn insert(&mut self, now: Instant, sequence: u64, number: u64, message: T) -> bool {
         self.clock += 1;
         if !self.sequences.contains_key(&sequence) && self.sequences.len() >= SEQUENCES {
             self.forget_one();
@@ -41,9 +41,10 @@ impl<T> Arrivals<T> {
             .entry(sequence)
             .or_insert_with(|| Sequence { window: Window::new(), last_used: 0 });
         place.last_used = self.clock;
+        let has_waited = place.window.since().is_some();
         if place.window.insert(now, number, message).is_err() {
             self.dropped += 1;
-            return;
+            return false;
         }
         if place.window.len() >= self.limits.capacity {
             place.window.skip();
@@ -51,6 +52,7 @@ impl<T> Arrivals<T> {
         while let Some(message) = place.window.pop(now) {
             self.ready.push_back(message);
         }
+        !has_waited && place.window.since().is_some()
     }
 
     fn forget_one(&mut self) {

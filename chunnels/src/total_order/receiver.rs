@@ -71,7 +71,8 @@ pub struct ReceiverOrderedConnection<Inner> {
     next: AtomicU64,
     /// Locked for one message or burst at a time, never while waiting.
     arrivals: Mutex<Arrivals<Buf>>,
-    /// Another receiver left a message whose turn it is.
+    /// Another receiver left a message whose turn it is, or one that waits for a time that others have to know: its call may
+    /// be cancelled.
     ready: Notify,
 }
 
@@ -100,7 +101,9 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
         match header {
             Some(header) if message.advance(HEADER).is_ok() => {
                 let number = u128::from_le_bytes(header);
-                arrivals.insert(now, number as u64, (number >> 64) as u64, message);
+                if arrivals.insert(now, number as u64, (number >> 64) as u64, message) {
+                    self.ready.notify_waiters();
+                }
             }
             _ => arrivals.dropped += 1,
         }
@@ -118,6 +121,8 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
     /// Waits for whatever happens next.
     async fn more(&self) -> Result<(), Error> {
         let runtime = self.inner.base().runtime();
+        // Before it looks, so that it hears of whatever happens after that.
+        let mut ready = pin!(self.ready.notified().fuse());
         let deadline = self.arrivals.lock().deadline();
         let mut late = pin!(
             async {
@@ -140,7 +145,7 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
                     }
                 }
             },
-            () = self.ready.notified().fuse() => {}
+            () = ready => {}
             () = late => self.arrivals.lock().expire(runtime.now()),
         }
         Ok(())

@@ -80,7 +80,8 @@ pub struct SequencerOrderedConnection<Inner> {
     state: Mutex<State>,
     /// Who of the sequencer's receivers passes a message on.
     turn: tokio::sync::Mutex<()>,
-    /// Another receiver left a message whose turn it is.
+    /// Another receiver left a message whose turn it is, or one that waits for a time that others have to know: its call may
+    /// be cancelled.
     ready: Notify,
     /// A message of this end was ordered.
     progress: Notify,
@@ -128,7 +129,7 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
             state.arrivals.dropped += 1;
             return;
         };
-        match (frame.placed.place, self.leads) {
+        let waits = match (frame.placed.place, self.leads) {
             // What a sender wants ordered is taken in the order in which it was sent.
             (None, true) => state.arrivals.insert(now, frame.placed.sender, frame.placed.number, frame),
             (Some(place), false) => {
@@ -136,11 +137,17 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
                     state.ordered = state.ordered.max(frame.placed.number + 1);
                     self.progress.notify_waiters();
                 }
-                state.arrivals.insert(now, 0, place, frame);
+                state.arrivals.insert(now, 0, place, frame)
             }
             // For the sequencer alone.
-            (None, false) => {}
-            (Some(_), true) => state.arrivals.dropped += 1,
+            (None, false) => false,
+            (Some(_), true) => {
+                state.arrivals.dropped += 1;
+                false
+            }
+        };
+        if waits {
+            self.ready.notify_waiters();
         }
     }
 
@@ -186,6 +193,8 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
     /// Waits for whatever happens next.
     async fn more(&self) -> Result<(), Error> {
         let runtime = self.inner.base().runtime();
+        // Before it looks, so that it hears of whatever happens after that.
+        let mut ready = pin!(self.ready.notified().fuse());
         let deadline = self.state.lock().arrivals.deadline();
         let mut late = pin!(
             async {
@@ -208,7 +217,7 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
                     }
                 }
             },
-            () = self.ready.notified().fuse() => {}
+            () = ready => {}
             () = late => self.state.lock().arrivals.expire(runtime.now()),
         }
         Ok(())

@@ -19,3 +19,4 @@ mod cut_off;
 mod history;
 mod retiring;
 mod seeds;
+mod waiting;
