@@ -87,6 +87,15 @@ pub struct SequencerOrderedConnection<Inner> {
     progress: Notify,
 }
 
+/// A message that has its place and was not sent. Dropped so, it is left to another call.
+struct Left<'a>(&'a Notify);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 struct State {
     /// At the sequencer what each sender wants ordered, elsewhere what it has ordered.
     arrivals: Arrivals<Frame>,
@@ -186,7 +195,9 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
                 }
             }
         };
+        let left = Left(&self.ready);
         self.inner.send(copy).await?;
+        std::mem::forget(left);
         Ok(self.take().map(|frame| frame.payload))
     }
 

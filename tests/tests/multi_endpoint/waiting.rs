@@ -2,7 +2,7 @@
 
 use crate::crowd::Crowd;
 use crate::seeds::with_seeds;
-use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
+use bertha_chunnels::{Pace, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Link, SimGroup};
 use bertha_negotiation::{Gathers, Negotiate};
@@ -48,6 +48,36 @@ fn who_waits_for_the_next_message_gets_it_though_another_call_was_cancelled() {
         });
         with_seeds(10, async |crowd, _| {
             goes_on(crowd, || make_stack!(SequencerOrdered::new()), cancelled).await;
+        });
+    }
+}
+
+/// A sequencer's call is cancelled while it sends on what it has put in order. Another call waits all along.
+#[test]
+fn a_sequencer_goes_on_with_what_a_cancelled_call_had_in_hand() {
+    for cancelled in 0..2 {
+        with_seeds(10, async |crowd, _| {
+            let message = |text: &str| Buf::copy_of(text.as_bytes(), 80).unwrap();
+            let stack = || make_stack!(SequencerOrdered::new(), Pace::new(1_000).burst(1));
+            let leader = crowd.join(1, stack()).await.unwrap();
+            let other = crowd.join(2, stack()).await.unwrap();
+            crowd.pause(Duration::from_secs(1)).await;
+            let mut calls = vec![Box::pin(leader.recv()), Box::pin(leader.recv())];
+            let sending = async {
+                crowd.pause(Duration::from_millis(1)).await;
+                leader.send(message("its own")).await.unwrap();
+                other.send(message("the other's")).await.unwrap();
+                crowd.pause(Duration::from_millis(5)).await;
+            };
+            let [one, two] = &mut calls[..] else { unreachable!() };
+            let waiting = select(one, two);
+            assert!(matches!(select(waiting, pin!(sending)).await, Either::Right(_)), "it has to wait");
+            drop(calls.remove(cancelled));
+            let late = pin!(crowd.pause(Duration::from_secs(1)));
+            let Either::Left((received, _)) = select(calls.remove(0), late).await else {
+                panic!("nobody hands it out")
+            };
+            assert_eq!(&*received.unwrap(), b"the other's");
         });
     }
 }
