@@ -3,6 +3,8 @@
 
 mod counting;
 mod faults;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+mod forwarder;
 mod hindered;
 mod joining;
 mod policies;

@@ -1,8 +1,13 @@
 //! The same over real servers, which are killed and come back empty.
 #![cfg(any(feature = "redis", feature = "etcd"))]
 
+use super::forwarder::Forwarder;
 use super::scene::{Scene, xy};
 use bertha_datapath_kernel::TokioRuntime;
+#[cfg(feature = "etcd")]
+use bertha_negotiation::rendezvous::EtcdStore;
+#[cfg(feature = "redis")]
+use bertha_negotiation::rendezvous::RedisStore;
 use bertha_negotiation::rendezvous::{Event, RendezvousStore};
 use futures_util::future::join;
 use std::net::TcpListener;
@@ -41,6 +46,28 @@ async fn survives_its_server<S: RendezvousStore>(server: &mut Server, store: S) 
     third.participant.leave().await.unwrap();
     first.participant.propose([0]).await.unwrap();
     join(first.uses("X"), second.uses("X")).await;
+}
+
+/// A participant is in, and then nothing comes of its store's connections any more, and nothing says so. It waits less long for an answer
+/// than the store does, so the store never sees one of its requests through.
+async fn survives_silence<S: RendezvousStore>(server: &mut Server, store: impl Fn(u16) -> S) {
+    server.start();
+    let way = Forwarder::to(server.port).await;
+    let mut scene = Scene::new(store(way.port), TokioRuntime);
+    scene.settings.store_timeout = Duration::from_secs(1);
+    let mut first = loop {
+        match scene.try_join(&xy()).await {
+            Ok(first) => break first,
+            Err(_) => scene.pause(Duration::from_millis(100)).await,
+        }
+    };
+    way.forget();
+    first.until(|event| matches!(event, Event::StoreLost { .. })).await;
+    // Meanwhile it was taken for gone.
+    let back = first.until(|event| matches!(event, Event::Joined(_)));
+    tokio::time::timeout(Duration::from_secs(60), back).await.expect("the store stays lost");
+    let _second = scene.join(&xy()).await;
+    first.knows_of(2).await;
 }
 
 /// A server's arguments, from its port and the folder for its data.
@@ -99,22 +126,36 @@ impl Drop for Server {
 }
 
 #[cfg(feature = "redis")]
-#[tokio::test]
-async fn redis_is_killed_and_comes_back_empty() {
-    use bertha_negotiation::rendezvous::RedisStore;
+fn redis() -> Option<Server> {
     let arguments = |port: u16, data: &str| {
         let arguments = format!("--port {port} --bind 127.0.0.1 --appendonly no --dir {data} --save");
         arguments.split(' ').map(Into::into).chain([String::new()]).collect()
     };
-    let Some(mut server) = Server::new("redis-server", arguments) else { return };
-    let store = RedisStore::new(&format!("redis://127.0.0.1:{}", server.port)).unwrap();
+    Server::new("redis-server", arguments)
+}
+
+#[cfg(feature = "redis")]
+fn redis_at(port: u16) -> RedisStore {
+    RedisStore::new(&format!("redis://127.0.0.1:{port}")).unwrap()
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn redis_is_killed_and_comes_back_empty() {
+    let Some(mut server) = redis() else { return };
+    let store = redis_at(server.port);
     survives_its_server(&mut server, store).await;
 }
 
-#[cfg(feature = "etcd")]
+#[cfg(feature = "redis")]
 #[tokio::test]
-async fn etcd_is_killed_and_comes_back_empty() {
-    use bertha_negotiation::rendezvous::EtcdStore;
+async fn a_connection_to_redis_that_fell_silent_is_given_up() {
+    let Some(mut server) = redis() else { return };
+    survives_silence(&mut server, redis_at).await;
+}
+
+#[cfg(feature = "etcd")]
+fn etcd() -> Option<Server> {
     let peers = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let arguments = move |port: u16, data: &str| {
         let arguments = format!(
@@ -125,7 +166,25 @@ async fn etcd_is_killed_and_comes_back_empty() {
         );
         arguments.split_whitespace().map(Into::into).collect()
     };
-    let Some(mut server) = Server::new("etcd", arguments) else { return };
-    let store = EtcdStore::new(&format!("etcd://127.0.0.1:{}", server.port)).unwrap();
+    Server::new("etcd", arguments)
+}
+
+#[cfg(feature = "etcd")]
+fn etcd_at(port: u16) -> EtcdStore {
+    EtcdStore::new(&format!("etcd://127.0.0.1:{port}")).unwrap()
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn etcd_is_killed_and_comes_back_empty() {
+    let Some(mut server) = etcd() else { return };
+    let store = etcd_at(server.port);
     survives_its_server(&mut server, store).await;
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn a_connection_to_etcd_that_fell_silent_is_given_up() {
+    let Some(mut server) = etcd() else { return };
+    survives_silence(&mut server, etcd_at).await;
 }

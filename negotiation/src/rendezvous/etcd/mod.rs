@@ -28,9 +28,12 @@ const PREFIX: &str = "/bertha/rendezvous/";
 /// How long to wait for the cluster, for each answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often to ask whether a connection in use still is one. Servers take more than one question in five seconds amiss.
+const ALIVE: Duration = Duration::from_secs(6);
+
 /// A store in an etcd cluster of version 3.4 or later. Runs on tokio alone.
 ///
-/// Connects when it is first used, and again when the connection was lost. Times to live are whole seconds, rounded up,
+/// Connects when it is first used, and again when the connection was lost, or nothing comes of it for eight seconds. Times to live are whole seconds, rounded up,
 /// and at least what the cluster's election time-out asks for.
 ///
 /// A record whose participants all crashed stays, with a few hundred bytes, until somebody uses its name again.
@@ -57,7 +60,11 @@ impl EtcdStore {
 
     async fn client(&self) -> Result<Client, Error> {
         let connect = async || {
-            let options = ConnectOptions::new().with_connect_timeout(PATIENCE);
+            // Nobody says so when a firewall forgets about a connection.
+            let options = ConnectOptions::new()
+                .with_connect_timeout(PATIENCE)
+                .with_keep_alive(ALIVE, PATIENCE)
+                .with_keep_alive_while_idle(false);
             Client::connect(&self.endpoints, Some(options)).await.map_err(failure)
         };
         Ok(self.client.get_or_try_init(connect).await?.clone())

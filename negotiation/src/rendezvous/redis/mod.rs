@@ -9,6 +9,7 @@
 
 mod channels;
 mod failure;
+mod silence;
 mod watch;
 
 pub use watch::RedisWatch;
@@ -21,6 +22,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, PushInfo, Script, ScriptInvocation,
 };
+use silence::Silence;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A store in a Redis server of version 6 or later. Runs on tokio alone.
 ///
-/// Connects when it is first used, and again when the connection was lost. What the server promises about durability is
+/// Connects when it is first used, and again when the connection was lost, or nothing came of it for two seconds though something
+/// was asked. What the server promises about durability is
 /// what the store promises: with replication or without `appendfsync always`, a server that crashes may forget what it
 /// had confirmed. Participants notice, and join anew.
 pub struct RedisStore {
@@ -54,6 +57,13 @@ pub struct RedisStore {
 struct Server {
     connection: MultiplexedConnection,
     channels: Arc<Channels>,
+    silence: Arc<Silence>,
+}
+
+impl Server {
+    fn is_of_use(&self) -> bool {
+        !self.channels.is_over() && !self.silence.has_lasted(PATIENCE)
+    }
 }
 
 impl RedisStore {
@@ -77,7 +87,9 @@ impl RedisStore {
 
     async fn run(&self, call: &ScriptInvocation<'_>) -> Result<(bool, Revision, Vec<Vec<u8>>), Error> {
         let mut server = self.server().await?;
+        server.silence.asked();
         let answer: Result<(u8, u64, Vec<Vec<u8>>), _> = call.invoke_async(&mut server.connection).await;
+        server.silence.heard();
         match answer {
             Ok((applied, revision, entries)) => Ok((applied == 1, Revision(revision), entries)),
             Err(error) => Err(self.lost(&server, error).await),
@@ -86,8 +98,11 @@ impl RedisStore {
 
     async fn server(&self) -> Result<Server, Error> {
         let mut shared = self.server.lock().await;
-        if let Some(server) = shared.as_ref().filter(|server| !server.channels.is_over()) {
+        if let Some(server) = shared.as_ref().filter(|server| server.is_of_use()) {
             return Ok(server.clone());
+        }
+        if let Some(server) = shared.take() {
+            server.channels.end();
         }
         let channels = Arc::new(Channels::default());
         let pushes = channels.clone();
@@ -100,7 +115,7 @@ impl RedisStore {
             });
         let connection =
             self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(failure)?;
-        Ok(shared.insert(Server { connection, channels }).clone())
+        Ok(shared.insert(Server { connection, channels, silence: Arc::default() }).clone())
     }
 
     /// Gives the connection up if `error` says that it is of no more use. Its watches end, and begin anew over the next.
@@ -162,8 +177,11 @@ impl RendezvousStore for RedisStore {
 
     async fn watch(&self, name: &Name) -> Result<RedisWatch, Error> {
         let server = self.server().await?;
-        let Server { connection, channels } = server.clone();
-        match Subscription::new(channels, connection, channel(name)).await {
+        let Server { connection, channels, silence } = server.clone();
+        silence.asked();
+        let subscription = Subscription::new(channels, connection, channel(name)).await;
+        silence.heard();
+        match subscription {
             Ok(subscription) => Ok(RedisWatch(subscription)),
             Err(error) => Err(self.lost(&server, error).await),
         }
@@ -176,7 +194,9 @@ impl RendezvousStore for RedisStore {
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(format!("{PREFIX}*}}")).arg("COUNT").arg(100);
+            server.silence.asked();
             let answer: Result<(u64, Vec<String>), _> = scan.query_async(&mut server.connection).await;
+            server.silence.heard();
             let (next, keys) = match answer {
                 Ok(answer) => answer,
                 Err(error) => return Err(self.lost(&server, error).await),
