@@ -27,16 +27,20 @@ pub(crate) async fn follow(
     let mut names = HashSet::new();
     for (name, status) in known {
         names.insert(name.clone());
-        watching.spawn(watch(store.clone(), name, Some(status), changed.clone()));
+        watching.spawn(watch(store.clone(), name, Some(status), changed.clone(), !only.is_empty()));
     }
     let mut look = tokio::time::interval(PAUSE);
     loop {
         tokio::select! {
             Some(status) = changes.recv() => printer.print(&[&status]).await?,
+            // Should it come again, it is found like a new one.
+            Some(Ok(Some(gone))) = watching.join_next() => {
+                names.remove(&gone);
+            }
             _ = look.tick(), if only.is_empty() => {
                 for name in store.names(limit).await.unwrap_or_default() {
                     if names.len() < limit && names.insert(name.clone()) {
-                        watching.spawn(watch(store.clone(), name, None, changed.clone()));
+                        watching.spawn(watch(store.clone(), name, None, changed.clone(), false));
                     }
                 }
             }
@@ -44,23 +48,29 @@ pub(crate) async fn follow(
     }
 }
 
-/// Sends the status of one connection whenever it is another one than before.
+/// Sends the status of one connection whenever it is another one than before; until it is gone, unless it was asked for. Its name
+/// in that case.
 async fn watch<S: RendezvousStore>(
     store: Arc<S>,
     name: Name,
     mut last: Option<Status>,
     changed: mpsc::Sender<Status>,
-) {
+    is_asked_for: bool,
+) -> Option<Name> {
     loop {
         let failed = async {
             let mut watch = store.watch(&name).await?;
             loop {
                 let status = Status::of(&name, &store.read(&name).await?);
+                let is_gone = status.is_gone() && !is_asked_for;
                 if last.as_ref() != Some(&status) {
                     last = Some(status.clone());
                     if changed.send(status).await.is_err() {
                         return Ok(());
                     }
+                }
+                if is_gone {
+                    return Ok(());
                 }
                 // Entries that expire unseen are found by looking.
                 if let Ok(failed) = tokio::time::timeout(PAUSE, watch.changed()).await {
@@ -69,12 +79,12 @@ async fn watch<S: RendezvousStore>(
             }
         };
         let failed: Result<(), Error> = failed.await;
-        let Err(error) = failed else { return };
+        let Err(error) = failed else { return Some(name) };
         let status = Status { problem: Some(error.to_string()), ..Status::unknown(&name) };
         if last.as_ref() != Some(&status) {
             last = Some(status.clone());
             if changed.send(status).await.is_err() {
-                return;
+                return None;
             }
         }
         tokio::time::sleep(PAUSE).await;

@@ -4,6 +4,9 @@ use bertha_negotiation::rendezvous::proto::{Recorded, View};
 use bertha_negotiation::rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
+/// What is wrong with a connection that has no entries any more.
+const GONE: &str = "gone";
+
 /// The state of a connection, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Status {
@@ -54,6 +57,11 @@ impl Status {
         }
     }
 
+    /// Whether nobody is there, and nothing is left of it.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.problem.as_deref() == Some(GONE)
+    }
+
     pub(crate) fn of(name: &Name, snapshot: &Snapshot) -> Self {
         let view = View::of(snapshot);
         let participants = view.participants.iter().map(|(id, (_, presence))| Participant {
@@ -88,7 +96,7 @@ impl Status {
                 };
             }
             Recorded::Malformed(reason) => status.problem = Some(format!("malformed record: {reason}")),
-            Recorded::Absent if view.participants.is_empty() => status.problem = Some("gone".into()),
+            Recorded::Absent if view.participants.is_empty() => status.problem = Some(GONE.into()),
             Recorded::Absent => status.problem = Some("no record".into()),
         }
         status

@@ -69,6 +69,32 @@ async fn a_connection_is_listed_and_followed() {
     following.wait().unwrap();
 }
 
+/// Those that are gone don't count, however many there were.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_come_after_others_have_gone_are_followed() {
+    // A database that nobody else uses.
+    let Some(url) = redis().map(|url| format!("{url}/9")) else { return };
+    let mut following = Command::new(env!("CARGO_BIN_EXE_bertha-inspect"))
+        .args([&url, "--follow", "--json", "--limit", "2"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    for number in 0..4 {
+        let name = Name::new(format!("inspect-{}-{number}", std::process::id())).unwrap();
+        let participant = join(&url, &name).await;
+        let mut until = |wanted: &str| {
+            let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains(name.as_str()));
+            assert!(line.is_some_and(|line| line.contains(wanted)));
+        };
+        until(r#""round":1"#);
+        participant.leave().await.unwrap();
+        until(r#""problem":"gone""#);
+    }
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
 #[test]
 fn what_is_no_store_is_an_error() {
     let program = env!("CARGO_BIN_EXE_bertha-inspect");
