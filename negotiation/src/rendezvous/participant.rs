@@ -134,6 +134,8 @@ impl<R: Runtime> Participant<R> {
 
     /// The same; what it is asked after that fails.
     pub(crate) async fn part(&mut self) -> Result<(), Error> {
+        // That the store was lost some time ago says nothing about leaving.
+        while self.events.try_recv().is_ok() {}
         self.command(Command::Leave).await?;
         let deadline = pin!(self.runtime.sleep_until(self.runtime.now() + self.settings.store_timeout));
         let left = async {

@@ -4,6 +4,7 @@ use super::scene::{everywhere, xy, xyz, z};
 use bertha_core::ErrorKind;
 use bertha_negotiation::rendezvous::{Event, RendezvousStore};
 use futures_util::future::join;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[test]
@@ -96,5 +97,19 @@ fn too_many_are_turned_away() {
         let _first = scene.join(&xy()).await;
         let second = scene.try_join_with(scene.store.another(), &xy(), settings).await;
         assert_eq!(second.map(|_| ()).unwrap_err().kind(), ErrorKind::Exhausted);
+    });
+}
+
+/// What it did not take notice of says nothing about its leaving.
+#[test]
+fn who_leaves_long_after_the_store_failed_has_left() {
+    everywhere(async |scene, memory| {
+        let participant = scene.join(&xy()).await;
+        scene.store.cut.store(true, Ordering::Relaxed);
+        scene.pause(Duration::from_secs(5)).await;
+        scene.store.cut.store(false, Ordering::Relaxed);
+        scene.pause(Duration::from_secs(5)).await;
+        participant.participant.leave().await.unwrap();
+        assert!(memory.read(&scene.name).await.unwrap().entries.is_empty());
     });
 }
