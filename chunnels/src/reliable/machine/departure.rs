@@ -165,6 +165,16 @@ impl Machine {
         sending.into_iter().chain(waiting).flatten().min()
     }
 
+    /// When [`handle_timeout`](Self::handle_timeout) may give the peer up. That does not depend on whether anything can be sent.
+    pub(in crate::reliable) fn poll_patience(&self, now: Duration) -> Duration {
+        let idle = self.settings.idle;
+        if self.end.is_some() || !self.is_waiting() {
+            return now + idle;
+        }
+        let is_in_flight = self.recovery.packets_in_flight > 0;
+        idle + if is_in_flight { self.last_heard.min(self.last_progress) } else { self.last_heard }
+    }
+
     /// Whether the peer has to answer. One that has closed need not, until this end closes as well.
     fn is_waiting(&self) -> bool {
         !self.is_peer_gone || self.closing != Closing::No
