@@ -193,7 +193,12 @@ impl Machine {
             return;
         }
         let idle = self.settings.idle;
-        if now >= self.last_heard + idle {
+        let is_silent = now >= self.last_heard + idle;
+        if is_silent && self.is_peer_gone {
+            // It closed before, and need not be there to hear of this end's.
+            self.closing = Closing::Confirmed;
+            self.settle();
+        } else if is_silent {
             self.fail(ErrorKind::TimedOut, format!("nothing was heard from the peer for {idle:?}"));
         } else if self.recovery.packets_in_flight > 0 && now >= self.last_progress + idle {
             self.refuse(Fault::NeverAcknowledged);
