@@ -71,14 +71,15 @@ where
     ) {
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
+        let patience = self.reach.settings.handshake_timeout;
         let rebuilt = {
             let rebuilding = pin!(self.rebuild(start, &answer));
-            within(&runtime, self.reach.settings.handshake_timeout, what, rebuilding).await
+            within(&runtime, patience, what, rebuilding).await
         };
         match rebuilt {
-            Ok((second, dropped)) => {
+            Ok(rebuilt) => {
                 let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
-                shared.replace(second, dropped, agreement).await;
+                shared.replace(rebuilt, patience, agreement).await;
             }
             Err(error) => shared.failed(&error),
         }

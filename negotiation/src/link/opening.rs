@@ -2,6 +2,7 @@
 
 use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
 use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
+use crate::shortage::{insist, or_lost};
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
@@ -211,7 +212,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 let due = opening.flight().poll_transmit(runtime.now())?;
                 if let Some(message) = due {
                     // Boxed, here and below, since whoever sends has mostly sent the offer too.
-                    Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
+                    or_lost(Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await)?;
                 }
             }
             let timer = keeps_time.then(|| runtime.sleep_until(opening.flight().poll_timeout()));
@@ -226,8 +227,12 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                         None => Poll::Pending,
                     });
                     let arrival = pin!(shared.base.recv());
-                    let Either::Left((arrived, _)) = select(arrival, due).await else { continue };
-                    let (message, data) = parted(arrived?);
+                    let Either::Left((arrived, due)) = select(arrival, due).await else { continue };
+                    let Some(arrived) = or_lost(arrived)? else {
+                        due.await;
+                        continue;
+                    };
+                    let (message, data) = parted(arrived);
                     behind = data;
                     message
                 }
@@ -284,9 +289,13 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         if let Some(number) = confirm {
             shared.send_confirm(number).await;
         }
+        let (runtime, patience) = (shared.base.base().runtime(), shared.settings.handshake_timeout);
         for message in rest {
-            let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
-            shared.base.send(message).await?;
+            let send = || async {
+                let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
+                shared.base.send(message).await
+            };
+            insist(runtime, patience, send).await?;
         }
         Ok(())
     }

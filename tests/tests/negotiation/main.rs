@@ -20,3 +20,4 @@ mod load;
 mod needs;
 mod restarts;
 mod scene;
+mod shortage;

@@ -1,0 +1,239 @@
+//! A datapath that now and then has no room, or no memory, for a message.
+
+use crate::early_scene::{defaults, hear, heard, learn, over, say, serve, with};
+use crate::scene::{A, B, C, bytes, client, echo, server, server_addr, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{Addr, Buf, Connection, Datapath, Error, ErrorKind, Listener, Runtime, make_stack, select};
+use bertha_datapath_sim::{Network, SimBase, SimConnection, SimDatapath, SimListener, Verdict};
+use bertha_negotiation::wire::Kind;
+use bertha_negotiation::{EarlyCache, Negotiate, Settings, ZeroRtt};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Which calls of a connection fail, counted from 0: a bit for each of the first 64.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    sends: u64,
+    receptions: u64,
+    kind: ErrorKind,
+}
+
+const GOOD: Plan = Plan { sends: 0, receptions: 0, kind: ErrorKind::Exhausted };
+
+/// A datapath whose connections all follow this plan.
+struct Lean(SimDatapath, Plan);
+
+struct LeanListener(SimListener, Plan);
+
+struct LeanConnection {
+    inner: SimConnection,
+    sends: Failing,
+    receptions: Failing,
+}
+
+struct Failing {
+    which: u64,
+    kind: ErrorKind,
+    calls: AtomicU64,
+}
+
+impl Failing {
+    fn new(which: u64, kind: ErrorKind) -> Self {
+        Self { which, kind, calls: AtomicU64::new(0) }
+    }
+
+    fn next(&self) -> Result<(), Error> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed).min(63);
+        match self.which >> call & 1 {
+            0 => Ok(()),
+            _ => Err(Error::new(self.kind, "there is no room just now").at("lean")),
+        }
+    }
+}
+
+impl LeanConnection {
+    fn new(inner: SimConnection, Plan { sends, receptions, kind }: Plan) -> Self {
+        Self { inner, sends: Failing::new(sends, kind), receptions: Failing::new(receptions, kind) }
+    }
+}
+
+impl Datapath for Lean {
+    type Connection = LeanConnection;
+    type Listener = LeanListener;
+
+    async fn connect(&self, to: Addr) -> Result<LeanConnection, Error> {
+        Ok(LeanConnection::new(self.0.connect(to).await?, self.1))
+    }
+
+    async fn listen(&self, on: Addr) -> Result<LeanListener, Error> {
+        Ok(LeanListener(self.0.listen(on).await?, self.1))
+    }
+}
+
+impl Listener for LeanListener {
+    type Connection = LeanConnection;
+
+    async fn accept(&self) -> Result<LeanConnection, Error> {
+        Ok(LeanConnection::new(self.0.accept().await?, self.1))
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.0.local_addr()
+    }
+}
+
+impl Connection for LeanConnection {
+    type Data = Buf;
+    type Base = SimBase;
+
+    fn base(&self) -> &SimBase {
+        self.inner.base()
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.sends.next()?;
+        self.inner.send(message).await
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        self.receptions.next()?;
+        self.inner.recv().await
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+async fn serve_echo(network: &Network) {
+    let incoming = make_stack!(A).listen(server(network), server_addr()).await.unwrap();
+    echo(network, incoming, |error| panic!("refused: {error}"));
+}
+
+#[test]
+fn what_a_client_can_not_send_or_receive_just_now_is_repeated() {
+    for (sends, receptions) in [(0b1, 0), (0b111, 0), (0, 0b1), (0, 0b111), (0b101, 0b11)] {
+        simulate(1, async |network: Network| {
+            serve_echo(&network).await;
+            let datapath = Lean(client(&network), Plan { sends, receptions, ..GOOD });
+            let connection = make_stack!(A).connect(datapath, server_addr()).await.unwrap();
+            connection.send(bytes(b"hello")).await.unwrap();
+            assert_eq!(*connection.recv().await.unwrap(), *b"hello");
+        });
+    }
+}
+
+#[test]
+fn a_client_that_can_never_send_gives_up_in_time() {
+    for (sends, receptions) in [(u64::MAX, 0), (0, u64::MAX)] {
+        simulate(2, async |network: Network| {
+            serve_echo(&network).await;
+            let datapath = Lean(client(&network), Plan { sends, receptions, ..GOOD });
+            let before = network.runtime().now();
+            let error = make_stack!(A).connect(datapath, server_addr()).await.err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            assert_eq!((network.runtime().now() - before).as_secs(), 10);
+        });
+    }
+}
+
+#[test]
+fn a_broken_connection_ends_the_handshake_at_once() {
+    for kind in
+        [ErrorKind::Closed, ErrorKind::Reset, ErrorKind::TimedOut, ErrorKind::Unreachable, ErrorKind::Io]
+    {
+        for (sends, receptions) in [(0b1, 0), (0, 0b1)] {
+            simulate(3, async |network: Network| {
+                let datapath = Lean(client(&network).streams(), Plan { sends, receptions, kind });
+                let incoming =
+                    make_stack!(A).listen(server(&network).streams(), server_addr()).await.unwrap();
+                echo(&network, incoming, |_| {});
+                let before = network.runtime().now();
+                let error = make_stack!(A).connect(datapath, server_addr()).await.err().unwrap();
+                assert_eq!(error.kind(), kind);
+                assert!(network.runtime().now() - before < Duration::from_millis(10));
+            });
+        }
+    }
+}
+
+/// The first flight is lost, and its repetition can't be sent, or the answer can't be received.
+#[test]
+fn a_first_flight_is_repeated_too() {
+    for (sends, receptions) in [(0b10, 0), (0, 0b1)] {
+        simulate(4, async |network: Network| {
+            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+            let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+            let mut lost = false;
+            network.tap(move |datagram| {
+                let is_first =
+                    datagram.payload[0] == Kind::Early as u8 && !std::mem::replace(&mut lost, true);
+                if is_first { Verdict::Drop } else { Verdict::Pass }
+            });
+            let datapath = Lean(client(&network), Plan { sends, receptions, ..GOOD });
+            let connection = connect_lean(datapath, &cache).await.unwrap();
+            say(&connection, &["one"]).await;
+            hear(&connection, &["one"]).await;
+            assert_eq!(heard(&history), [["one"]]);
+        });
+    }
+}
+
+async fn connect_lean(
+    datapath: Lean,
+    cache: &EarlyCache,
+) -> Result<bertha_negotiation::Early<impl Connection<Data = String>>, Error> {
+    over!(select!(A, B)).connect_early(datapath, server_addr(), cache).await
+}
+
+/// Their `send` has succeeded, so they must not get lost here.
+#[test]
+fn messages_that_the_server_has_not_taken_are_sent_when_there_is_room() {
+    simulate(5, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let refusing = with(|settings| settings.early_data = false);
+        let history = serve(&network, over!(select!(A, B)), refusing).await;
+        let datapath = Lean(client(&network), Plan { sends: 0b110, ..GOOD });
+        let connection = connect_lean(datapath, &cache).await.unwrap();
+        say(&connection, &["one"]).await;
+        connection.agreed().await.unwrap();
+        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+        hear(&connection, &["one"]).await;
+        assert_eq!(heard(&history), [["one"]]);
+    });
+}
+
+#[test]
+fn messages_go_over_another_stack_when_there_is_room() {
+    simulate(6, async |network: Network| {
+        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let history = serve(&network, over!(select!(B, C)), Settings::default()).await;
+        let datapath = Lean(client(&network), Plan { sends: 0b110, ..GOOD });
+        let connection = connect_lean(datapath, &cache).await.unwrap();
+        say(&connection, &["one"]).await;
+        connection.agreed().await.unwrap();
+        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::Resent(1)));
+        hear(&connection, &["one"]).await;
+        assert_eq!(heard(&history), [["one"]]);
+    });
+}
+
+/// A server that asks for a confirmation, and can't send its answer, or can't receive the confirmation.
+#[test]
+fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
+    for (sends, receptions) in [(0b1, 0), (0b11, 0), (0, 0b10), (0, 0b110), (0b1, 0b10)] {
+        simulate(7, async |network: Network| {
+            let cautious = with(|settings| settings.unproven_clients = 1);
+            let datapath = Lean(server(&network), Plan { sends, receptions, ..GOOD });
+            let mut incoming = make_stack!(A).listen_with(datapath, server_addr(), cautious).await.unwrap();
+            let serving = async {
+                let served = incoming.next().await.unwrap().unwrap();
+                served.send(bytes(b"hello")).await.unwrap();
+                served
+            };
+            let connecting = async { make_stack!(A).connect(client(&network), server_addr()).await };
+            let (_served, connection) = futures_util::join!(serving, connecting);
+            assert_eq!(*connection.unwrap().recv().await.unwrap(), *b"hello");
+        });
+    }
+}
