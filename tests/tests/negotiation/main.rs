@@ -16,6 +16,7 @@ mod ending;
 mod floors;
 mod handshake_faults;
 mod impostors;
+mod lean;
 mod load;
 mod needs;
 mod restarts;
