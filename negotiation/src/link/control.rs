@@ -147,7 +147,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Tells the peer, the answer first if that has not left yet. A peer to whom nothing can be sent is given up like one that is silent.
     pub(super) async fn close(&self) -> Result<(), Error> {
         let unsaid = self.unsaid();
-        if !self.liveness.end(End::Closed) {
+        if self.close_unopened() || !self.liveness.end(End::Closed) {
             return Ok(());
         }
         for _ in 0..CLOSE_ATTEMPTS {

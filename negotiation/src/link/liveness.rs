@@ -205,6 +205,16 @@ impl Liveness {
         first
     }
 
+    /// Ends a link that can't be used yet, and wakes whoever waits. Whether it was one.
+    pub(crate) fn end_unopened(&self, end: End) -> bool {
+        let was =
+            self.ended.compare_exchange(OPENING, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if was {
+            self.wake();
+        }
+        was
+    }
+
     /// Ends the link because the peer said that it can't go on.
     pub(crate) fn peer_failed(&self, failure: String) {
         self.fail(End::PeerFailed, ErrorKind::Refused, failure);

@@ -112,6 +112,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
+    /// Closes a link that can't be used yet. Whether it was one. The base stays the handshake's, which reads it, and may need it for
+    /// another stack; and the server is told when it has agreed to this one.
+    pub(super) fn close_unopened(&self) -> bool {
+        let was = self.liveness.end_unopened(End::Closed);
+        if let Some(opening) = self.opening.as_deref().filter(|_| was) {
+            opening.over.notify_waiters();
+        }
+        was
+    }
+
     /// Sends a message with the offer, or waits until the link can be used and gives it back.
     #[cold]
     pub(super) async fn send_opening(&self, message: Buf) -> Result<Option<Buf>, Error> {
@@ -149,11 +159,14 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 impl<C: Connection<Data = Buf>> Kept<C> {
-    /// From now on the link can be used, unless it was replaced.
-    pub(crate) fn open(&self) {
+    /// From now on the link can be used. One that was closed before had nobody to tell.
+    pub(crate) async fn open(&self) {
         self.0.liveness.open();
         if let Some(opening) = &self.0.opening {
             opening.over.notify_waiters();
+        }
+        if self.0.liveness.check().is_err() {
+            self.0.send_close(String::new()).await;
         }
     }
 

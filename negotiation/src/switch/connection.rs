@@ -111,7 +111,7 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
 impl<C, B: Connection<Data = Buf>> Drop for Switching<C, B> {
     /// Tells the peer, once and without waiting.
     fn drop(&mut self) {
-        self.shared.leave("");
+        self.shared.dropped_stack();
     }
 }
 

@@ -7,6 +7,7 @@ mod attacker;
 mod authentication;
 mod early;
 mod early_answer;
+mod early_closing;
 mod early_faults;
 mod early_refused;
 mod early_scene;
