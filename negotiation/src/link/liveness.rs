@@ -165,8 +165,9 @@ impl Liveness {
     fn remember(&self, waker: &Waker) -> Poll<Error> {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock, which `end` takes after it has set the flag, so no end is missed.
-        if let Err(error) = self.check() {
-            return Poll::Ready(error);
+        let ended = self.ended.load(Ordering::Acquire);
+        if is_end(ended) {
+            return Poll::Ready(self.error(ended));
         }
         // From the last: who waits again and again stands behind those who wait for the end alone.
         let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
@@ -197,7 +198,7 @@ impl Liveness {
 
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
     pub(crate) fn end(&self, end: End) -> bool {
-        let alive = |ended| matches!(ended, 0 | OPENING | ANSWERING).then_some(end as u8);
+        let alive = |ended| (!is_end(ended)).then_some(end as u8);
         let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
         if first {
             self.wake();
@@ -229,6 +230,11 @@ impl Liveness {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((kind, failure));
         self.end(end);
     }
+}
+
+/// Whether this stands for an [`End`].
+const fn is_end(ended: u8) -> bool {
+    !matches!(ended, 0 | OPENING | ANSWERING)
 }
 
 #[cfg(test)]
