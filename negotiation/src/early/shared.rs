@@ -99,6 +99,14 @@ impl<C: Connection> Shared<C> {
         self.fail_with(error, left);
     }
 
+    /// Nobody goes on with the handshake.
+    pub(super) fn abandoned(&self) {
+        if self.outcome.get().is_none() {
+            let what = "the handshake was given up: a Chunnel panicked, or the runtime has ended";
+            self.failed(&failure(ErrorKind::Closed, what));
+        }
+    }
+
     fn fail_with(&self, error: &Error, left: usize) {
         let mut what = error.context().to_owned();
         if left > 0 {

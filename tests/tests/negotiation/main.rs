@@ -9,6 +9,7 @@ mod early;
 mod early_answer;
 mod early_closing;
 mod early_faults;
+mod early_panic;
 mod early_refused;
 mod early_scene;
 mod early_stuck;
