@@ -2,7 +2,7 @@
 
 use crate::switch::Known;
 use bertha_core::{Error, ErrorKind};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -44,6 +44,8 @@ pub(crate) struct Liveness {
     arrivals: AtomicU32,
     /// How many `recv`s are parked.
     parked: AtomicU32,
+    /// Whether one of them was polled since the watchdog looked.
+    is_polled: AtomicBool,
     /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
     waiters: Mutex<Vec<Waker>>,
     /// The one of them that waited last.
@@ -140,6 +142,20 @@ impl Liveness {
 
     pub(crate) fn is_awaited(&self) -> bool {
         self.parked.load(Ordering::Relaxed) > 0
+    }
+
+    /// A parked `recv` was polled.
+    #[inline]
+    pub(crate) fn polled(&self) {
+        self.is_polled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a parked `recv` would have seen what arrived since this was asked before. One that is kept and not polled sees
+    /// nothing; so all are woken, and whoever is polled is believed the next time.
+    pub(crate) fn is_attended(&self) -> bool {
+        let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
+        self.wake();
+        is_attended
     }
 
     pub(crate) fn park(&self) {
