@@ -142,3 +142,22 @@ fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
         });
     }
 }
+
+#[test]
+fn a_close_is_repeated_after_a_reception_that_failed() {
+    simulate(8, async |network: Network| {
+        let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        // The first reception is the answer's.
+        let datapath = Lean(client(&network), Plan { receptions: 0b10, ..GOOD });
+        let connecting = async { make_stack!(A).connect(datapath, server_addr()).await };
+        let (served, connection) = futures_util::join!(incoming.next(), connecting);
+        let (served, connection) = (served.unwrap().unwrap(), connection.unwrap());
+        let mut lost = false;
+        network.tap(move |_| if std::mem::replace(&mut lost, true) { Verdict::Pass } else { Verdict::Drop });
+        let before = network.runtime().now();
+        let (closed, heard) = futures_util::join!(connection.close(), served.recv());
+        closed.unwrap();
+        assert_eq!(heard.unwrap_err().kind(), ErrorKind::Closed);
+        assert!(network.runtime().now() - before < Duration::from_secs(1));
+    });
+}
