@@ -233,7 +233,7 @@ where
                 Ok(Stage::Answered(Err(crate::link::gone()), opened))
             }
             Either::Right((opened, building)) => {
-                opened.link.open().await;
+                opened.link.open();
                 Ok(Stage::Answered(building.await, opened))
             }
         }

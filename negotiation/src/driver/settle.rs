@@ -57,7 +57,7 @@ where
         let agreement = Agreement::over(layers, Role::Client, answer, session).with(zero_rtt);
         tracing::debug!(%agreement, "connected");
         shared.explained(agreement, dropped);
-        link.open().await;
+        link.open();
         shared.agreed();
     }
 

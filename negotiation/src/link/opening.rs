@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -159,14 +159,15 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 impl<C: Connection<Data = Buf>> Kept<C> {
-    /// From now on the link can be used. One that was closed before had nobody to tell.
-    pub(crate) async fn open(&self) {
+    /// From now on the link can be used. One that was closed before had nobody to tell, and tells the server once, without waiting.
+    pub(crate) fn open(&self) {
         self.0.liveness.open();
         if let Some(opening) = &self.0.opening {
             opening.over.notify_waiters();
         }
         if self.0.liveness.check().is_err() {
-            self.0.send_close(String::new()).await;
+            let farewell = pin!(self.0.send_close(String::new()));
+            let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
         }
     }
 
