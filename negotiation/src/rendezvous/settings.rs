@@ -14,8 +14,8 @@ pub struct RendezvousSettings {
     pub lease: Duration,
     /// How long all participants together have to stage an upgrade that this one proposes. Longer than a lease, or an
     /// upgrade is given up for a participant that has crashed. After an upgrade that was given up or refused, preferences that depend
-    /// on the number of participants, and `renews`, propose no other one for a lease, and for twice as long each time, up to 32
-    /// leases.
+    /// on the number of participants propose no other one for a lease, and for twice as long each time, up to 32 leases; `renews`
+    /// waits for one.
     pub staging_timeout: Duration,
     /// How long to wait for each answer of the store.
     pub store_timeout: Duration,

@@ -192,15 +192,15 @@ impl Member {
         }
         let picks = self.own.wish(&in_force.picks, self.present.len());
         let picks = picks
-            .filter(|picks| self.tried.as_ref() != Some(picks))
-            .or_else(|| self.renewal(in_force))
-            .filter(|_| !self.backoff.holds_back());
+            .filter(|picks| !self.backoff.holds_back() && self.tried.as_ref() != Some(picks))
+            .or_else(|| self.renewal(in_force));
         self.wish = picks.map(|picks| Wish { picks, by_policy: true });
     }
 
     /// The stack in force again, if its leader has gone and somebody else is to lead.
     fn renewal(&self, in_force: &InForce) -> Option<Vec<u8>> {
         let is_gone = self.present.binary_search(&in_force.leader).is_err();
-        (self.terms.renews && is_gone).then(|| in_force.picks.clone())
+        let may_renew = self.terms.renews && is_gone && !self.backoff.holds_back_leaders();
+        may_renew.then(|| in_force.picks.clone())
     }
 }
