@@ -1,13 +1,12 @@
 //! The client.
 
 use super::bare::{LAST, turn_round};
-use super::{Load, PORT, Sample};
+use super::{ADDRESS, Load, PORT, Sample};
 use crate::latency::Recorder;
 use crate::{Error, ErrorKind};
 use bertha_core::Buf;
 use bertha_datapath_dpdk::{Burst, Packet, Port, Subnet};
 use bertha_netstack::{Checksums, Flow, Interface, MacAddr, Path, Route, Stack};
-use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// The client's UDP port.
@@ -55,7 +54,7 @@ impl Client {
             .map_err(Error::while_doing(ErrorKind::Bertha, "naming the client's address"))?;
         let interface = Interface::new(self.port.mac(), self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the client"))?;
-        let flow = Flow::new((Ipv4Addr::new(10, 0, 0, 1), PORT).into(), OWN);
+        let flow = Flow::new((ADDRESS, PORT).into(), OWN);
         let (started, mut burst) = (Instant::now(), Burst::new());
         while !self.port.is_up() {
             if started.elapsed() > PATIENCE {
@@ -78,7 +77,7 @@ impl Client {
         }
         // It must be a bare server: an answer of our own making.
         let server = MacAddr([2, 0, 0, 0, 0, 1]);
-        let subnets = ["10.0.0.1/24".parse::<Subnet>()].map(|subnet| {
+        let subnets = [format!("{ADDRESS}/24").parse::<Subnet>()].map(|subnet| {
             subnet.map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))
         });
         let [subnet] = subnets;
