@@ -79,10 +79,11 @@ impl<S: Serve> Pair<S> {
     /// # Errors
     /// [`ErrorKind::Core`] with fewer than two cores, [`ErrorKind::Bertha`] if DPDK or a port is missing.
     pub fn open(number: u32) -> Result<Self, Error> {
-        let server = config(number, 0, "server", &format!("{ADDRESS}/24"));
+        // Of several pairs in a process, all have to fit into the memory that DPDK took when the first was opened.
+        let end = |side, role, address: &str| Config { buffers: 4095, ..config(number, side, role, address) };
+        let server = end(0, "server", &format!("{ADDRESS}/24"));
         let server = cores::run_on(cores::usable()?[0], || S::open(&server))?;
-        let port =
-            Port::open(&config(number, 1, "client", "10.0.0.2/24")).map_err(failed("opening a port"))?;
+        let port = Port::open(&end(1, "client", "10.0.0.2/24")).map_err(failed("opening a port"))?;
         Ok(Self { client: Client::new(port), server, cores: Placement::AcrossCores.cores()? })
     }
 
