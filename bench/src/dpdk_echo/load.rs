@@ -19,23 +19,26 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Client {
     port: Port,
-    path: Option<Path>,
+    /// The way to the server, and the frame that asked for it.
+    way: Option<(Path, Vec<u8>)>,
 }
 
 impl Client {
     pub(super) fn new(port: Port) -> Self {
-        Self { port, path: None }
+        Self { port, way: None }
     }
 
     pub(super) fn measure(&mut self, load: Load) -> Result<Sample, Error> {
         self.port.enter_thread();
-        let path = match &self.path {
-            Some(path) => path.clone(),
+        let (path, question) = match &self.way {
+            Some(way) => way.clone(),
             None => {
                 let found = self.find()?;
-                self.path.insert(found).clone()
+                self.way.insert(found).clone()
             }
         };
+        // Who answers forgets in a minute who does not ask again.
+        self.send(&question)?;
         // Both ends' caches and clocks warm up.
         self.keep_up(&path, load.len, load.outstanding, load.messages / 10)?;
         let started = Instant::now();
@@ -48,7 +51,7 @@ impl Client {
     }
 
     /// Finds the server's address. A bare one has none to tell: then any will do.
-    fn find(&mut self) -> Result<Path, Error> {
+    fn find(&mut self) -> Result<(Path, Vec<u8>), Error> {
         let subnet: Subnet = "10.0.0.2/24"
             .parse()
             .map_err(Error::while_doing(ErrorKind::Bertha, "naming the client's address"))?;
@@ -61,14 +64,15 @@ impl Client {
                 return Err(Error::new(ErrorKind::Stalled, "the ports have not found each other"));
             }
         }
-        let mut stack = Stack::new(interface.clone(), started);
+        let (mut stack, mut question) = (Stack::new(interface.clone(), started), Vec::new());
         let until = Instant::now() + Duration::from_millis(500);
         while Instant::now() < until {
             if let Route::Ready(path) = stack.route(flow, Instant::now()) {
-                return Ok(path);
+                return Ok((path, question));
             }
             while let Some(frame) = stack.poll_transmit(<[u8]>::to_vec) {
                 self.send(&frame)?;
+                question = frame;
             }
             self.port.receive(&mut burst);
             while let Some(mut packet) = burst.pop() {
@@ -89,7 +93,7 @@ impl Client {
             stack.receive(&mut frame, Checksums::Unknown, Instant::now());
         }
         match stack.route(flow, Instant::now()) {
-            Route::Ready(path) => Ok(path),
+            Route::Ready(path) => Ok((path, question)),
             _ => Err(Error::new(ErrorKind::Stalled, "no way to the server")),
         }
     }
