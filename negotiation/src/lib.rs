@@ -37,6 +37,7 @@ pub mod proto;
 pub mod rendezvous;
 mod runs;
 mod settings;
+mod shortage;
 mod switch;
 pub mod wire;
 

@@ -6,6 +6,7 @@ use bertha_core::{Addr, Connection, Datapath};
 use bertha_datapath_kernel::{Tcp, Udp};
 use bertha_negotiation::{EarlyCache, Negotiate, Runs, Settings, ZeroRtt};
 use std::time::Duration;
+use tokio::runtime::Builder;
 
 /// Connects `rounds` times, each time with a request that is answered.
 async fn talk<D>(server: D, client: impl Fn() -> D, rounds: usize)
@@ -48,4 +49,34 @@ async fn over_udp() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_tcp() {
     talk(Tcp::default(), Tcp::default, 20).await;
+}
+
+/// The task that answers for a listener began on another runtime, and ended with it.
+#[test]
+fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
+    let stays = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let stack = Serialize::<u64>::new;
+    let on = "127.0.0.1:0".parse::<Addr>().unwrap();
+    let mut incoming = stays.block_on(stack().listen(Udp::default(), on)).unwrap();
+    let (to, cache) = (incoming.local_addr(), EarlyCache::new());
+    let mut settings = Settings::default();
+    settings.first_flight_delay = Duration::from_secs(5);
+    settings.handshake_timeout = Duration::from_secs(2);
+    let mut ask = async |is_early: bool| {
+        let (to, cache, settings) = (to.clone(), cache.clone(), settings.clone());
+        let asking = stays.spawn(async move {
+            let connection = stack().connect_early_with(Udp::default(), to, &cache, settings).await.unwrap();
+            connection.send(1).await.unwrap();
+            connection.agreed().await.map(|agreement| agreement.zero_rtt().cloned())
+        });
+        // It neither receives nor sends.
+        let _served = incoming.next().await.unwrap().unwrap();
+        let zero_rtt = asking.await.unwrap().unwrap().unwrap();
+        assert_eq!(zero_rtt == ZeroRtt::Taken(1), is_early, "{zero_rtt}");
+    };
+    stays.block_on(ask(false));
+    let passes = Builder::new_current_thread().enable_all().build().unwrap();
+    passes.block_on(ask(true));
+    drop(passes);
+    stays.block_on(ask(true));
 }

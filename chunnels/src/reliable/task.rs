@@ -145,7 +145,12 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             ahead = Some(packet);
             None
         });
-        match shared.inner.send_batch(packets).await {
+        let sent = {
+            let burst = pin!(shared.inner.send_batch(packets));
+            let Either::Left((sent, _)) = select(burst, pin!(silence(shared))).await else { return None };
+            sent
+        };
+        match sent {
             Ok(()) => {}
             // Packets that were taken are lost, and sent again like others.
             Err(error) if passes(&error) => pause(shared).await,
@@ -184,6 +189,18 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             shared.machine.lock().handle_timeout(now);
             shared.tell();
         }
+    }
+}
+
+/// Waits until the peer is given up. A burst may wait below for one that takes nothing, for as long as that one pleases, and
+/// nothing else looks at the time meanwhile.
+async fn silence<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) {
+    let runtime = shared.inner.base().runtime();
+    while !shared.machine.lock().is_over() {
+        let due = shared.machine.lock().poll_patience(shared.now());
+        runtime.sleep_until(shared.start + due).await;
+        shared.machine.lock().handle_timeout(shared.now());
+        shared.tell();
     }
 }
 

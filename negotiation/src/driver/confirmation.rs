@@ -2,6 +2,7 @@
 
 use super::server::{Server, reply_with};
 use crate::proto::{Accepted, Credit, Pending, Step};
+use crate::shortage::or_lost;
 use crate::{Fresh, Runs};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
@@ -32,8 +33,12 @@ where
                 reply_with(base, &reply).await;
             }
             let timer = pin!(runtime.sleep_until(pending.poll_timeout().min(deadline)));
-            let Either::Left((message, _)) = select(pin!(base.recv()), timer).await else { continue };
-            let Ok(message) = message else { break };
+            let Either::Left((message, timer)) = select(pin!(base.recv()), timer).await else { continue };
+            let Ok(message) = or_lost(message) else { break };
+            let Some(message) = message else {
+                timer.await;
+                continue;
+            };
             match pending.handle(message) {
                 Step::Drop => self.count_dropped(),
                 Step::Kept => {}

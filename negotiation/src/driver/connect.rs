@@ -4,6 +4,7 @@ use super::open::Reach;
 use crate::link::{Agreed, Start};
 use crate::negotiated::Standing;
 use crate::proto::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks, check_possible};
+use crate::shortage::or_lost;
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
 use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
@@ -57,14 +58,20 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
     let (mut early, mut behind) = (VecDeque::new(), None);
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
-            base.send(Buf::copy_of(offer, 0)?).await?;
+            or_lost(base.send(Buf::copy_of(offer, 0)?).await)?;
         }
         let mut message = match behind.take() {
             Some(data) => data,
             None => {
                 let deadline = pin!(runtime.sleep_until(handshake.poll_timeout()));
-                let Either::Left((arrived, _)) = select(pin!(base.recv()), deadline).await else { continue };
-                let (message, data) = parted(arrived?);
+                let Either::Left((arrived, due)) = select(pin!(base.recv()), deadline).await else {
+                    continue;
+                };
+                let Some(arrived) = or_lost(arrived)? else {
+                    due.await;
+                    continue;
+                };
+                let (message, data) = parted(arrived);
                 behind = data;
                 message
             }

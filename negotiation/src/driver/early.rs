@@ -4,7 +4,7 @@ use super::connect::agree;
 use super::open::Reach;
 use super::settle::of_kept;
 use crate::agreement::binding;
-use crate::early::{Early, Shared};
+use crate::early::{Early, Settling, Shared};
 use crate::early_cache::Key;
 use crate::link::{Minder, Opened, Opener};
 use crate::proto::{
@@ -275,7 +275,7 @@ where
     ) -> Early<D::Out> {
         let most = self.reach.settings.first_flight;
         let shared = Arc::new(Shared::new(first, most));
-        shared.steer_by(self.settle(shared.clone(), (layers, dropped), opening));
+        shared.steer_by(self.settle(Settling::new(shared.clone()), (layers, dropped), opening));
         let handshake = shared.clone();
         let minder = shared.spawn_at(from, async move {
             minder.keep_time();

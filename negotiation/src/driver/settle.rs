@@ -2,7 +2,7 @@
 
 use super::deadline::within;
 use super::early::{Built, Client, Opening};
-use crate::early::Shared;
+use crate::early::Settling;
 use crate::link::{Opened, Start};
 use crate::proto::check_picks;
 use crate::wire::Answer;
@@ -36,7 +36,7 @@ where
     /// Waits for the answer while the connection is in use, and does what it asks for.
     pub(super) async fn settle(
         self: Box<Self>,
-        shared: Arc<Shared<D::Out>>,
+        shared: Settling<D::Out>,
         (layers, dropped): (Vec<Node>, Arc<AtomicU64>),
         opening: Opening<D::Connection>,
     ) {
@@ -64,21 +64,22 @@ where
     /// Goes over to the stack that the server has picked.
     async fn resettle(
         self: Box<Self>,
-        shared: Arc<Shared<D::Out>>,
+        shared: Settling<D::Out>,
         start: Box<Start<D::Connection>>,
         answer: Answer,
         session: Arc<Session>,
     ) {
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
+        let patience = self.reach.settings.handshake_timeout;
         let rebuilt = {
             let rebuilding = pin!(self.rebuild(start, &answer));
-            within(&runtime, self.reach.settings.handshake_timeout, what, rebuilding).await
+            within(&runtime, patience, what, rebuilding).await
         };
         match rebuilt {
-            Ok((second, dropped)) => {
+            Ok(rebuilt) => {
                 let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
-                shared.replace(second, dropped, agreement).await;
+                shared.replace(rebuilt, patience, agreement).await;
             }
             Err(error) => shared.failed(&error),
         }

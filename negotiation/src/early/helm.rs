@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 /// What is left to do of a handshake, as a task for whoever waits for its end.
 ///
 /// So the reactor wakes the one that waits, and not a task that then wakes it in turn. That goes on for as long as nobody [takes](Self::take)
-/// the task for good: who waits may be dropped, or not be polled any more.
+/// the task for good: who waits may be dropped, or not be polled any more. A task that has panicked is dropped by the next who comes.
 pub(super) struct Helm(Mutex<Option<BoxFuture<'static, ()>>>);
 
 impl Helm {
@@ -25,7 +25,10 @@ impl Helm {
     pub(super) fn steer(&self, cx: &mut Context<'_>) {
         let mut task = match self.0.try_lock() {
             Ok(task) => task,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                let panicked = poisoned.into_inner().take();
+                return drop(panicked);
+            }
             Err(TryLockError::WouldBlock) => return,
         };
         if let Some(Poll::Ready(())) = task.as_mut().map(|task| task.as_mut().poll(cx)) {
@@ -35,9 +38,10 @@ impl Helm {
         }
     }
 
-    /// Takes over the task, if it is not done.
+    /// Takes over the task, if it is not done and has not panicked.
     pub(super) fn take(&self) -> Option<BoxFuture<'static, ()>> {
-        self.lock().take()
+        let task = self.lock().take();
+        task.filter(|_| !self.0.is_poisoned())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<BoxFuture<'static, ()>>> {
@@ -88,6 +92,22 @@ mod tests {
         helm.steer(&mut Context::from_waker(Waker::noop()));
         assert!(waker.lock().unwrap().is_none(), "it was taken");
         assert!(taken.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
+    #[test]
+    fn a_task_that_has_panicked_is_not_polled_again() {
+        let helm = Helm::new();
+        let held = Arc::new(());
+        let owned = held.clone();
+        helm.set(Box::pin(async move {
+            let _owned = owned;
+            panic!("as this test wants it")
+        }));
+        let steer = || helm.steer(&mut Context::from_waker(Waker::noop()));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(steer)).is_err());
+        steer();
+        assert!(helm.take().is_none());
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 
     #[test]

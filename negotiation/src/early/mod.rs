@@ -1,6 +1,7 @@
 //! A connection that can be used before the server has answered.
 
 mod helm;
+mod settling;
 mod shared;
 
 use crate::Agreement;
@@ -10,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use settling::Settling;
 pub(crate) use shared::Shared;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
@@ -26,6 +28,7 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// * **Failure.** A refusal, or no answer within the [handshake
 ///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that says how many messages are
 ///   in doubt: a server that can't be heard may have taken them.
+///   If a Chunnel panics in whoever reads the answer, the others get [`Closed`](ErrorKind::Closed).
 /// * **Backpressure.** A message that fits no more waits for the answer.
 /// * **Cancellation.** As for every [`Connection`]: a message whose `send` was dropped was not sent, or sent whole, once.
 /// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a connection. Dropping

@@ -3,6 +3,7 @@
 use super::TaskOf;
 use super::helm::Helm;
 use crate::Agreement;
+use crate::shortage::insist;
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
@@ -92,38 +93,18 @@ impl<C: Connection> Shared<C> {
         self.settle(Outcome::First);
     }
 
-    /// The server agreed to the stack under `second`: sends over that one what was sent over the first.
-    pub(crate) async fn replace(
-        &self,
-        second: C,
-        dropped: Arc<AtomicU64>,
-        agreement: impl FnOnce(usize) -> Agreement,
-    ) {
-        let second = Arc::new(second);
-        // In doubt until the last is sent.
-        let messages = {
-            let mut kept = self.kept();
-            kept.is_closed = true;
-            std::mem::take(&mut kept.messages)
-        };
-        let (count, mut left) = (messages.len(), messages.len());
-        self.explained(agreement(count), dropped);
-        // Receiving begins at once: a stack may have to receive in order to send.
-        let _ = self.second.set(second.clone());
-        self.changed.notify_waiters();
-        for (_, message) in messages {
-            if let Err(error) = second.send(message).await {
-                return self.fail_with(&error, left);
-            }
-            left -= 1;
-        }
-        self.settle(Outcome::Second(second));
-    }
-
     /// There is no agreement.
     pub(crate) fn failed(&self, error: &Error) {
         let left = self.kept().messages.len();
         self.fail_with(error, left);
+    }
+
+    /// Nobody goes on with the handshake.
+    pub(super) fn abandoned(&self) {
+        if self.outcome.get().is_none() {
+            let what = "the handshake was given up: a Chunnel panicked, or the runtime has ended";
+            self.failed(&failure(ErrorKind::Closed, what));
+        }
     }
 
     fn fail_with(&self, error: &Error, left: usize) {
@@ -216,6 +197,36 @@ pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
+    /// The server agreed to the stack under `second`: sends over that one what was sent over the first, each message for `patience` at
+    /// most.
+    pub(crate) async fn replace(
+        &self,
+        (second, dropped): (C, Arc<AtomicU64>),
+        patience: Duration,
+        agreement: impl FnOnce(usize) -> Agreement,
+    ) {
+        let second = Arc::new(second);
+        // In doubt until the last is sent.
+        let messages = {
+            let mut kept = self.kept();
+            kept.is_closed = true;
+            std::mem::take(&mut kept.messages)
+        };
+        let (count, mut left) = (messages.len(), messages.len());
+        self.explained(agreement(count), dropped);
+        // Receiving begins at once: a stack may have to receive in order to send.
+        let _ = self.second.set(second.clone());
+        self.changed.notify_waiters();
+        let (over, runtime) = (&*second, second.base().runtime());
+        for (_, message) in messages {
+            if let Err(error) = insist(runtime, patience, move || over.send(message.clone())).await {
+                return self.fail_with(&error, left);
+            }
+            left -= 1;
+        }
+        self.settle(Outcome::Second(second));
+    }
+
     /// Keeps a message, and says under which number; nothing if there is no room, or nothing is kept any more.
     pub(super) fn keep(&self, message: &C::Data) -> Option<u64> {
         let mut kept = self.kept();

@@ -7,7 +7,8 @@ use super::{Link, Shared, TaskOf};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::mem::replace;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
 /// Sends the answers of links whose application has had its turn and said nothing.
@@ -15,8 +16,8 @@ use std::task::{Poll, Waker};
 /// When it is dropped, all that is left is answered.
 pub(crate) struct Answerer<C: Connection<Data = Buf>> {
     unsaid: Arc<Unsaid<C>>,
-    /// Begins with the first link, which brings the runtime along.
-    task: OnceLock<TaskOf<C>>,
+    /// On the runtime of the first link; if that one has gone, of the first one after that.
+    task: Mutex<Option<TaskOf<C>>>,
 }
 
 struct Unsaid<C: Connection<Data = Buf>>(Mutex<Queue<C>>);
@@ -25,22 +26,27 @@ struct Unsaid<C: Connection<Data = Buf>>(Mutex<Queue<C>>);
 struct Queue<C: Connection<Data = Buf>> {
     links: VecDeque<Weak<Shared<C>>>,
     waker: Option<Waker>,
+    /// Whether there is a task.
+    is_served: bool,
 }
 
 impl<C: Connection<Data = Buf>> Answerer<C> {
     pub(crate) fn new() -> Self {
-        let queue = Queue { links: VecDeque::new(), waker: None };
-        Self { unsaid: Arc::new(Unsaid(Mutex::new(queue))), task: OnceLock::new() }
+        let queue = Queue { links: VecDeque::new(), waker: None, is_served: false };
+        Self { unsaid: Arc::new(Unsaid(Mutex::new(queue))), task: Mutex::new(None) }
     }
 
     /// Answers on `link` once all tasks that are ready now have had their turn, unless the answer has left by then.
     pub(crate) fn add(&self, link: &Link<C>) {
         let mut queue = self.unsaid.queue();
         queue.links.push_back(Arc::downgrade(&link.shared));
-        let waker = queue.waker.take();
+        let (waker, is_served) = (queue.waker.take(), replace(&mut queue.is_served, true));
         drop(queue);
-        let runtime = link.shared.base.base().runtime();
-        self.task.get_or_init(|| runtime.spawn(self.unsaid.clone().answer()));
+        if !is_served {
+            let serving = Serving(self.unsaid.clone());
+            let task = link.shared.base.base().runtime().spawn(async move { serving.0.answer().await });
+            *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        }
         waker.into_iter().for_each(Waker::wake);
     }
 }
@@ -62,7 +68,7 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
         None
     }
 
-    async fn answer(self: Arc<Self>) {
+    async fn answer(&self) {
         loop {
             let mut count = self.added().await;
             turn().await;
@@ -72,6 +78,14 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
                     link.answer_later();
                 }
             }
+        }
+    }
+
+    /// Answers all that can be answered without waiting.
+    fn answer_at_once(&self) {
+        let mut all = usize::MAX;
+        while let Some(link) = self.next(&mut all) {
+            let _ = link.answer_at_once();
         }
     }
 
@@ -91,10 +105,17 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
 
 impl<C: Connection<Data = Buf>> Drop for Answerer<C> {
     fn drop(&mut self) {
-        let mut all = usize::MAX;
-        while let Some(link) = self.unsaid.next(&mut all) {
-            let _ = link.answer_at_once();
-        }
+        self.unsaid.answer_at_once();
+    }
+}
+
+/// The task's hold on the queue. A runtime that shuts down drops it with the task, and then the next link brings another one.
+struct Serving<C: Connection<Data = Buf>>(Arc<Unsaid<C>>);
+
+impl<C: Connection<Data = Buf>> Drop for Serving<C> {
+    fn drop(&mut self) {
+        self.0.queue().is_served = false;
+        self.0.answer_at_once();
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::proto::{name, unknown};
+use crate::shortage::or_lost;
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
@@ -147,7 +148,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Tells the peer, the answer first if that has not left yet. A peer to whom nothing can be sent is given up like one that is silent.
     pub(super) async fn close(&self) -> Result<(), Error> {
         let unsaid = self.unsaid();
-        if !self.liveness.end(End::Closed) {
+        if self.close_unopened() || !self.liveness.end(End::Closed) {
             return Ok(());
         }
         for _ in 0..CLOSE_ATTEMPTS {
@@ -181,7 +182,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Reads until the peer has seen the close, or closes as well, or can't be heard any more. Data that arrives now
     /// came after the close and is dropped.
     async fn until_close_is_seen(&self) {
-        while let Ok(message) = self.base.recv().await {
+        while let Ok(message) = or_lost(self.base.recv().await) {
+            // What was lost comes again, after the close does.
+            let Some(message) = message else { return std::future::pending().await };
             match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
                 Some((Kind::CloseSeen, _)) if self.session().hear_bare(&message) => return,
                 Some((Kind::Reset, _)) if self.session().hear_reset(&message) => return,

@@ -2,7 +2,7 @@
 
 use crate::switch::Known;
 use bertha_core::{Error, ErrorKind};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -44,6 +44,8 @@ pub(crate) struct Liveness {
     arrivals: AtomicU32,
     /// How many `recv`s are parked.
     parked: AtomicU32,
+    /// Whether one of them was polled since the watchdog looked.
+    is_polled: AtomicBool,
     /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
     waiters: Mutex<Vec<Waker>>,
     /// The one of them that waited last.
@@ -142,6 +144,20 @@ impl Liveness {
         self.parked.load(Ordering::Relaxed) > 0
     }
 
+    /// A parked `recv` was polled.
+    #[inline]
+    pub(crate) fn polled(&self) {
+        self.is_polled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a parked `recv` would have seen what arrived since this was asked before. One that is kept and not polled sees
+    /// nothing; so all are woken, and whoever is polled is believed the next time.
+    pub(crate) fn is_attended(&self) -> bool {
+        let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
+        self.wake();
+        is_attended
+    }
+
     pub(crate) fn park(&self) {
         self.parked.fetch_add(1, Ordering::Relaxed);
     }
@@ -165,8 +181,9 @@ impl Liveness {
     fn remember(&self, waker: &Waker) -> Poll<Error> {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock, which `end` takes after it has set the flag, so no end is missed.
-        if let Err(error) = self.check() {
-            return Poll::Ready(error);
+        let ended = self.ended.load(Ordering::Acquire);
+        if is_end(ended) {
+            return Poll::Ready(self.error(ended));
         }
         // From the last: who waits again and again stands behind those who wait for the end alone.
         let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
@@ -197,12 +214,22 @@ impl Liveness {
 
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
     pub(crate) fn end(&self, end: End) -> bool {
-        let alive = |ended| matches!(ended, 0 | OPENING | ANSWERING).then_some(end as u8);
+        let alive = |ended| (!is_end(ended)).then_some(end as u8);
         let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
         if first {
             self.wake();
         }
         first
+    }
+
+    /// Ends a link that can't be used yet, and wakes whoever waits. Whether it was one.
+    pub(crate) fn end_unopened(&self, end: End) -> bool {
+        let was =
+            self.ended.compare_exchange(OPENING, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if was {
+            self.wake();
+        }
+        was
     }
 
     /// Ends the link because the peer said that it can't go on.
@@ -219,6 +246,11 @@ impl Liveness {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some((kind, failure));
         self.end(end);
     }
+}
+
+/// Whether this stands for an [`End`].
+const fn is_end(ended: u8) -> bool {
+    !matches!(ended, 0 | OPENING | ANSWERING)
 }
 
 #[cfg(test)]

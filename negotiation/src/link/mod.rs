@@ -390,8 +390,8 @@ impl<C: Connection<Data = Buf>> Drop for Link<C> {
     /// An end that was dropped without `close` says so once, without waiting. If that is lost, the peer's idle
     /// time-out finds out.
     fn drop(&mut self) {
-        if !self.shared.in_setup.load(Ordering::Relaxed) && self.lane.is_in_force() {
-            self.shared.leave("");
+        if self.lane.is_in_force() {
+            self.shared.dropped_stack();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
 use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
+use crate::shortage::{insist, or_lost};
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
@@ -11,7 +12,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -111,6 +112,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
+    /// Closes a link that can't be used yet. Whether it was one. The base stays the handshake's, which reads it, and may need it for
+    /// another stack; and the server is told when it has agreed to this one.
+    pub(super) fn close_unopened(&self) -> bool {
+        let was = self.liveness.end_unopened(End::Closed);
+        if let Some(opening) = self.opening.as_deref().filter(|_| was) {
+            opening.over.notify_waiters();
+        }
+        was
+    }
+
     /// Sends a message with the offer, or waits until the link can be used and gives it back.
     #[cold]
     pub(super) async fn send_opening(&self, message: Buf) -> Result<Option<Buf>, Error> {
@@ -148,11 +159,15 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 impl<C: Connection<Data = Buf>> Kept<C> {
-    /// From now on the link can be used, unless it was replaced.
+    /// From now on the link can be used. One that was closed before had nobody to tell, and tells the server once, without waiting.
     pub(crate) fn open(&self) {
         self.0.liveness.open();
         if let Some(opening) = &self.0.opening {
             opening.over.notify_waiters();
+        }
+        if self.0.liveness.check().is_err() {
+            let farewell = pin!(self.0.send_close(String::new()));
+            let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
         }
     }
 
@@ -211,7 +226,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 let due = opening.flight().poll_transmit(runtime.now())?;
                 if let Some(message) = due {
                     // Boxed, here and below, since whoever sends has mostly sent the offer too.
-                    Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await?;
+                    or_lost(Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await)?;
                 }
             }
             let timer = keeps_time.then(|| runtime.sleep_until(opening.flight().poll_timeout()));
@@ -226,8 +241,12 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                         None => Poll::Pending,
                     });
                     let arrival = pin!(shared.base.recv());
-                    let Either::Left((arrived, _)) = select(arrival, due).await else { continue };
-                    let (message, data) = parted(arrived?);
+                    let Either::Left((arrived, due)) = select(arrival, due).await else { continue };
+                    let Some(arrived) = or_lost(arrived)? else {
+                        due.await;
+                        continue;
+                    };
+                    let (message, data) = parted(arrived);
                     behind = data;
                     message
                 }
@@ -284,9 +303,13 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         if let Some(number) = confirm {
             shared.send_confirm(number).await;
         }
+        let (runtime, patience) = (shared.base.base().runtime(), shared.settings.handshake_timeout);
         for message in rest {
-            let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
-            shared.base.send(message).await?;
+            let send = || async {
+                let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
+                shared.base.send(message).await
+            };
+            insist(runtime, patience, send).await?;
         }
         Ok(())
     }

@@ -55,6 +55,7 @@ impl<T, F: Future<Output = Result<T, Error>>, W: Fn() -> bool + Unpin> Future fo
             self.is_parked = true;
             self.liveness.park();
         }
+        self.liveness.polled();
         if let Poll::Ready(error) = self.liveness.poll_ended(context) {
             return Poll::Ready(Err(error));
         }

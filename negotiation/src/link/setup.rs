@@ -17,9 +17,11 @@ impl<C: Connection<Data = Buf>> Setup<C> {
         self.0.in_setup.store(false, Ordering::Relaxed);
     }
 
-    /// The stack can't be built: tells the peer.
+    /// The stack can't be built: tells the peer, once there is one that has agreed to it.
     pub(crate) async fn failed(self, failure: &Error) {
-        self.0.say_goodbye(failure.to_string()).await;
+        if !self.0.close_unopened() {
+            self.0.say_goodbye(failure.to_string()).await;
+        }
     }
 }
 
@@ -33,8 +35,15 @@ impl<C: Connection<Data = Buf>> Drop for Setup<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
+    /// The stack, or a part of it, was dropped. While it is being built that is not the end: [`Setup`] says why it was.
+    pub(crate) fn dropped_stack(&self) {
+        if !self.in_setup.load(Ordering::Relaxed) {
+            self.leave("");
+        }
+    }
+
     /// Ends the link from a destructor: tells the peer once, if the datapath takes the message at once.
-    pub(crate) fn leave(&self, failure: &str) {
+    fn leave(&self, failure: &str) {
         let farewell = pin!(self.say_goodbye(failure.into()));
         let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
     }

@@ -39,7 +39,7 @@ fn watch<C: Connection<Data = Buf>>(shared: &Arc<Shared<C>>) -> impl Future<Outp
                 return;
             }
             let next = pin!(runtime.sleep_until(runtime.now() + pause));
-            let rest = match idle.tick(shared.liveness.arrivals(), shared.liveness.is_awaited()) {
+            let rest = match idle.tick(shared.liveness.arrivals(), shared.liveness.is_attended()) {
                 // Boxed, since it is rare, and there is one such task per link. Given up at the next tick: a peer to whom nothing can be
                 // sent may be dead, and a link that was dropped meanwhile must not be kept for its sake.
                 Verdict::Alive => match select(Box::pin(shared.send_keep_alive()), next).await {

@@ -40,7 +40,7 @@ pub const TICKS: u32 = 4;
 
 impl Idle {
     /// A quarter of the idle time-out has passed. `arrivals` is a running count of messages from the peer, `waiting`
-    /// whether a `recv` waits for one.
+    /// whether a `recv` waits for one, and was polled in that quarter.
     pub fn tick(&mut self, arrivals: u32, waiting: bool) -> Verdict {
         if arrivals != self.seen || !waiting {
             self.seen = arrivals;

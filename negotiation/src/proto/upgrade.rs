@@ -227,7 +227,7 @@ impl Upgrades {
             self.acts.push_back(Act::Report(Err(error(ErrorKind::TimedOut, what))));
         }
         if matches!(&self.phase, Phase::Proposing { wish, .. } if now >= wish.until) {
-            let what = "the other end did not agree to another stack in time; it may not be receiving";
+            let what = "the other end did not agree to another stack in time; it may not be receiving, or it was not heard, since a `recv` here is kept and not polled";
             self.abort(now, error(ErrorKind::TimedOut, what));
         }
     }

@@ -18,7 +18,8 @@ pub(super) type Wish = (Pick, oneshot::Sender<Result<(), Error>>);
 /// negotiation, never named in code; [`Negotiated::upgrade`] changes them.
 ///
 /// It keeps the promises of [`Connection`] across changes, and what its Chunnels promise of loss and order holds across
-/// them, too. A `send` or `recv` that is neither polled nor dropped holds a change up.
+/// them, too. A `send` or `recv` that is neither polled nor dropped holds a change up: an [`upgrade`](Negotiated::upgrade) for as long as it
+/// waits for the other end at most, and other `recv`s, once the stack was changed, until it is polled or dropped.
 pub struct Switching<C, B: Connection<Data = Buf>> {
     pub(super) rounds: Arc<Rounds<C>>,
     pub(super) shared: Arc<Shared<B>>,
@@ -93,7 +94,8 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     /// * [`Invalid`](ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
     ///   which Chunnel and why.
-    /// * [`TimedOut`](ErrorKind::TimedOut): it did not answer, or a `send` under way here did not end.
+    /// * [`TimedOut`](ErrorKind::TimedOut): it did not answer or was not heard, or a `send` under way here did not end, or an earlier
+    ///   change.
     /// * Those of the Chunnels that can't be built, and of a connection that has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         let switching = self.connection();
@@ -111,7 +113,7 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
 impl<C, B: Connection<Data = Buf>> Drop for Switching<C, B> {
     /// Tells the peer, once and without waiting.
     fn drop(&mut self) {
-        self.shared.leave("");
+        self.shared.dropped_stack();
     }
 }
 

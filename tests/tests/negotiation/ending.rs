@@ -179,6 +179,27 @@ fn an_idle_connection_with_a_living_peer_stays() {
     });
 }
 
+/// As where a task waits for several things at once, and works on one of them.
+#[test]
+fn a_reception_that_is_not_polled_for_long_finds_the_connection_alive() {
+    simulate(13, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        let runtime = network.runtime();
+        let mut kept = std::pin::pin!(client.recv());
+        assert!(futures_util::poll!(kept.as_mut()).is_pending());
+        let receiving = async {
+            runtime.sleep_until(runtime.now() + Duration::from_secs(600)).await;
+            kept.await
+        };
+        let later = async {
+            runtime.sleep_until(runtime.now() + Duration::from_secs(590)).await;
+            server.send(bytes(b"done")).await.unwrap();
+        };
+        let (received, ()) = futures_util::join!(receiving, later);
+        assert_eq!(*received.unwrap(), *b"done");
+    });
+}
+
 #[test]
 fn the_smaller_idle_time_out_counts_for_both() {
     simulate(10, async |network: Network| {

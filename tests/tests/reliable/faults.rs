@@ -223,3 +223,18 @@ fn a_peer_that_vanishes_is_a_timeout() {
         assert!(network.runtime().elapsed() - start <= Duration::from_secs(6));
     });
 }
+
+#[test]
+fn who_closes_long_after_the_peer_did_succeeds() {
+    let mut sim = Sim::new(1);
+    let network = sim.network().clone();
+    sim.run(async {
+        let stack = Reliable::new().idle_timeout(Duration::from_secs(5));
+        let [here, there] = ends(&network).await;
+        let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+        there.close().await.unwrap();
+        assert_eq!(here.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+        network.runtime().sleep(Duration::from_secs(10)).await;
+        here.close().await.unwrap();
+    });
+}

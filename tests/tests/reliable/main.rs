@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod allocations;
+mod backpressure;
 mod draining;
 mod faults;
 mod reference;

@@ -1,15 +1,20 @@
 //! Changing the stack of a connection in use, over the simulated network.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
+#[path = "../negotiation/lean.rs"]
+mod lean;
 #[path = "../negotiation/scene.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]
 mod scene;
 
+mod early;
 mod faults;
 mod flow;
+mod idle_recv;
 mod parting;
 mod promises;
 mod refusals;
 mod reliable;
+mod shortage;
 mod traffic;
 mod transport;

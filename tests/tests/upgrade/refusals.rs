@@ -1,8 +1,10 @@
 //! Changes that can't be, and what they leave behind.
 
-use crate::scene::{A, B, C, bytes, simulate};
+use crate::scene::{A, B, C, bytes, client, server, server_addr, simulate};
 use crate::traffic::connect;
-use bertha_core::{Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, make_stack, select};
+use bertha_core::{
+    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, make_stack, select,
+};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Negotiated, Pick, Settings};
 
@@ -75,7 +77,7 @@ fn what_there_is_not_is_invalid() {
 
 /// Does not start on the end that says so.
 #[derive(Debug, Clone, Identity)]
-struct Fails(bertha_core::Role);
+struct Fails(Role);
 
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fails {
     type Connection = Inner;
@@ -90,7 +92,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fails {
 
 #[test]
 fn a_stack_that_can_not_be_built_leaves_the_old_one() {
-    for role in [bertha_core::Role::Client, bertha_core::Role::Server] {
+    for role in [Role::Client, Role::Server] {
         simulate(4, async |network: Network| {
             let stack = || make_stack!(select!(A, make_stack!(Fails(role)))).upgradable();
             let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
@@ -101,4 +103,18 @@ fn a_stack_that_can_not_be_built_leaves_the_old_one() {
             }
         });
     }
+}
+
+#[test]
+fn what_stands_above_a_stack_that_can_change_fails_with_its_reason() {
+    simulate(5, async |network: Network| {
+        let stack = || make_stack!(Fails(Role::Client), make_stack!(select!(A, B)).upgradable());
+        let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+        let connecting = async { stack().connect(client(&network), server_addr()).await };
+        let serving = async { incoming.next().await.unwrap().unwrap().recv().await };
+        let (connected, at_server) = futures_util::join!(connecting, serving);
+        assert_eq!(connected.err().unwrap().kind(), ErrorKind::Exhausted);
+        let at_server = at_server.unwrap_err();
+        assert!(at_server.to_string().contains("Fails: exhausted: no licence left"), "{at_server}");
+    });
 }

@@ -165,6 +165,16 @@ impl Machine {
         sending.into_iter().chain(waiting).flatten().min()
     }
 
+    /// When [`handle_timeout`](Self::handle_timeout) may give the peer up. That does not depend on whether anything can be sent.
+    pub(in crate::reliable) fn poll_patience(&self, now: Duration) -> Duration {
+        let idle = self.settings.idle;
+        if self.end.is_some() || !self.is_waiting() {
+            return now + idle;
+        }
+        let is_in_flight = self.recovery.packets_in_flight > 0;
+        idle + if is_in_flight { self.last_heard.min(self.last_progress) } else { self.last_heard }
+    }
+
     /// Whether the peer has to answer. One that has closed need not, until this end closes as well.
     fn is_waiting(&self) -> bool {
         !self.is_peer_gone || self.closing != Closing::No
@@ -183,7 +193,12 @@ impl Machine {
             return;
         }
         let idle = self.settings.idle;
-        if now >= self.last_heard + idle {
+        let is_silent = now >= self.last_heard + idle;
+        if is_silent && self.is_peer_gone {
+            // It closed before, and need not be there to hear of this end's.
+            self.closing = Closing::Confirmed;
+            self.settle();
+        } else if is_silent {
             self.fail(ErrorKind::TimedOut, format!("nothing was heard from the peer for {idle:?}"));
         } else if self.recovery.packets_in_flight > 0 && now >= self.last_progress + idle {
             self.refuse(Fault::NeverAcknowledged);
