@@ -16,13 +16,16 @@ const SOURCE: usize = 14 + 12;
 const DESTINATION: usize = 14 + 16;
 const PORTS: usize = 14 + 20;
 
+/// The length of all headers.
+const HEADERS: usize = PORTS + 8;
+
 /// The length of a frame with one byte.
-pub(super) const LAST: usize = PORTS + 8 + 1;
+pub(super) const LAST: usize = HEADERS + 1;
 
 /// Makes a frame to `port` one back to its sender; whether it was one.
 #[inline]
 pub(crate) fn turn_round(frame: &mut [u8], port: u16) -> bool {
-    let Some(headers) = frame.first_chunk_mut::<{ PORTS + 8 }>() else { return false };
+    let Some(headers) = frame.first_chunk_mut::<HEADERS>() else { return false };
     if headers[ETHERTYPE..ETHERTYPE + 2] != [8, 0]
         || headers[PROTOCOL] != 17
         || headers[PORTS + 2..PORTS + 4] != port.to_be_bytes()
@@ -44,23 +47,28 @@ impl Serve for Bare {
     }
 
     fn serve(&mut self) -> Result<(), Error> {
-        let port = &mut self.0;
-        port.enter_thread();
-        let (mut arrived, mut leaving, mut last) = (Burst::new(), Burst::new(), false);
-        while !last {
-            port.receive(&mut arrived);
-            while let Some(mut packet) = arrived.pop() {
-                let frame = packet.bytes_mut();
-                if turn_round(frame, PORT) {
-                    last |= frame.len() == LAST;
-                    let pushed = leaving.push(packet);
-                    debug_assert!(pushed.is_ok(), "no more leave than have arrived");
-                }
-            }
-            while !leaving.is_empty() {
-                port.transmit(&mut leaving);
+        // A frame that is turned round has all headers.
+        serve(&mut self.0, |frame| turn_round(frame, PORT).then(|| frame.len() - HEADERS));
+        Ok(())
+    }
+}
+
+/// Sends the frames back that `answer` makes answers, and tells the payload's length of, until one has a single byte.
+#[inline]
+pub(super) fn serve(port: &mut Port, answer: impl Fn(&mut [u8]) -> Option<usize>) {
+    port.enter_thread();
+    let (mut arrived, mut leaving, mut last) = (Burst::new(), Burst::new(), false);
+    while !last {
+        port.receive(&mut arrived);
+        while let Some(mut packet) = arrived.pop() {
+            if let Some(len) = answer(packet.bytes_mut()) {
+                last |= len == 1;
+                let pushed = leaving.push(packet);
+                debug_assert!(pushed.is_ok(), "no more leave than have arrived");
             }
         }
-        Ok(())
+        while !leaving.is_empty() {
+            port.transmit(&mut leaving);
+        }
     }
 }

@@ -1,13 +1,12 @@
 //! The client.
 
 use super::bare::{LAST, turn_round};
-use super::{Load, PORT, Sample};
+use super::{ADDRESS, Load, PORT, Sample};
 use crate::latency::Recorder;
 use crate::{Error, ErrorKind};
 use bertha_core::Buf;
 use bertha_datapath_dpdk::{Burst, Packet, Port, Subnet};
 use bertha_netstack::{Checksums, Flow, Interface, MacAddr, Path, Route, Stack};
-use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// The client's UDP port.
@@ -20,23 +19,26 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Client {
     port: Port,
-    path: Option<Path>,
+    /// The way to the server, and the frame that asked for it.
+    way: Option<(Path, Vec<u8>)>,
 }
 
 impl Client {
     pub(super) fn new(port: Port) -> Self {
-        Self { port, path: None }
+        Self { port, way: None }
     }
 
     pub(super) fn measure(&mut self, load: Load) -> Result<Sample, Error> {
         self.port.enter_thread();
-        let path = match &self.path {
-            Some(path) => path.clone(),
+        let (path, question) = match &self.way {
+            Some(way) => way.clone(),
             None => {
                 let found = self.find()?;
-                self.path.insert(found).clone()
+                self.way.insert(found).clone()
             }
         };
+        // Who answers forgets in a minute who does not ask again.
+        self.send(&question)?;
         // Both ends' caches and clocks warm up.
         self.keep_up(&path, load.len, load.outstanding, load.messages / 10)?;
         let started = Instant::now();
@@ -49,27 +51,28 @@ impl Client {
     }
 
     /// Finds the server's address. A bare one has none to tell: then any will do.
-    fn find(&mut self) -> Result<Path, Error> {
+    fn find(&mut self) -> Result<(Path, Vec<u8>), Error> {
         let subnet: Subnet = "10.0.0.2/24"
             .parse()
             .map_err(Error::while_doing(ErrorKind::Bertha, "naming the client's address"))?;
         let interface = Interface::new(self.port.mac(), self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the client"))?;
-        let flow = Flow::new((Ipv4Addr::new(10, 0, 0, 1), PORT).into(), OWN);
+        let flow = Flow::new((ADDRESS, PORT).into(), OWN);
         let (started, mut burst) = (Instant::now(), Burst::new());
         while !self.port.is_up() {
             if started.elapsed() > PATIENCE {
                 return Err(Error::new(ErrorKind::Stalled, "the ports have not found each other"));
             }
         }
-        let mut stack = Stack::new(interface.clone(), started);
+        let (mut stack, mut question) = (Stack::new(interface.clone(), started), Vec::new());
         let until = Instant::now() + Duration::from_millis(500);
         while Instant::now() < until {
             if let Route::Ready(path) = stack.route(flow, Instant::now()) {
-                return Ok(path);
+                return Ok((path, question));
             }
             while let Some(frame) = stack.poll_transmit(<[u8]>::to_vec) {
                 self.send(&frame)?;
+                question = frame;
             }
             self.port.receive(&mut burst);
             while let Some(mut packet) = burst.pop() {
@@ -78,7 +81,7 @@ impl Client {
         }
         // It must be a bare server: an answer of our own making.
         let server = MacAddr([2, 0, 0, 0, 0, 1]);
-        let subnets = ["10.0.0.1/24".parse::<Subnet>()].map(|subnet| {
+        let subnets = [format!("{ADDRESS}/24").parse::<Subnet>()].map(|subnet| {
             subnet.map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))
         });
         let [subnet] = subnets;
@@ -90,7 +93,7 @@ impl Client {
             stack.receive(&mut frame, Checksums::Unknown, Instant::now());
         }
         match stack.route(flow, Instant::now()) {
-            Route::Ready(path) => Ok(path),
+            Route::Ready(path) => Ok((path, question)),
             _ => Err(Error::new(ErrorKind::Stalled, "no way to the server")),
         }
     }

@@ -1,10 +1,12 @@
 //! An echo over two DPDK ports that share memory, one core a side: frames that the server turns round by hand, against the
-//! network stack and Bertha's connection.
+//! network stack and Bertha's connection; and against as much as any server has to do by hand that checks what it is told, and
+//! whose answers can be checked.
 //!
-//! The client is the same for both, and bare: it keeps a number of frames on the way, and turns each echo round to be the next
+//! The client is the same for all, and bare: it keeps a number of frames on the way, and turns each echo round to be the next
 //! request. So what differs is the server.
 
 mod bare;
+mod by_hand;
 mod load;
 mod stack;
 
@@ -13,12 +15,17 @@ use crate::latency::Latency;
 use crate::{Error, ErrorKind};
 use bertha_datapath_dpdk::{Config, Port};
 use load::Client;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 pub use bare::Bare;
+pub use by_hand::ByHand;
 pub use stack::{Stack, Unchecked};
 
-/// The port at which servers listen.
+/// The address of servers.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+/// The port at which they listen.
 const PORT: u16 = 9;
 
 /// What to send.
@@ -72,10 +79,11 @@ impl<S: Serve> Pair<S> {
     /// # Errors
     /// [`ErrorKind::Core`] with fewer than two cores, [`ErrorKind::Bertha`] if DPDK or a port is missing.
     pub fn open(number: u32) -> Result<Self, Error> {
-        let server =
-            cores::run_on(cores::usable()?[0], || S::open(&config(number, 0, "server", "10.0.0.1/24")))?;
-        let port =
-            Port::open(&config(number, 1, "client", "10.0.0.2/24")).map_err(failed("opening a port"))?;
+        // Of several pairs in a process, all have to fit into the memory that DPDK took when the first was opened.
+        let end = |side, role, address: &str| Config { buffers: 4095, ..config(number, side, role, address) };
+        let server = end(0, "server", &format!("{ADDRESS}/24"));
+        let server = cores::run_on(cores::usable()?[0], || S::open(&server))?;
+        let port = Port::open(&end(1, "client", "10.0.0.2/24")).map_err(failed("opening a port"))?;
         Ok(Self { client: Client::new(port), server, cores: Placement::AcrossCores.cores()? })
     }
 

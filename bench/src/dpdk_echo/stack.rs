@@ -1,10 +1,9 @@
 //! The echo as an application writes it.
 
-use super::{PORT, Serve, failed};
+use super::{ADDRESS, PORT, Serve, failed};
 use crate::{Error, ErrorKind};
 use bertha_core::{Buf, Connection, Datapath, Listener};
 use bertha_datapath_dpdk::{Checksums, Config, Dpdk, DpdkConnection, DpdkListener};
-use std::net::Ipv4Addr;
 use tokio::runtime::{Builder, Runtime};
 
 /// Bertha's datapath with its network stack.
@@ -35,7 +34,7 @@ impl Serve for Stack {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))?;
         let dpdk = Dpdk::open(config).map_err(failed("opening a port"))?;
-        let at = (Ipv4Addr::new(10, 0, 0, 1), PORT).into();
+        let at = (ADDRESS, PORT).into();
         let listener = runtime.block_on(dpdk.listen(at)).map_err(failed("listening"))?;
         Ok(Self { runtime, listener, connection: None })
     }

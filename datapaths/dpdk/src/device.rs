@@ -205,12 +205,10 @@ impl Device {
     /// Makes a message a frame with room for `headers` bytes of headers in front, which [`seal`](Self::seal) writes. It is copied
     /// if it can't be sent from where it lies; whether it was.
     #[inline]
-    pub(crate) fn frame(&self, mut message: Buf, headers: usize) -> Result<(Packet, bool), Error> {
-        let room = message.prepend(headers).is_ok();
-        match Packet::from_buf(message) {
-            Ok(packet) if room => Ok((packet, false)),
-            Ok(packet) => self.copy(packet.into_buf(), headers),
-            Err(message) => self.copy(message, if room { 0 } else { headers }),
+    pub(crate) fn frame(&self, message: Buf, headers: usize) -> Result<(Packet, bool), Error> {
+        match Packet::behind(headers, message) {
+            Ok(packet) => Ok((packet, false)),
+            Err(message) => self.copy(message, headers),
         }
     }
 

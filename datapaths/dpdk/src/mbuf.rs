@@ -2,7 +2,6 @@
 
 use crate::pool::{self, Area, VTABLE};
 use bertha_core::Buf;
-use bertha_core::buf::RawBuf;
 use bertha_dpdk_sys as sys;
 use bertha_netstack::{Checksums, Offloaded};
 use std::fmt;
@@ -142,18 +141,27 @@ impl Packet {
     /// The message, which is to be copied then.
     #[inline]
     pub fn from_buf(message: Buf) -> Result<Self, Buf> {
-        let Some(storage) = message.storage(&VTABLE) else { return Err(message) };
-        let area = storage.cast::<Area>();
+        Self::behind(0, message)
+    }
+
+    /// As [`from_buf`](Self::from_buf), with `room` bytes in front of the message, if the buffer has so many: it is the packet's as a
+    /// whole.
+    ///
+    /// # Errors
+    /// The message.
+    #[inline]
+    pub(crate) fn behind(room: usize, message: Buf) -> Result<Self, Buf> {
+        let raw = message.into_raw(&VTABLE)?;
+        let area = raw.storage.cast::<Area>();
         // SAFETY: the vtable is ours, so the storage begins an area, which lives for ever.
         // Acquire as in `pool::release`.
-        if unsafe { area.as_ref() }.windows.load(Ordering::Acquire) != 1 {
-            return Err(message);
+        if raw.start < room || unsafe { area.as_ref() }.windows.load(Ordering::Acquire) != 1 {
+            // SAFETY: it is as the message was, which is used no more.
+            return Err(unsafe { Buf::from_raw(raw) });
         }
-        let RawBuf { start, len, .. } = message.into_raw(&VTABLE)?;
         // The memory of an mbuf is at most 64 KiB long.
-        let (start, len) = (start as u16, len as u16);
-        let mbuf = pool::mbuf_of(area);
-        Ok(Self(sys::Frame::new(mbuf, start, len, 0)))
+        let (start, len) = ((raw.start - room) as u16, (raw.len + room) as u16);
+        Ok(Self(sys::Frame::new(pool::mbuf_of(area), start, len, 0)))
     }
 }
 
