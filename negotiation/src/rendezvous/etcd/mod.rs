@@ -33,8 +33,8 @@ const ALIVE: Duration = Duration::from_secs(6);
 
 /// A store in an etcd cluster of version 3.4 or later. Runs on tokio alone.
 ///
-/// Connects when it is first used, and again when the connection was lost, or nothing comes of it for eight seconds. Times to live are whole seconds, rounded up,
-/// and at least what the cluster's election time-out asks for.
+/// Connects when it is first used, and again when the connection was lost, or nothing comes of it for eight seconds. Times to live are
+/// whole seconds, rounded up, and at least what the cluster's election time-out asks for.
 ///
 /// A record whose participants all crashed stays, with a few hundred bytes, until somebody uses its name again.
 pub struct EtcdStore {
