@@ -72,8 +72,9 @@ impl DpdkConnection {
         if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
     }
 
-    /// Makes a message a frame that has yet to be sealed. Whether it was copied.
-    #[inline]
+    /// Makes a message a frame that has yet to be sealed. Whether it was copied. Inlined, since what it gives is long, and goes through
+    /// memory otherwise.
+    #[inline(always)]
     fn frame(&self, message: Buf, most: usize) -> Result<(Packet, bool), Error> {
         if message.len() > most {
             Err(self.base.too_large(message.len()))

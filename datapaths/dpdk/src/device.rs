@@ -204,7 +204,7 @@ impl Device {
 
     /// Makes a message a frame with room for `headers` bytes of headers in front, which [`seal`](Self::seal) writes. It is copied
     /// if it can't be sent from where it lies; whether it was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn frame(&self, message: Buf, headers: usize) -> Result<(Packet, bool), Error> {
         match Packet::behind(headers, message) {
             Ok(packet) => Ok((packet, false)),
