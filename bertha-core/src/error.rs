@@ -40,6 +40,12 @@ impl ErrorKind {
     pub fn is_of_one_message(self) -> bool {
         matches!(self, Self::TooLarge | Self::Malformed | Self::Exhausted)
     }
+
+    /// Whether the connection below may go on after such an error of its `send` or `recv`: those of one message, and
+    /// [`Unreachable`](Self::Unreachable), since a closed port may open, and what says that it is closed may be forged.
+    pub fn may_pass(self) -> bool {
+        self.is_of_one_message() || self == Self::Unreachable
+    }
 }
 
 impl fmt::Display for ErrorKind {

@@ -17,7 +17,7 @@ const DESTINATION: usize = 14 + 16;
 const PORTS: usize = 14 + 20;
 
 /// The length of all headers.
-const HEADERS: usize = PORTS + 8;
+pub(super) const HEADERS: usize = PORTS + 8;
 
 /// The length of a frame with one byte.
 pub(super) const LAST: usize = HEADERS + 1;

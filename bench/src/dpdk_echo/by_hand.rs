@@ -1,6 +1,6 @@
 //! The echo without a stack that keeps a stack's promises.
 
-use super::bare::serve;
+use super::bare::{HEADERS, serve};
 use super::{ADDRESS, PORT, Serve, failed};
 use crate::Error;
 use bertha_datapath_dpdk::{Config, Port};
@@ -10,9 +10,6 @@ use bertha_datapath_dpdk::{Config, Port};
 /// no runtime, and whoever has sent a frame is who gets its answer.
 #[derive(Debug)]
 pub struct ByHand(Port);
-
-/// The length of all headers: Ethernet, IPv4 without options, UDP.
-const HEADERS: usize = 14 + 20 + 8;
 
 /// UDP's number, as the pseudo-header has it.
 const PROTOCOL: u64 = 17 << 8;

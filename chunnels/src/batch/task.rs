@@ -78,7 +78,7 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: std::sync::Arc<Sh
 }
 
 fn fail(state: &mut State, error: &Error) {
-    if error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable {
+    if error.kind().may_pass() {
         state.lost += 1;
         tracing::debug!(%error, "a batch was not sent");
     } else {

@@ -112,7 +112,7 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         let mut state = self.state.lock();
         state.is_sending = false;
         match sent {
-            Err(error) if error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable => {
+            Err(error) if error.kind().may_pass() => {
                 state.schedule.lost += 1;
             }
             Err(error) => state.failure = Some((error.kind(), error.context().to_owned())),

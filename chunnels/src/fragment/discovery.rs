@@ -100,7 +100,7 @@ impl Discovery {
 }
 
 fn ends(error: &Error) -> bool {
-    !error.kind().is_of_one_message() && error.kind() != ErrorKind::Unreachable
+    !error.kind().may_pass()
 }
 
 /// Probes the path until the connection below ends.

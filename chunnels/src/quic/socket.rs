@@ -101,7 +101,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
             match self.inner.send_batch(packets).await {
                 Ok(()) => {}
                 // Lost like any other.
-                Err(error) if passes(&error) => self.pause().await,
+                Err(error) if error.kind().may_pass() => self.pause().await,
                 Err(error) => return error,
             }
             self.outgoing.lock().wake();
@@ -114,7 +114,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
         loop {
             match self.inner.recv_batch(&mut packets, BURST).await {
                 Ok(_) => {}
-                Err(error) if passes(&error) => self.pause().await,
+                Err(error) if error.kind().may_pass() => self.pause().await,
                 Err(error) => return error,
             }
             let is_full = {
@@ -143,11 +143,6 @@ impl Outgoing {
     fn wake(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
     }
-}
-
-/// Whether the connection below goes on after this error. A closed port may open, and what says so may be forged.
-fn passes(error: &Error) -> bool {
-    error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable
 }
 
 impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {

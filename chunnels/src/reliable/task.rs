@@ -1,7 +1,7 @@
 //! The task of a connection: moves packets between the machine and the connection below, and waits for its timers.
 
 use super::machine::Machine;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::future::poll_fn;
@@ -93,7 +93,7 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
     loop {
         match shared.inner.recv_batch(&mut packets, BURST).await {
             Ok(_) => {}
-            Err(error) if passes(&error) => pause(shared).await,
+            Err(error) if error.kind().may_pass() => pause(shared).await,
             Err(error) => return Some(error),
         }
         let (now, is_full) = (shared.now(), packets.len() == BURST);
@@ -153,7 +153,7 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         match sent {
             Ok(()) => {}
             // Packets that were taken are lost, and sent again like others.
-            Err(error) if passes(&error) => pause(shared).await,
+            Err(error) if error.kind().may_pass() => pause(shared).await,
             Err(error) => return Some(error),
         }
         if ahead.is_some() {
@@ -202,11 +202,6 @@ async fn silence<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) {
         shared.machine.lock().handle_timeout(shared.now());
         shared.tell();
     }
-}
-
-/// Whether the connection below goes on after this error. A closed port may open, and what says so may be forged.
-fn passes(error: &Error) -> bool {
-    error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable
 }
 
 async fn pause<Inner: Connection>(shared: &Shared<Inner>) {

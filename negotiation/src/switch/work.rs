@@ -137,7 +137,7 @@ pub(crate) async fn read_meanwhile<C>(
             loop {
                 match link.read_for_others().await {
                     Ok(()) => {}
-                    Err(error) if passes(&error) => sleep(link.runtime(), LOOK_FOR_RECEIVERS).await,
+                    Err(error) if error.kind().may_pass() => sleep(link.runtime(), LOOK_FOR_RECEIVERS).await,
                     Err(error) => return error,
                 }
             }
@@ -150,11 +150,6 @@ pub(crate) async fn read_meanwhile<C>(
         drop(reopen);
         sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;
     }
-}
-
-/// Whether the link goes on after this error. A closed port may open, and what says so may be forged.
-fn passes(error: &Error) -> bool {
-    error.kind().is_of_one_message() || error.kind() == ErrorKind::Unreachable
 }
 
 struct Reopen<'a, R>(&'a Seats<R>, &'a Arc<R>);
