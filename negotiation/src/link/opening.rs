@@ -220,7 +220,8 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
         let (mut early, mut behind, mut is_asked) = (VecDeque::new(), None, false);
-        loop {
+        // Nothing of the loop is alive after it, so the future stays small.
+        let (opened, confirm, rest) = loop {
             let keeps_time = opening.keeps_time();
             if keeps_time || std::mem::take(&mut is_asked) {
                 let due = opening.flight().poll_transmit(runtime.now())?;
@@ -261,11 +262,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             match flight {
                 Flight::Confirmed { answer, session, rest } => {
                     let confirm = answer.confirm;
-                    let opened = self.confirmed((answer, session, &message), early);
-                    if confirm.is_some() || !rest.is_empty() {
-                        Box::pin(self.catch_up(confirm, rest)).await?;
-                    }
-                    return Ok(opened);
+                    break (self.confirmed((answer, session, &message), early), confirm, rest);
                 }
                 Flight::Replaced(answer, session) => {
                     return Ok(self.replaced((answer, session, &message), early));
@@ -277,7 +274,11 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 }
                 Flight::Early | Flight::Ignored => shared.count_dropped(),
             }
+        };
+        if confirm.is_some() || !rest.is_empty() {
+            Box::pin(self.catch_up(confirm, rest)).await?;
         }
+        Ok(opened)
     }
 
     /// The stack stays: what the server has not taken is to be sent.
