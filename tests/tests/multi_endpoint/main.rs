@@ -17,6 +17,7 @@ mod asking;
 mod crowd;
 mod cut_off;
 mod history;
+mod left_out;
 mod retiring;
 mod seeds;
 mod waiting;
