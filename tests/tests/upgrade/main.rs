@@ -18,3 +18,4 @@ mod reliable;
 mod shortage;
 mod traffic;
 mod transport;
+mod unready;
