@@ -14,6 +14,7 @@ mod parting;
 mod counting;
 
 mod asking;
+mod coming_back;
 mod crowd;
 mod cut_off;
 mod history;
