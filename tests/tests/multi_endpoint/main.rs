@@ -14,11 +14,11 @@ mod parting;
 mod counting;
 
 mod asking;
-mod coming_back;
 mod crowd;
 mod cut_off;
 mod history;
 mod left_out;
 mod retiring;
 mod seeds;
+mod unready;
 mod waiting;

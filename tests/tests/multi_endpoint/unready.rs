@@ -1,4 +1,4 @@
-//! Who was taken for gone comes back to a stack that was agreed on without it.
+//! A stack that does not get ready: one that is proposed, and one that others agreed on while this participant was taken for gone.
 
 use crate::counting::Counting;
 use crate::crowd::Crowd;
@@ -25,6 +25,37 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Stuck {
             true => pending().await,
             false => Ok(inner),
         }
+    }
+}
+
+fn message() -> Buf {
+    Buf::copy_of(b"still here", 40).unwrap()
+}
+
+#[test]
+fn a_stack_that_does_not_get_ready_is_refused_and_ends_nothing() {
+    for is_proposer_stuck in [true, false] {
+        with_seeds(10, async |crowd: &Crowd, _| {
+            let mut settings = crowd.settings.clone();
+            settings.staging_timeout = Duration::from_secs(15);
+            let crowd = &Crowd { settings, ..crowd.clone() };
+            let (stuck, well) = (Stuck::default(), Stuck::default());
+            let [at_one, at_two] =
+                if is_proposer_stuck { [&stuck, &well] } else { [&well, &stuck] }.map(Clone::clone);
+            let one = crowd.join(1, make_stack!(select!(Nothing, at_one))).await.unwrap();
+            let two = crowd.join(2, make_stack!(select!(Nothing, at_two))).await.unwrap();
+            stuck.0.store(true, Ordering::Relaxed);
+            let error = one.upgrade(Pick::alternative(1)).await.unwrap_err();
+            assert!(error.to_string().contains("did not get ready in time"), "{error}");
+            one.send(message()).await.unwrap();
+            two.send(message()).await.unwrap();
+            assert_eq!(
+                (&*one.recv().await.unwrap(), &*two.recv().await.unwrap()),
+                (&message()[..], &message()[..])
+            );
+            stuck.0.store(false, Ordering::Relaxed);
+            one.upgrade(Pick::alternative(1)).await.unwrap();
+        });
     }
 }
 
