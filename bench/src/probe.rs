@@ -45,6 +45,11 @@ pub const PROBES: &[Probe] = &[
         name: "switch-fixed-bursts",
         run: |messages| switch::probe(Cost::Fixed, switch::BURST, messages),
     },
+    Probe { name: "switch-locked", run: |messages| switch::probe(Cost::Locked, 1, messages) },
+    Probe {
+        name: "switch-locked-bursts",
+        run: |messages| switch::probe(Cost::Locked, switch::BURST, messages),
+    },
     Probe { name: "switch-upgradable", run: |messages| switch::probe(Cost::Upgradable, 1, messages) },
     Probe {
         name: "switch-upgradable-bursts",

@@ -63,7 +63,7 @@ fn instructions(counted: u64, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// Counts all three. Whether there is something to count with.
+/// Counts all of them. Whether there is something to count with.
 fn compare(
     counted: u64,
     what: &str,
@@ -76,6 +76,7 @@ fn compare(
     for cost in Cost::ALL {
         let name = match cost {
             Cost::Fixed => format!("UDP, both ends, {what}, can't change"),
+            Cost::Locked => format!("UDP, both ends, {what}, behind a lock that does nothing else"),
             Cost::Upgradable => format!("UDP, both ends, {what}, can change"),
             Cost::Upgraded => format!("UDP, both ends, {what}, has changed"),
         };
@@ -91,8 +92,13 @@ fn compare(
             }
         }
     }
-    if let [fixed, upgradable, upgraded] = counts[..] {
-        for (state, count) in [("can change", upgradable), ("has changed", upgraded)] {
+    if let [fixed, locked, upgradable, upgraded] = counts[..] {
+        let states = [
+            ("locked", locked, NOTED),
+            ("can change", upgradable, budget),
+            ("has changed", upgraded, budget),
+        ];
+        for (state, count, budget) in states {
             let name = format!("{state} against can't, instructions {what}");
             match budget {
                 Some(budget) => report.bounded(name, count / fixed, "x", budget),

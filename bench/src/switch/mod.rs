@@ -1,6 +1,7 @@
 //! Changing the stack of a connection while it carries a full load, and what it costs a connection that it can.
 
 mod load;
+mod locked;
 mod passing;
 mod round_trip;
 

@@ -1,5 +1,6 @@
 //! A message there, for the instruction counter.
 
+use super::locked::Locked;
 use super::passing::Passing;
 use super::{failed, runtime};
 use crate::{Error, ErrorKind};
@@ -15,6 +16,8 @@ use std::time::Duration;
 pub enum Cost {
     /// They can't.
     Fixed,
+    /// They can't, and each call takes a lock all the same.
+    Locked,
     /// They can, and never did.
     Upgradable,
     /// They can, and did once.
@@ -23,12 +26,13 @@ pub enum Cost {
 
 impl Cost {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Fixed, Self::Upgradable, Self::Upgraded];
+    pub const ALL: [Self; 4] = [Self::Fixed, Self::Locked, Self::Upgradable, Self::Upgraded];
 
     /// The name of its probe.
     pub fn probe(self) -> &'static str {
         match self {
             Self::Fixed => "switch-fixed",
+            Self::Locked => "switch-locked",
             Self::Upgradable => "switch-upgradable",
             Self::Upgraded => "switch-upgraded",
         }
@@ -38,6 +42,7 @@ impl Cost {
     pub fn probe_of_bursts(self) -> &'static str {
         match self {
             Self::Fixed => "switch-fixed-bursts",
+            Self::Locked => "switch-locked-bursts",
             Self::Upgradable => "switch-upgradable-bursts",
             Self::Upgraded => "switch-upgraded-bursts",
         }
@@ -52,6 +57,13 @@ impl Cost {
 pub fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error> {
     let work = match cost {
         Cost::Fixed => moved(Box::pin(connect(stack::<0>())), burst, messages),
+        Cost::Locked => {
+            let pair = async {
+                let (from, to) = connect(stack::<2>()).await?;
+                Ok((Locked::new(from), Locked::new(to)))
+            };
+            moved(Box::pin(pair), burst, messages)
+        }
         Cost::Upgradable => moved(Box::pin(connect(stack::<1>().upgradable())), burst, messages),
         Cost::Upgraded => moved(Box::pin(changed()), burst, messages),
     };

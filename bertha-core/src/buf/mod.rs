@@ -19,7 +19,6 @@ pub use spent::Spent;
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
 use window::{MOST, MOST_ROOM, Window};
 
 /// A message in bytes, with room in front of it for the headers of lower layers.
@@ -110,12 +109,6 @@ impl Buf {
         let window = Window::new(start, len, headroom, start + len + tailroom == whole);
         // SAFETY: the caller's promise; the window's rooms are at most those of `raw`.
         Self { view: unsafe { View::new(storage, window) } }
-    }
-
-    /// The storage that it lies in, if `vtable` is what made this buffer.
-    #[inline]
-    pub fn storage(&self, vtable: &'static Vtable) -> Option<NonNull<Storage>> {
-        self.view.is_of(vtable).then(|| NonNull::from(self.view.storage()))
     }
 
     /// Gives a datapath its memory back, if `vtable` is what made this buffer; otherwise returns the buffer, which

@@ -2,20 +2,22 @@
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use std::fmt;
+use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use x25519_dalek::StaticSecret;
 use zeroize::Zeroizing;
 
 /// What an end signs with: an Ed25519 key (RFC 8032).
 ///
-/// Compared in constant time, shown by `Debug` without its secret, and overwritten when it is dropped.
+/// Cheap to clone, since all clones share one secret, which is overwritten with the last of them. Compared in constant time, and
+/// shown by `Debug` without its secret.
 #[derive(Clone)]
-pub struct IdentityKey(SigningKey);
+pub struct IdentityKey(Arc<SigningKey>);
 
 impl IdentityKey {
     /// The key of this seed: 32 bytes from a good source of randomness, to be kept as the secret.
     pub fn from_seed(seed: [u8; 32]) -> Self {
-        Self(SigningKey::from_bytes(&Zeroizing::new(seed)))
+        Self(Arc::new(SigningKey::from_bytes(&Zeroizing::new(seed))))
     }
 
     /// By what others recognise this end.

@@ -21,7 +21,8 @@ pub struct Session {
     transcript: OnceLock<[u8; 32]>,
     said: Said,
     peer: Option<PublicKey>,
-    keys: Option<Keys>,
+    /// Boxed, since most sessions have none.
+    keys: Option<Box<Keys>>,
     forged: AtomicU64,
 }
 
@@ -70,7 +71,7 @@ impl Session {
             let client = secret.derive("client", transcript);
             let server = secret.derive("server", transcript);
             let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
-            Keys { ours, theirs, said: AtomicU64::new(0), heard: Mutex::default(), reset }
+            Box::new(Keys { ours, theirs, said: AtomicU64::new(0), heard: Mutex::default(), reset })
         });
         Self { transcript, said, peer, keys, forged: AtomicU64::new(0) }
     }

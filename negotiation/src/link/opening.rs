@@ -8,7 +8,7 @@ use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,6 +42,20 @@ pub(crate) struct Opened<C: Connection<Data = Buf>> {
     pub(crate) replaced: Option<Box<Start<C>>>,
     /// The link, if it stays.
     pub(crate) link: Kept<C>,
+}
+
+/// What an answer leaves to do.
+struct Owed {
+    /// The confirmation that the server has asked for.
+    confirm: Option<u64>,
+    /// The messages that it has not taken.
+    rest: Vec<Vec<u8>>,
+}
+
+impl Owed {
+    fn new(confirm: Option<u64>, rest: Vec<Vec<u8>>) -> Option<Self> {
+        (confirm.is_some() || !rest.is_empty()).then_some(Self { confirm, rest })
+    }
 }
 
 /// A link whose stack the server agreed to.
@@ -206,7 +220,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         let Some(opening) = &self.0.opening else {
             return Err(self.0.liveness.check().err().unwrap_or_else(gone));
         };
-        let opened = self.handshake(opening).await;
+        let opened = self.caught_up(self.handshake(opening).await).await;
         if let Err(error) = &opened {
             self.0.liveness.not_agreed(error);
         }
@@ -216,12 +230,12 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         opened
     }
 
-    async fn handshake(&self, opening: &Opening) -> Result<Opened<C>, Error> {
+    /// Waits for the answer. With what it asks for goes what is yet to be sent.
+    async fn handshake(&self, opening: &Opening) -> Result<(Opened<C>, Option<Owed>), Error> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
         let (mut early, mut behind, mut is_asked) = (VecDeque::new(), None, false);
-        // Nothing of the loop is alive after it, so the future stays small.
-        let (opened, confirm, rest) = loop {
+        loop {
             let keeps_time = opening.keeps_time();
             if keeps_time || std::mem::take(&mut is_asked) {
                 let due = opening.flight().poll_transmit(runtime.now())?;
@@ -261,11 +275,11 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             }
             match flight {
                 Flight::Confirmed { answer, session, rest } => {
-                    let confirm = answer.confirm;
-                    break (self.confirmed((answer, session, &message), early), confirm, rest);
+                    let owed = Owed::new(answer.confirm, rest);
+                    return Ok((self.confirmed((answer, session, &message), early), owed));
                 }
                 Flight::Replaced(answer, session) => {
-                    return Ok(self.replaced((answer, session, &message), early));
+                    return Ok((self.replaced((answer, session, &message), early), None));
                 }
                 Flight::Again => is_asked = true,
                 Flight::Early if early.len() < shared.settings.early_messages => {
@@ -274,11 +288,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 }
                 Flight::Early | Flight::Ignored => shared.count_dropped(),
             }
-        };
-        if confirm.is_some() || !rest.is_empty() {
-            Box::pin(self.catch_up(confirm, rest)).await?;
         }
-        Ok(opened)
     }
 
     /// The stack stays: what the server has not taken is to be sent.
@@ -298,8 +308,20 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         Opened { answer, session, replaced: None, link: Kept(self.0.clone()) }
     }
 
+    /// The end of a handshake, when all that the answer asks for is done. Boxed, since that is rarely anything.
+    fn caught_up(
+        &self,
+        answered: Result<(Opened<C>, Option<Owed>), Error>,
+    ) -> impl Future<Output = Result<Opened<C>, Error>> + Send {
+        match answered {
+            Ok((opened, Some(owed))) => Either::Left(Box::pin(self.catch_up(opened, owed))),
+            Ok((opened, None)) => Either::Right(ready(Ok(opened))),
+            Err(error) => Either::Right(ready(Err(error))),
+        }
+    }
+
     /// Confirms, if the server has asked for it, and sends what it has not taken.
-    async fn catch_up(&self, confirm: Option<u64>, rest: Vec<Vec<u8>>) -> Result<(), Error> {
+    async fn catch_up(&self, opened: Opened<C>, Owed { confirm, rest }: Owed) -> Result<Opened<C>, Error> {
         let shared = &*self.0;
         if let Some(number) = confirm {
             shared.send_confirm(number).await;
@@ -312,7 +334,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             };
             insist(runtime, patience, send).await?;
         }
-        Ok(())
+        Ok(opened)
     }
 
     /// The stack goes, and a new one takes over the base.

@@ -51,7 +51,8 @@ impl Offer {
     /// # Errors
     /// A [`Mismatch`] if a capability can't be encoded, a name is too long, or the stack has too many Chunnels.
     pub fn new(id: u64, nodes: &[Node]) -> Result<Self, Mismatch> {
-        let (strings, entries) = (Vec::with_capacity(2 * nodes.len()), Vec::with_capacity(nodes.len()));
+        // Two for a Chunnel's name, and two for its capability's.
+        let (strings, entries) = (Vec::with_capacity(4 * nodes.len()), Vec::with_capacity(nodes.len()));
         let mut offer = Self { id, idle_ms: u32::MAX, strings, entries };
         offer.push_all(nodes)?;
         if offer.entries.len() > NODES {
