@@ -208,7 +208,13 @@ where
                     patience = Some(self.now() + self.settings.handover_timeout);
                 }
                 Input::Farewell(None) => break,
-                Input::Built(built) => self.built(built).await,
+                Input::Built(built) => {
+                    if let Err(error) = self.built(built).await {
+                        tracing::warn!(%error, "the stack in force can't be built");
+                        self.shared.liveness.not_agreed(&error);
+                        break;
+                    }
+                }
                 Input::Done(done) => self.done(done),
                 Input::Timer => {}
                 // The base's own error comes from `recv` as well.
@@ -442,9 +448,13 @@ where
         }
     }
 
-    async fn built(&mut self, built: Result<Stage<S::Connection, B>, Error>) {
+    /// Goes on with what was built, or tells the others that it can't be.
+    ///
+    /// # Errors
+    /// Why the participant is out: it can't build what is in force, and would only hold up the others.
+    async fn built(&mut self, built: Result<Stage<S::Connection, B>, Error>) -> Result<(), Error> {
         self.changes.building = None;
-        let Some(next) = self.changes.next.clone() else { return };
+        let Some(next) = self.changes.next.clone() else { return Ok(()) };
         // If the participant is out, an event says so.
         match built {
             Ok(stage) => {
@@ -461,11 +471,9 @@ where
                     tracing::debug!("the participant is out");
                 }
             }
-            Err(error) => {
-                tracing::warn!(%error, "the stack in force can't be built");
-                self.shared.liveness.not_agreed(&error);
-            }
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// The next round is in force: finishes with what is sent in the old one.

@@ -216,8 +216,7 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         let has_none = || self.lane.room() == Some(0);
         while has_none() {
             let lane = &self.lane.lane;
-            let forever = std::future::pending::<Result<(), Error>>();
-            Parked::until(&self.shared.liveness, lane, lane.state(), pin!(forever), has_none).await?;
+            Parked::aside(&self.shared.liveness, lane, lane.state(), has_none).await?;
         }
         Ok(())
     }
@@ -233,8 +232,7 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
             return Err(Error::new(ErrorKind::Closed, "the round is over").at("rendezvous"));
         }
         if Lane::is_aside(state) {
-            let forever = std::future::pending::<Result<(), Error>>();
-            Parked::new(&self.shared.liveness, lane, state, pin!(forever)).await?;
+            Parked::aside(&self.shared.liveness, lane, state, || true).await?;
         }
         Ok(None)
     }

@@ -117,6 +117,8 @@ impl Standings {
     pub(super) fn present(&mut self, now: Instant, ids: &[u64]) -> Vec<u64> {
         let left = self.present.iter().filter(|id| !ids.contains(id));
         self.gone.extend(left.map(|id| (*id, now)));
+        // A reading of the store may have left somebody out who is there.
+        self.gone.retain(|id, _| !ids.contains(id));
         let is_over = |since: &Instant| now.saturating_duration_since(*since) >= MEMORY;
         let forgotten: Vec<u64> =
             self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect();
@@ -258,6 +260,19 @@ mod tests {
         standings.present(now, &[1]);
         let later = RoundId { life: 1, number: 8 };
         assert_eq!(standings.rest(NEW, later, GRACE), [(3, Rest::Until(now + GRACE))]);
+    }
+
+    #[test]
+    fn who_was_left_out_of_one_reading_of_the_store_is_heard_and_counted_as_before() {
+        let (mut standings, now) = three();
+        standings.present(now, &[1, 2]);
+        standings.present(now, &[1, 2, 3]);
+        for id in [2, 3] {
+            standings.hear(now, standing(id, NEW, Some((OLD, Some(9)))));
+        }
+        assert_eq!(standings.behind(OLD, NEW).count(), 0);
+        assert_eq!(standings.rest(OLD, NEW, GRACE), [(2, Rest::Sent(9)), (3, Rest::Sent(9))]);
+        assert_eq!(standings.present(now + MEMORY, &[1, 2, 3]), []);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Liveness {
     arrivals: AtomicU32,
     /// How many `recv`s are parked.
     parked: AtomicU32,
-    /// Whether one of them was polled since the watchdog looked.
+    /// Whether one of them that reads was polled since the watchdog looked.
     is_polled: AtomicBool,
     /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
     waiters: Mutex<Vec<Waker>>,
@@ -144,14 +144,14 @@ impl Liveness {
         self.parked.load(Ordering::Relaxed) > 0
     }
 
-    /// A parked `recv` was polled.
+    /// A parked `recv` that reads was polled.
     #[inline]
     pub(crate) fn polled(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
     }
 
     /// Whether a parked `recv` would have seen what arrived since this was asked before. One that is kept and not polled sees
-    /// nothing; so all are woken, and whoever is polled is believed the next time.
+    /// nothing, nor does one for which somebody else reads; so all are woken, and whoever reads then is believed the next time.
     pub(crate) fn is_attended(&self) -> bool {
         let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
         self.wake();

@@ -348,8 +348,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
             self.shared.closed_by_peer(close);
         }
         liveness.check()?;
-        let forever = std::future::pending::<Result<(), Error>>();
-        Parked::new(liveness, &self.lane, state, pin!(forever)).await.map(drop)
+        Parked::aside(liveness, &self.lane, state, || true).await.map(drop)
     }
 }
 

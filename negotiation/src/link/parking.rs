@@ -3,6 +3,7 @@
 use super::lane::Lane;
 use super::liveness::Liveness;
 use bertha_core::Error;
+use std::future::Pending;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -13,7 +14,8 @@ pub(crate) struct Parked<'a, F, W> {
     liveness: &'a Liveness,
     lane: &'a Lane,
     state: u8,
-    reception: Pin<&'a mut F>,
+    /// Nothing if somebody else reads.
+    reception: Option<Pin<&'a mut F>>,
     waits: W,
     is_parked: bool,
 }
@@ -26,20 +28,15 @@ impl<'a, F> Parked<'a, F, ()> {
         state: u8,
         reception: Pin<&'a mut F>,
     ) -> Parked<'a, F, impl Fn() -> bool> {
-        Parked::until(liveness, lane, state, reception, || true)
+        Parked { liveness, lane, state, reception: Some(reception), waits: || true, is_parked: false }
     }
 }
 
-impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
-    /// As [`new`](Parked::new), also interrupted when `waits` no longer holds and the link's tasks are woken.
-    pub(crate) fn until(
-        liveness: &'a Liveness,
-        lane: &'a Lane,
-        state: u8,
-        reception: Pin<&'a mut F>,
-        waits: W,
-    ) -> Self {
-        Self { liveness, lane, state, reception, waits, is_parked: false }
+impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
+    /// Waits without reading, and is also interrupted when `waits` no longer holds and the link's tasks are woken. That nothing
+    /// is heard meanwhile says nothing about the peer.
+    pub(crate) fn aside(liveness: &'a Liveness, lane: &'a Lane, state: u8, waits: W) -> Self {
+        Self { liveness, lane, state, reception: None, waits, is_parked: false }
     }
 }
 
@@ -48,14 +45,16 @@ impl<T, F: Future<Output = Result<T, Error>>, W: Fn() -> bool + Unpin> Future fo
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(received) = self.reception.as_mut().poll(context) {
-            return Poll::Ready(received.map(Some));
+        if let Some(reception) = &mut self.reception {
+            if let Poll::Ready(received) = reception.as_mut().poll(context) {
+                return Poll::Ready(received.map(Some));
+            }
+            self.liveness.polled();
         }
         if !self.is_parked {
             self.is_parked = true;
             self.liveness.park();
         }
-        self.liveness.polled();
         if let Poll::Ready(error) = self.liveness.poll_ended(context) {
             return Poll::Ready(Err(error));
         }

@@ -211,9 +211,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
         while lane.is_full() && !lane.is_forgotten() {
             let state = lane.state();
-            let forever = std::future::pending::<Result<(), Error>>();
             let full = || lane.is_full() && !lane.is_forgotten();
-            if Parked::until(&self.liveness, lane, state, pin!(forever), full).await.is_err() {
+            if Parked::aside(&self.liveness, lane, state, full).await.is_err() {
                 return;
             }
         }

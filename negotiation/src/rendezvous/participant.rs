@@ -36,13 +36,14 @@ impl<R: Runtime> Participant<R> {
     /// Joins the connection `name` with `stack`: adopts the stack in force if `stack` has alternatives that make it; makes
     /// the connection if nobody is there; else proposes its preferred alternatives, and is in if all others can run those.
     ///
-    /// Takes two round trips to the store; an upgrade that is under way is waited for.
+    /// Takes two round trips to the store; an upgrade that is under way is waited for. A proposal that somebody was late to answer is
+    /// no decision, and made again.
     ///
     /// Dropping the future gives up; what it wrote expires.
     ///
     /// # Errors
     /// * [`Refused`](ErrorKind::Refused): the stack in force can't be run, and somebody refused the other.
-    /// * [`TimedOut`](ErrorKind::TimedOut): an upgrade took longer than `join_timeout`.
+    /// * [`TimedOut`](ErrorKind::TimedOut): an upgrade took longer than `join_timeout`, or the others so long to answer the proposal.
     /// * [`Exhausted`](ErrorKind::Exhausted): there are too many participants.
     /// * [`Invalid`](ErrorKind::Invalid), [`TooLarge`](ErrorKind::TooLarge): the stack can't be described.
     /// * Those of the store.
@@ -69,7 +70,7 @@ impl<R: Runtime> Participant<R> {
         let joined = match select(pin!(joined(&mut events, &commands)), deadline).await {
             Either::Left((joined, _)) => joined?,
             Either::Right(_) => {
-                let what = "was not let in: an upgrade is under way, or the store does not answer";
+                let what = "was not let in: an upgrade is under way, somebody is late with an answer, or the store does not answer";
                 return Err(Error::new(ErrorKind::TimedOut, what).at("rendezvous"));
             }
         };

@@ -17,6 +17,8 @@ mod asking;
 mod crowd;
 mod cut_off;
 mod history;
+mod left_out;
 mod retiring;
 mod seeds;
+mod unready;
 mod waiting;

@@ -226,3 +226,26 @@ fn a_record_that_is_made_twice_is_one_record() {
         assert_eq!(first.seen.iter().chain(&second.seen).find(is_fault), None);
     });
 }
+
+/// That somebody was late is no decision against the stack that it needs.
+#[test]
+fn who_comes_back_and_is_not_answered_in_time_asks_again() {
+    everywhere(async |scene, memory| {
+        let mut first = scene.join(&xy()).await;
+        let way = Counting::new(Arc::new(memory.clone()));
+        let cut = way.cut.clone();
+        let xz: Stack = Box::new(make_stack!(bertha_core::select!(X, Z)));
+        let mut second = scene.try_join_with(way, &xz, scene.settings.clone()).await.unwrap();
+        cut.store(true, Ordering::Relaxed);
+        first.participant.propose([1]).await.unwrap();
+        first.uses("Y").await;
+        cut.store(false, Ordering::Relaxed);
+        let answering = async {
+            first.until_asked().await;
+            scene.pause(scene.settings.staging_timeout).await;
+            first.uses("X").await;
+        };
+        join(answering, second.until(|event| matches!(event, Event::Joined(_)))).await;
+        assert_eq!(first.in_force.round, second.in_force.round);
+    });
+}

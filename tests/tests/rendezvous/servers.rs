@@ -188,3 +188,44 @@ async fn a_connection_to_etcd_that_fell_silent_is_given_up() {
     let Some(mut server) = etcd() else { return };
     survives_silence(&mut server, etcd_at).await;
 }
+
+/// Entries are renewed, and others written anew, about when they expire: some just in time, and some just too late.
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn what_etcd_is_asked_at_the_last_moment_it_does_or_denies() {
+    use bertha_core::Runtime;
+    use bertha_negotiation::rendezvous::{Name, Transaction};
+    use futures_util::future::join_all;
+    let Some(mut server) = etcd() else { return };
+    server.start();
+    let (store, runtime) = (&etcd_at(server.port), &TokioRuntime);
+    let (name, ttl) = (&Name::new("last-moment").unwrap(), Duration::from_secs(3));
+    while store.read(name).await.is_err() {
+        runtime.sleep_until(runtime.now() + Duration::from_millis(100)).await;
+    }
+    // A lease that has expired is revoked within half a second.
+    let last_moment = async || {
+        let pause = Duration::from_millis(2_800 + runtime.random() % 1_000);
+        runtime.sleep_until(runtime.now() + pause).await;
+    };
+    let is_there = async |key: &str| store.read(name).await.unwrap().entries.contains_key(key);
+    let write = async |key: &str| {
+        let write = Transaction::new().put_for(key, vec![1], ttl);
+        assert!(store.transact(name, &write).await.unwrap().applied);
+        assert!(is_there(key).await, "{key} was written, and is not there");
+    };
+    let renewing = join_all((0..50).map(async |number| {
+        let key = format!("renewed/{number}");
+        write(&key).await;
+        last_moment().await;
+        let renewed = store.renew(name, &key, ttl).await.unwrap().is_some();
+        assert_eq!(is_there(&key).await, renewed, "{key}");
+    }));
+    let writing = join_all((0..50).map(async |number| {
+        let key = format!("written/{number}");
+        write(&key).await;
+        last_moment().await;
+        write(&key).await;
+    }));
+    join(renewing, writing).await;
+}

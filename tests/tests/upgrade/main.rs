@@ -16,5 +16,7 @@ mod promises;
 mod refusals;
 mod reliable;
 mod shortage;
+mod silence;
 mod traffic;
 mod transport;
+mod unready;

@@ -6,7 +6,7 @@ use bertha_core::Error;
 use etcd_client::Client;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many leases are remembered. One that is forgotten is looked up, or granted anew.
 const MOST: usize = 256;
@@ -21,21 +21,24 @@ struct Kept {
     key: String,
     ttl: Duration,
     lease: i64,
+    since: Instant,
 }
 
 impl Leases {
-    /// The lease of an entry, if it was for this time to live.
+    /// The lease of an entry, if it was for this time to live and half of that is left. What is written with a lease in its last
+    /// moment vanishes with it: etcd takes the write for as long as it has yet to notice that the lease has expired.
     pub(super) fn kept(&self, name: &Name, key: &str, ttl: Duration) -> Option<i64> {
         let kept = self.lock();
         let kept = kept.iter().find(|kept| kept.key == key && kept.name == *name && kept.ttl == ttl)?;
-        Some(kept.lease)
+        (kept.since.elapsed() < ttl / 2).then_some(kept.lease)
     }
 
+    /// Remembers a lease that was granted or renewed just now.
     pub(super) fn keep(&self, name: &Name, key: &str, ttl: Duration, lease: i64) {
         self.forget(name, key);
         let mut kept = self.lock();
         kept.truncate(MOST - 1);
-        kept.push_front(Kept { name: name.clone(), key: key.into(), ttl, lease });
+        kept.push_front(Kept { name: name.clone(), key: key.into(), ttl, lease, since: Instant::now() });
     }
 
     pub(super) fn forget(&self, name: &Name, key: &str) {

@@ -82,7 +82,7 @@ pub enum Event {
     },
     /// The participant has left, as it was asked to.
     Left,
-    /// The participant can't join, or can't join again: it runs no stack that the others run.
+    /// The participant can't join, or can't join again: it runs no stack that the others run, and somebody refused its own.
     Failed {
         /// What kind of failure.
         kind: ErrorKind,

@@ -43,10 +43,15 @@ impl Member {
             self.events.push_back(Event::Refused { round, reason });
         }
         self.wish = None;
+        self.come_again();
+        self.events.push_back(Event::Expired);
+    }
+
+    /// Has to come in anew. What it staged no longer counts.
+    pub(super) fn come_again(&mut self) {
         self.withdrawn = None;
         (self.id, self.life) = (self.ids.draw(), self.ids.draw());
         self.standing = Standing::Outside;
-        self.events.push_back(Event::Expired);
     }
 
     fn learn(&mut self, view: &View) {
@@ -129,7 +134,11 @@ impl Member {
             None => "somebody refused".into(),
         };
         if self.standing == (Standing::Inside { applies: true }) {
-            return self.go(Event::Failed { kind: ErrorKind::Refused, reason });
+            return match refusal.and_then(|refusal| refusal.by) {
+                Some(_) => self.go(Event::Failed { kind: ErrorKind::Refused, reason }),
+                // That somebody was late is no decision against its stack.
+                None => self.standing = Standing::Retreating,
+            };
         }
         // An owner that has proposed something since would take it for the answer to that.
         if self.wish.as_ref().is_none_or(|wish| wish.by_policy) {

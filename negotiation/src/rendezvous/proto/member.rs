@@ -76,7 +76,7 @@ pub struct Member {
     /// The store has changed since the view.
     stale: bool,
     /// Nothing is to be done before the next tick.
-    paused: bool,
+    pub(super) paused: bool,
     renew: bool,
     store_lost: bool,
     races: usize,
@@ -94,6 +94,8 @@ pub(super) enum Standing {
         /// It is there to propose its stack, since it can't run the one in force.
         applies: bool,
     },
+    /// It applied in vain, though nobody refused: it makes way for the others, and comes again.
+    Retreating,
     /// It wants out.
     Leaving(Event),
     /// It is out.
@@ -358,7 +360,7 @@ impl Member {
         let transaction = match &self.standing {
             Standing::Outside | Standing::Entering(_) => self.enter(&view),
             Standing::Inside { .. } => self.act(&view),
-            Standing::Leaving(_) => self.part(&view),
+            Standing::Retreating | Standing::Leaving(_) => self.part(&view),
             Standing::Gone => None,
         };
         self.view = Some(view);
