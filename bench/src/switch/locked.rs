@@ -1,4 +1,5 @@
-//! A connection each of whose calls takes a lock, and does nothing else: the least that lets a stack be replaced under its calls.
+//! A connection each of whose calls takes a lock, and does nothing else: the least that in safe code lets a stack be replaced under its
+//! calls.
 
 use bertha_core::{Connection, Error, ErrorKind};
 use lock_api::Mutex;

@@ -59,7 +59,7 @@ fn a_stack_that_does_not_get_ready_is_refused_and_ends_nothing() {
     }
 }
 
-/// It hears that it is out, and keeps its connection; the others go on without it.
+/// It hears why its connection has ended; the others go on without it.
 #[test]
 fn who_can_not_run_what_is_in_force_holds_up_no_change() {
     with_seeds(10, async |crowd: &Crowd, _| {

@@ -123,13 +123,12 @@ impl Member {
     /// Leaves, for good or until the next tick; the last one takes the record away.
     pub(super) fn part(&mut self, view: &View) -> Option<Transaction> {
         let Some((version, _)) = view.participants.get(&self.id) else {
-            match std::mem::replace(&mut self.standing, Standing::Gone) {
-                Standing::Leaving(why) => self.events.push_back(why),
-                _ => {
-                    self.come_again();
-                    // So that others who wait come first.
-                    self.paused = true;
-                }
+            if let Standing::Leaving(why) = std::mem::replace(&mut self.standing, Standing::Gone) {
+                self.events.push_back(why);
+            } else {
+                self.come_again();
+                // So that others who wait come first.
+                self.paused = true;
             }
             return None;
         };
