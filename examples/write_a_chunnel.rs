@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
-use bertha::{Base, Buf, Carries, Chunnel, Identity, More};
+use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Identity};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Numbers messages. Needs the same Chunnel on the other side: that is what `Identity` tells it.
@@ -16,7 +16,11 @@ const HEADER: usize = 4;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Numbered {
     type Connection = NumberedConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         inner.base().reserve(HEADER);
         Ok(NumberedConnection { inner, sent: AtomicU32::new(0), expected: AtomicU32::new(0) })
     }

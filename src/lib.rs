@@ -87,9 +87,9 @@ pub use bertha_datapath_kernel as kernel;
 pub use bertha_negotiation as negotiation;
 
 pub use bertha_core::{
-    Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, Connection, Datapath, Describe, Error,
-    ErrorKind, Group, Mismatch, More, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, guarantee,
-    make_stack, optimize, select,
+    Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
+    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, Role, Runtime,
+    guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};

@@ -3,9 +3,9 @@
 use crate::Error;
 use crate::codec::{Bincode, Codec};
 use crate::workload::{Phase, Workload};
-use bertha::core::{Layer, Node};
+use bertha::core::{LayerInfo, Node};
 use bertha::prelude::*;
-use bertha::{Buf, Carries, Chunnel, Identity, More};
+use bertha::{Buf, Carries, Chunnel, ConnectContext, Identity};
 
 /// Passes on bytes that are what the layers it stands for would make of messages.
 ///
@@ -13,7 +13,7 @@ use bertha::{Buf, Carries, Chunnel, Identity, More};
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
 pub(crate) struct Encoded {
-    layers: Vec<Layer>,
+    layers: Vec<LayerInfo>,
 }
 
 impl Encoded {
@@ -26,7 +26,7 @@ impl Encoded {
         Self { layers: layers.collect() }
     }
 
-    fn layers(&self) -> Vec<Layer> {
+    fn layers(&self) -> Vec<LayerInfo> {
         self.layers.clone()
     }
 }
@@ -34,7 +34,7 @@ impl Encoded {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Encoded {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, bertha::Error> {
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, bertha::Error> {
         Ok(inner)
     }
 }

@@ -40,7 +40,7 @@ pub trait Base: Send + Sync + 'static {
 
     /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front, which the datapath can send
     /// without a copy. A datapath that sends several messages as one has it lie behind the last one, by a
-    /// [`Lane`](crate::buf::Lane).
+    /// [`BurstArena`](crate::buf::BurstArena).
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if `len` plus headroom exceeds the MTU,

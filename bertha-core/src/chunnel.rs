@@ -10,7 +10,7 @@ use std::fmt;
 /// Implement it for every `Inner` that the Chunnel can stand on, most often any connection that carries [`Buf`]s:
 ///
 /// ```
-/// use bertha_core::{Buf, Carries, Chunnel, Connection, Error, Identity, More};
+/// use bertha_core::{Buf, Carries, Chunnel, Connection, Error, Identity, ConnectContext};
 ///
 /// /// Appends a check byte to each message, and drops messages whose check fails.
 /// #[derive(Debug, Identity)]
@@ -19,7 +19,7 @@ use std::fmt;
 /// impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checked {
 ///     type Connection = CheckedConnection<Inner>;
 ///
-///     async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+///     async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
 ///         Ok(CheckedConnection { inner })
 ///     }
 /// }
@@ -50,7 +50,7 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
 
     /// Wraps `inner`. Called once for each connection, bottom up, after the two ends agreed on the stack.
     ///
-    /// `more` opens further connections like `inner` to other addresses; see [`More::open`]. `&self`, so that one
+    /// `context` opens further connections like `inner` to other addresses; see [`ConnectContext::connect`]. `&self`, so that one
     /// value serves all clients of a server.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
     fn connect_wrap(
         &self,
         inner: Inner,
-        more: More<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> impl Future<Output = Result<Self::Connection, Error>> + Send;
 
     /// Wraps `inner`, with the alternatives that were picked. Stacks and `select!` override it; Chunnels don't.
@@ -69,20 +69,20 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
         &'a self,
         inner: Inner,
         _picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<Self::Connection, Error>>
     where
         Inner: 'a,
     {
-        Box::pin(self.connect_wrap(inner, more))
+        Box::pin(self.connect_wrap(inner, context))
     }
 }
 
 /// Opens further connections through the layers below a Chunnel.
 ///
 /// Sharding on the client and multicast reach several addresses this way, while messages carry no address.
-pub struct More<'a, Inner> {
-    open: &'a dyn Open<Inner>,
+pub struct ConnectContext<'a, Inner> {
+    connector: &'a dyn Connector<Inner>,
     role: Role,
     transcript: Option<[u8; 32]>,
 }
@@ -103,17 +103,17 @@ pub enum Role {
     },
 }
 
-impl<'a, Inner> More<'a, Inner> {
-    /// Opens connections through `open`. For drivers of stacks, and for tests of Chunnels.
+impl<'a, Inner> ConnectContext<'a, Inner> {
+    /// Opens connections through `connector`. For drivers of stacks, and for tests of Chunnels.
     ///
     /// There is no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
-    pub fn new(open: &'a dyn Open<Inner>, role: Role) -> Self {
-        Self { open, role, transcript: None }
+    pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
+        Self { connector, role, transcript: None }
     }
 
     /// Opens none, and has no transcript: for a stack around a single connection that was given from outside.
     pub fn none() -> Self {
-        Self { open: &Nowhere, role: Role::Client, transcript: None }
+        Self { connector: &Nowhere, role: Role::Client, transcript: None }
     }
 
     /// The same with what both ends of the connection have in common.
@@ -134,7 +134,7 @@ impl<'a, Inner> More<'a, Inner> {
     /// connection on which it differs: then no attacker who lacks the keys can make two ends use a weaker stack than they
     /// would have agreed on. It is no secret.
     ///
-    /// Each connection has its own, those that [`open`](Self::open) makes included, and each
+    /// Each connection has its own, those that [`connect`](Self::connect) makes included, and each
     /// stack that takes another's place while a connection is in use.
     ///
     /// There is none
@@ -149,9 +149,9 @@ impl<'a, Inner> More<'a, Inner> {
         self.transcript
     }
 
-    /// For the layer above one that opens connections through `open`.
-    pub(crate) fn through<'b, Outer>(self, open: &'b dyn Open<Outer>) -> More<'b, Outer> {
-        More { open, role: self.role, transcript: self.transcript }
+    /// For the layer above one that opens connections through `connector`.
+    pub(crate) fn through<'b, Outer>(self, open: &'b dyn Connector<Outer>) -> ConnectContext<'b, Outer> {
+        ConnectContext { connector: open, role: self.role, transcript: self.transcript }
     }
 
     /// The same for a connection that this end opens, whatever its part in the one that is being wrapped.
@@ -165,75 +165,75 @@ impl<'a, Inner> More<'a, Inner> {
     /// # Errors
     /// Those of connecting; [`Unavailable`](ErrorKind::Unavailable) if the stack was wrapped around a single
     /// connection with [`Wrap::wrap`].
-    pub fn open(&self, to: Addr) -> BoxFuture<'a, Result<Inner, Error>>
+    pub fn connect(&self, to: Addr) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a,
     {
-        self.open_through(to, Vec::new())
+        self.connect_through(to, Vec::new())
     }
 
-    /// As [`open`](Self::open), through `layers` as well, top first, which stand above those below this Chunnel: the peer
+    /// As [`connect`](Self::connect), through `layers` as well, top first, which stand above those below this Chunnel: the peer
     /// is asked to agree to them too.
     ///
     /// For a Chunnel that does the work of these layers itself. It must then speak as they do over that connection.
-    pub fn open_through(&self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
+    pub fn connect_through(&self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a,
     {
-        let opening = self.open.open(to, layers);
+        let opening = self.connector.connect(to, layers);
         Box::pin(async { Ok(opening.await?.connection) })
     }
 
     /// As above, with the transcript of the new connection.
-    pub(crate) fn open_whole(
+    pub(crate) fn connect_whole(
         &self,
         to: Addr,
         layers: Vec<Node>,
-    ) -> BoxFuture<'a, Result<Opened<Inner>, Error>>
+    ) -> BoxFuture<'a, Result<Connected<Inner>, Error>>
     where
         Inner: 'a,
     {
-        self.open.open(to, layers)
+        self.connector.connect(to, layers)
     }
 }
 
-impl<Inner> Clone for More<'_, Inner> {
+impl<Inner> Clone for ConnectContext<'_, Inner> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<Inner> Copy for More<'_, Inner> {}
+impl<Inner> Copy for ConnectContext<'_, Inner> {}
 
-impl<Inner> fmt::Debug for More<'_, Inner> {
+impl<Inner> fmt::Debug for ConnectContext<'_, Inner> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("More")
+        f.write_str("ConnectContext")
     }
 }
 
-/// What is behind [`More`]: the driver of negotiation, the layers in between, or a test's substitute.
-pub trait Open<Inner>: Send + Sync {
+/// What is behind [`ConnectContext`]: the driver of negotiation, the layers in between, or a test's substitute.
+pub trait Connector<Inner>: Send + Sync {
     /// Connects to `to`, and agrees there on `above`, whose alternatives are picked already, over the layers that this
     /// opener adds itself.
     ///
     /// # Errors
     /// Those of connecting.
-    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Opened<Inner>, Error>>
+    fn connect<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Connected<Inner>, Error>>
     where
         Inner: 'a;
 }
 
-/// A connection that [`Open`] made.
+/// A connection that [`Connector`] made.
 #[derive(Debug)]
-pub struct Opened<Inner> {
+pub struct Connected<Inner> {
     /// The connection.
     pub connection: Inner,
-    /// What its two ends have in common; see [`More::transcript`].
+    /// What its two ends have in common; see [`ConnectContext::transcript`].
     pub transcript: Option<[u8; 32]>,
 }
 
 /// Without a transcript.
-impl<Inner> From<Inner> for Opened<Inner> {
+impl<Inner> From<Inner> for Connected<Inner> {
     fn from(connection: Inner) -> Self {
         Self { connection, transcript: None }
     }
@@ -241,8 +241,8 @@ impl<Inner> From<Inner> for Opened<Inner> {
 
 struct Nowhere;
 
-impl<Inner> Open<Inner> for Nowhere {
-    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Opened<Inner>, Error>>
+impl<Inner> Connector<Inner> for Nowhere {
+    fn connect<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Connected<Inner>, Error>>
     where
         Inner: 'a,
     {
@@ -288,7 +288,7 @@ pub trait Wrap: Describe + Send + Sync {
             let picks = preferred(&nodes, Preference::TWO_ENDS);
             let layers = resolve(&nodes, Picks::new(&picks));
             check_needs(&layers, base.base().properties().guarantees())?;
-            self.instantiate(base, Picks::new(&picks), More::none()).await
+            self.instantiate(base, Picks::new(&picks), ConnectContext::none()).await
         }
     }
 }
@@ -299,12 +299,12 @@ impl<S: Describe + Send + Sync + ?Sized> Wrap for S {}
 pub(crate) async fn wrap_preferred<S, C>(
     stack: &S,
     inner: C,
-    more: More<'_, C>,
+    context: ConnectContext<'_, C>,
 ) -> Result<S::Connection, Error>
 where
     S: Chunnel<C> + ?Sized,
     C: Connection,
 {
     let picks = preferred(&stack.nodes(), Preference::TWO_ENDS);
-    stack.instantiate(inner, Picks::new(&picks), more).await
+    stack.instantiate(inner, Picks::new(&picks), context).await
 }

@@ -19,7 +19,7 @@ use crate::{Base, Error};
 ///
 /// Keep these promises, given that the connection below keeps them. A method that only passes a message on should
 /// return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs nothing; one that
-/// has something to do when that is done says so by [`after`](crate::after), which costs three instructions per layer at
+/// has something to do when that is done says so by [`map_output`](crate::map_output), which costs three instructions per layer at
 /// most; an `async fn` that awaits it, up to thirteen.
 pub trait Connection: Send + Sync + 'static {
     /// The type of a message, the same in both directions.

@@ -55,7 +55,7 @@ pub trait Describe {
 #[derive(Debug, Clone)]
 pub enum Node {
     /// A Chunnel.
-    Layer(Layer),
+    Layer(LayerInfo),
     /// A choice between two lists of nodes. More than two are nested in the second.
     Select {
         /// The alternatives.
@@ -84,8 +84,8 @@ impl Node {
     }
 }
 
-impl From<Layer> for Node {
-    fn from(layer: Layer) -> Self {
+impl From<LayerInfo> for Node {
+    fn from(layer: LayerInfo) -> Self {
         Self::Layer(layer)
     }
 }
@@ -156,7 +156,7 @@ fn short(name: &'static str) -> &'static str {
 
 /// One Chunnel as the other end sees it: its name, and a capability that says what it is compatible with.
 #[derive(Debug, Clone)]
-pub struct Layer {
+pub struct LayerInfo {
     name: &'static str,
     one_sided: bool,
     no_early_data: bool,
@@ -166,7 +166,7 @@ pub struct Layer {
     capability: Arc<dyn Declared>,
 }
 
-impl Layer {
+impl LayerInfo {
     /// A Chunnel that is compatible with Chunnels of the same name and version.
     pub fn plain(name: &'static str, version: u16) -> Self {
         Self::declaring(name, Arc::new(Plain { id: name, version }))
@@ -257,7 +257,7 @@ impl Layer {
 }
 
 /// The name, and what tells it from others of its type.
-impl fmt::Display for Layer {
+impl fmt::Display for LayerInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.capability.label() {
             Some(label) => write!(f, "{}[{label}]", self.name()),

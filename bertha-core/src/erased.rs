@@ -7,7 +7,7 @@
 use crate::chunnel::wrap_preferred;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node};
+use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node};
 use std::fmt;
 use std::sync::Arc;
 
@@ -127,12 +127,16 @@ impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
 /// A Chunnel that changes nothing and forgets the type of what is below it, so that the types above stay small.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(one_sided)]
-pub struct Erase;
+pub struct Boxed;
 
-impl<Inner: Connection> Chunnel<Inner> for Erase {
+impl<Inner: Connection> Chunnel<Inner> for Boxed {
     type Connection = BoxConnection<Inner::Data, Inner::Base>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(BoxConnection::new(inner))
     }
 }
@@ -184,7 +188,7 @@ trait DynStack<Inner: Connection, T>: Describe + Send + Sync {
         &'a self,
         inner: Inner,
         picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<BoxConnection<T, Inner::Base>, Error>>;
 }
 
@@ -198,9 +202,9 @@ where
         &'a self,
         inner: Inner,
         picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<BoxConnection<T, Inner::Base>, Error>> {
-        Box::pin(async move { self.instantiate(inner, picks, more).await.map(BoxConnection::new) })
+        Box::pin(async move { self.instantiate(inner, picks, context).await.map(BoxConnection::new) })
     }
 }
 
@@ -230,19 +234,23 @@ impl<Inner: Connection, T> Identity for BoxStack<Inner, T> {
 impl<Inner: Connection, T: Send + 'static> Chunnel<Inner> for BoxStack<Inner, T> {
     type Connection = BoxConnection<T, Inner::Base>;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        wrap_preferred(self, inner, more).await
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        wrap_preferred(self, inner, context).await
     }
 
     fn instantiate<'a>(
         &'a self,
         inner: Inner,
         picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<Self::Connection, Error>>
     where
         Inner: 'a,
     {
-        self.stack.boxed_instantiate(inner, picks, more)
+        self.stack.boxed_instantiate(inner, picks, context)
     }
 }

@@ -32,7 +32,6 @@
 extern crate self as bertha_core;
 
 mod addr;
-mod after;
 mod base;
 pub mod buf;
 pub mod capability;
@@ -47,6 +46,7 @@ pub mod framing;
 mod group;
 pub mod guarantee;
 pub mod identity;
+mod map_output;
 pub mod pass;
 mod picks;
 mod preference;
@@ -55,20 +55,20 @@ mod select;
 mod stack;
 
 pub use addr::Addr;
-pub use after::after;
 pub use base::{Base, Properties};
 pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::Buf;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};
-pub use chunnel::{Chunnel, More, Open, Opened, Role, Supports, Wrap};
+pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role, Supports, Wrap};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
-pub use describe::{Describe, Explanation, Layer, Node};
-pub use erased::{BoxConnection, BoxStack, Erase};
+pub use describe::{Describe, Explanation, LayerInfo, Node};
+pub use erased::{BoxConnection, BoxStack, Boxed};
 pub use error::{Error, ErrorKind};
 pub use group::Group;
 pub use identity::Identity;
+pub use map_output::map_output;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]
 pub use picks::{Picks, preferred, resolve};

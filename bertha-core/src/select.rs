@@ -5,8 +5,8 @@ use crate::guarantee::Common;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
 use crate::{
-    BoxFuture, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, Node, NumParticipantsAtMost,
-    Preference,
+    BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, Node,
+    NumParticipantsAtMost, Preference,
 };
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -103,15 +103,19 @@ where
 {
     type Connection = Either<First::Connection, Second::Connection>;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        wrap_preferred(self, inner, more).await
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        wrap_preferred(self, inner, context).await
     }
 
     fn instantiate<'a>(
         &'a self,
         inner: Inner,
         picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<Self::Connection, Error>>
     where
         Inner: 'a,
@@ -119,10 +123,10 @@ where
         Box::pin(async move {
             let inside = picks.skip(1);
             match picks.here() {
-                Some(0) => Ok(Either::First(self.first.instantiate(inner, inside, more).await?)),
+                Some(0) => Ok(Either::First(self.first.instantiate(inner, inside, context).await?)),
                 Some(1) => {
                     let inside = inside.skip(self.first.selects());
-                    Ok(Either::Second(self.second.instantiate(inner, inside, more).await?))
+                    Ok(Either::Second(self.second.instantiate(inner, inside, context).await?))
                 }
                 pick => Err(Error::new(
                     ErrorKind::Malformed,

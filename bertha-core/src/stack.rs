@@ -3,7 +3,10 @@
 use crate::chunnel::wrap_preferred;
 use crate::identity::{Reserved, kind};
 use crate::picks::{Picks, resolve};
-use crate::{Addr, BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node, Open, Opened};
+use crate::{
+    Addr, BoxFuture, Chunnel, ConnectContext, Connected, Connection, Connector, Describe, Error, Identity,
+    Node,
+};
 use std::fmt;
 
 /// A stack with `Head` on top of the rest. Made by [`make_stack!`](crate::make_stack); a stack is itself a Chunnel.
@@ -100,7 +103,7 @@ impl fmt::Debug for Bottom {
 impl<Inner: Connection> Chunnel<Inner> for Bottom {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
         Ok(inner)
     }
 }
@@ -113,23 +116,27 @@ where
 {
     type Connection = Head::Connection;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        wrap_preferred(self, inner, more).await
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        wrap_preferred(self, inner, context).await
     }
 
     fn instantiate<'a>(
         &'a self,
         inner: Inner,
         picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<Self::Connection, Error>>
     where
         Inner: 'a,
     {
         Box::pin(async move {
-            let tail = ThroughTail { tail: &self.tail, picks: picks.skip(self.head.selects()), more };
-            let below = self.tail.instantiate(inner, tail.picks, more).await?;
-            self.head.instantiate(below, picks, more.through(&tail)).await
+            let tail = ThroughTail { tail: &self.tail, picks: picks.skip(self.head.selects()), context };
+            let below = self.tail.instantiate(inner, tail.picks, context).await?;
+            self.head.instantiate(below, picks, context.through(&tail)).await
         })
     }
 }
@@ -138,28 +145,28 @@ where
 struct ThroughTail<'t, Tail, Inner> {
     tail: &'t Tail,
     picks: Picks<'t>,
-    more: More<'t, Inner>,
+    context: ConnectContext<'t, Inner>,
 }
 
-impl<Tail, Inner> Open<Tail::Connection> for ThroughTail<'_, Tail, Inner>
+impl<Tail, Inner> Connector<Tail::Connection> for ThroughTail<'_, Tail, Inner>
 where
     Inner: Connection,
     Tail: Chunnel<Inner>,
 {
-    fn open<'a>(
+    fn connect<'a>(
         &'a self,
         to: Addr,
         mut above: Vec<Node>,
-    ) -> BoxFuture<'a, Result<Opened<Tail::Connection>, Error>>
+    ) -> BoxFuture<'a, Result<Connected<Tail::Connection>, Error>>
     where
         Tail::Connection: 'a,
     {
         Box::pin(async move {
             above.extend(resolve(&self.tail.nodes(), self.picks));
-            let Opened { connection, transcript } = self.more.open_whole(to, above).await?;
-            let more = self.more.for_another(transcript);
-            let connection = self.tail.instantiate(connection, self.picks, more).await?;
-            Ok(Opened { connection, transcript })
+            let Connected { connection, transcript } = self.context.connect_whole(to, above).await?;
+            let context = self.context.for_another(transcript);
+            let connection = self.tail.instantiate(connection, self.picks, context).await?;
+            Ok(Connected { connection, transcript })
         })
     }
 }

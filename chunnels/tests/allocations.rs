@@ -6,7 +6,8 @@ use bertha_allocations::{Counting, in_thread};
 use bertha_chunnels::serialize::{Bincode, Codec, Postcard};
 use bertha_chunnels::{ClientShard, Keyed, Metrics, Nothing, Pace, Serialize, ShardMap};
 use bertha_core::{
-    Addr, BoxFuture, Chunnel, Connection, Error, More, Node, Open, Opened, Role, Wrap, make_stack,
+    Addr, BoxFuture, Chunnel, ConnectContext, Connected, Connection, Connector, Error, Node, Role, Wrap,
+    make_stack,
 };
 use memory::{Memory, pair};
 use std::pin::pin;
@@ -116,8 +117,8 @@ fn counting_and_pacing_allocate_nothing() {
 
 struct Opener(Mutex<Vec<Memory<Small>>>);
 
-impl Open<Memory<Small>> for Opener {
-    fn open<'a>(&'a self, _: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Opened<Memory<Small>>, Error>>
+impl Connector<Memory<Small>> for Opener {
+    fn connect<'a>(&'a self, _: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Connected<Memory<Small>>, Error>>
     where
         Memory<Small>: 'a,
     {
@@ -130,8 +131,8 @@ fn routing_at_the_client_allocates_nothing_even_when_it_waits() {
     let (here, shards): (Vec<_>, Vec<_>) = (0..6).map(|_| pair()).unzip();
     let map = ShardMap::new((1..=6).map(|port| Addr::Ip(([127, 0, 0, 1], port).into()))).unwrap();
     let opener = Opener(Mutex::new(here));
-    let more = More::new(&opener, Role::Client);
-    let client = now(ClientShard::new(map.clone()).connect_wrap(pair().0, more)).unwrap();
+    let context = ConnectContext::new(&opener, Role::Client);
+    let client = now(ClientShard::new(map.clone()).connect_wrap(pair().0, context)).unwrap();
 
     let mut burst = Vec::with_capacity(200);
     let count = allocations_once_warm(|| {

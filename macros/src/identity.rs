@@ -24,8 +24,8 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
 
     let wire_version = chunnel.version;
     let layer = match chunnel.capability {
-        Some(path) => quote!(#core::Layer::with(<Self as #core::identity::Identity>::NAME, #path(self))),
-        None => quote!(#core::Layer::plain(<Self as #core::identity::Identity>::NAME, #wire_version)),
+        Some(path) => quote!(#core::LayerInfo::with(<Self as #core::identity::Identity>::NAME, #path(self))),
+        None => quote!(#core::LayerInfo::plain(<Self as #core::identity::Identity>::NAME, #wire_version)),
     };
     if let Some(path) = chunnel.layers {
         chunnel.needs.refuse_beside_layers()?;

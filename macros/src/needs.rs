@@ -48,6 +48,6 @@ impl Needs {
             Self::Listed(names) => names.first().map_or_else(proc_macro2::Span::call_site, Ident::span),
             Self::Of(path) => path.span(),
         };
-        Err(Error::new(span, "with `layers`, each layer says what it needs: `Layer::needing`"))
+        Err(Error::new(span, "with `layers`, each layer says what it needs: `LayerInfo::needing`"))
     }
 }

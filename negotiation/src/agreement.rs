@@ -102,7 +102,7 @@ impl Agreement {
     /// SHA-256 over the exact bytes of offer and answer, the same on both ends.
     ///
     /// A Chunnel that authenticates the connection by its own means (TLS) [binds itself to
-    /// it](bertha_core::More::transcript), so that an agreement which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
+    /// it](bertha_core::ConnectContext::transcript), so that an agreement which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
     /// without the keys can alter one in the first place.
     pub fn transcript(&self) -> [u8; 32] {
         self.session.transcript()

@@ -1,7 +1,7 @@
 //! The one bound that generic code needs.
 
 use crate::Link;
-use bertha_core::{BoxFuture, Chunnel, Connection, Datapath, Error, More, Picks};
+use bertha_core::{BoxFuture, Chunnel, ConnectContext, Connection, Datapath, Error, Picks};
 
 /// A datapath over which the stack `S` runs, after negotiation.
 ///
@@ -38,7 +38,7 @@ pub trait Runs<S: ?Sized>: Datapath {
         stack: &'a S,
         link: Link<Self::Connection>,
         picks: Picks<'a>,
-        more: More<'a, Link<Self::Connection>>,
+        context: ConnectContext<'a, Link<Self::Connection>>,
     ) -> BoxFuture<'a, Result<Self::Out, Error>>;
 }
 
@@ -53,8 +53,8 @@ where
         stack: &'a S,
         link: Link<D::Connection>,
         picks: Picks<'a>,
-        more: More<'a, Link<D::Connection>>,
+        context: ConnectContext<'a, Link<D::Connection>>,
     ) -> BoxFuture<'a, Result<S::Connection, Error>> {
-        stack.instantiate(link, picks, more)
+        stack.instantiate(link, picks, context)
     }
 }

@@ -7,7 +7,7 @@ use crate::wire::{
     Standing, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -78,9 +78,10 @@ impl Vectors {
 }
 
 fn offer() -> Offer {
-    let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
+    let one = |name| vec![Node::Layer(LayerInfo::plain(name, 1))];
     let choice = Node::Select { branches: [one("codecs::Zip"), one("codecs::Lz")], prefer: 1.into() };
-    let mut offer = Offer::new(ID, &[Node::Layer(Layer::plain("app::Log", 3).one_sided()), choice]).unwrap();
+    let mut offer =
+        Offer::new(ID, &[Node::Layer(LayerInfo::plain("app::Log", 3).one_sided()), choice]).unwrap();
     offer.idle_ms = 30_000;
     offer
 }

@@ -17,7 +17,7 @@ use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::seal::wire as seal_wire;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
-use bertha_core::{Addr, Buf, Describe, Layer, Node, Picks, make_stack, resolve, select};
+use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::proto::{
     Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Frame, Gate, Handshake,
     Progress, Terms, decide, find,
@@ -428,7 +428,7 @@ fn choice() -> Vec<Node> {
 pub fn hopeless() -> Vec<Node> {
     let one = || make_stack!(select!(Serialize::<u8>::new(), make_stack!())).nodes();
     let mut nodes: Vec<Node> = (0..8).flat_map(|_| one()).collect();
-    nodes.push(Node::Layer(Layer::plain("hostile::Last", 1)));
+    nodes.push(Node::Layer(LayerInfo::plain("hostile::Last", 1)));
     nodes
 }
 

@@ -5,7 +5,7 @@ use bertha_chunnels::{
     AtMostOnce, Batch, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nothing, Ordered,
     OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
 };
-use bertha_core::{Addr, Base, Connection, Describe, Erase, Runtime, make_stack, select};
+use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
 use bertha_tests::conformance::{self, Bufs, Messages};
@@ -91,7 +91,7 @@ fn the_link() {
 #[test]
 fn a_choice_and_an_erased_layer() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(select!(make_stack!(Nothing, Erase), Nothing; prefer 1), Erase);
+        let stack = make_stack!(select!(make_stack!(Nothing, Boxed), Nothing; prefer 1), Boxed);
         conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
     });
 }

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{
-    Addr, Base, Buf, Carries, Chunnel, Connection, Error, Identity, More, Runtime, make_stack,
+    Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, make_stack,
 };
 use bertha_datapath_sim::Sim;
 use bertha_negotiation::{Negotiate, Runs};
@@ -50,7 +50,7 @@ macro_rules! marking_chunnels {
             impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for $name {
                 type Connection = MarkingConnection<Inner>;
 
-                async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+                async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
                     inner.base().reserve(1);
                     Ok(MarkingConnection { inner, mark: $mark })
                 }
@@ -106,7 +106,11 @@ struct WaitsConnection<Inner>(Inner);
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Waits {
     type Connection = WaitsConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(WaitsConnection(inner))
     }
 }

@@ -1,6 +1,6 @@
 //! The server's work for one offer: reading it, and finding a stack.
 
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::proto::find;
 use bertha_negotiation::wire::{self, Kind, Offer, Tag};
 use criterion::Criterion;
@@ -18,7 +18,7 @@ const NAMES: [&str; 32] = [
 /// Sixteen choices between two Chunnels each; `swapped` ones prefer the other.
 fn choices(swapped: bool) -> Vec<Node> {
     let (first, second) = NAMES.split_at(16);
-    let layer = |name: &&'static str| vec![Node::Layer(Layer::plain(name, 1))];
+    let layer = |name: &&'static str| vec![Node::Layer(LayerInfo::plain(name, 1))];
     let choice = |(one, other)| Node::Select {
         branches: [layer(one), layer(other)],
         prefer: u8::from(swapped).into(),
@@ -43,7 +43,7 @@ pub(crate) fn all(criterion: &mut Criterion) {
         bencher.iter(|| find(black_box(&offered), black_box(&server)).unwrap());
     });
     let mut refusing = choices(false);
-    refusing.push(Node::Layer(Layer::plain("app::Missing", 1)));
+    refusing.push(Node::Layer(LayerInfo::plain("app::Missing", 1)));
     group.bench_function("refuse", |bencher| {
         bencher.iter(|| find(black_box(&offered), black_box(&refusing)).unwrap_err());
     });

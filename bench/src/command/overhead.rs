@@ -32,7 +32,7 @@ pub(crate) struct Options {
     without_compile_time: bool,
 }
 
-/// What a layer may cost that awaits the one below it, in instructions per message: by `after`, as a layer does that has to be
+/// What a layer may cost that awaits the one below it, in instructions per message: by `map_output`, as a layer does that has to be
 /// cheap. In an `async fn` it is the compiler's choice; those rows show what `after` saves.
 const AWAITING: Budget = Budget::AtMost(8.0);
 
@@ -168,7 +168,7 @@ fn compile_time(report: &mut Report) -> Result<(), Error> {
 fn shown(case: Case) -> String {
     let kind = match case.layer {
         Layer::PassThrough => "",
-        Layer::Following => ", awaiting by `after`",
+        Layer::Following => ", awaiting by `map_output`",
         Layer::Awaiting => ", awaiting in an `async fn`",
     };
     let layers = if case.depth == 1 { "layer" } else { "layers" };

@@ -7,7 +7,7 @@ use super::connecting;
 /// Each pass matches once, and leaves as many Chunnels as it found: what is compiled besides the passes stays the same.
 const DECLARATIONS: &str = "\
 use bertha_chunnels::Nothing;
-use bertha_core::{Chunnel, Identity, More, make_stack};
+use bertha_core::{Chunnel, Identity, ConnectContext, make_stack};
 
 macro_rules! layers {
     ($($name:ident)*) => {$(
@@ -18,8 +18,8 @@ macro_rules! layers {
         impl<Inner: Connection> Chunnel<Inner> for $name {
             type Connection = <Nothing as Chunnel<Inner>>::Connection;
 
-            async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-                Nothing.connect_wrap(inner, more).await
+            async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
+                Nothing.connect_wrap(inner, context).await
             }
         }
     )*};

@@ -1,6 +1,6 @@
 //! A layer that awaits the layer below it.
 
-use bertha_core::{Chunnel, Connection, Error, Identity, More};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
 /// Passes every message through like [`Nothing`](bertha_chunnels::Nothing), but in `async fn`s of its own: what a Chunnel
 /// pays that has work to do before or after the call below.
@@ -14,7 +14,11 @@ pub struct Awaiting<const STACK: usize>;
 impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Awaiting<STACK> {
     type Connection = AwaitingConnection<STACK, Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(AwaitingConnection { inner })
     }
 }

@@ -1,9 +1,9 @@
 //! A layer that does something after the layer below it.
 
-use bertha_core::{Chunnel, Connection, Error, Identity, More, after};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, map_output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Waits for each call of the layer below, and counts those that fail: by [`after`], and with some work
+/// Waits for each call of the layer below, and counts those that fail: by [`map_output`], and with some work
 /// to do, where [`Awaiting`](super::Awaiting) has none.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
@@ -12,7 +12,11 @@ pub struct Following<const STACK: usize>;
 impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Following<STACK> {
     type Connection = FollowingConnection<STACK, Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(FollowingConnection { inner, failures: AtomicU64::new(0) })
     }
 }
@@ -43,18 +47,18 @@ impl<const STACK: usize, Inner: Connection> Connection for FollowingConnection<S
     }
 
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        after(self.inner.send(message), |sent| self.count(sent))
+        map_output(self.inner.send(message), |sent| self.count(sent))
     }
 
     fn recv(&self) -> impl Future<Output = Result<Inner::Data, Error>> + Send {
-        after(self.inner.recv(), |received| self.count(received))
+        map_output(self.inner.recv(), |received| self.count(received))
     }
 
     fn send_batch(
         &self,
         messages: impl Iterator<Item = Inner::Data> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        after(self.inner.send_batch(messages), |sent| self.count(sent))
+        map_output(self.inner.send_batch(messages), |sent| self.count(sent))
     }
 
     fn recv_batch(
@@ -62,7 +66,7 @@ impl<const STACK: usize, Inner: Connection> Connection for FollowingConnection<S
         into: &mut (impl Extend<Inner::Data> + Send),
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
-        after(self.inner.recv_batch(into, limit), |received| self.count(received))
+        map_output(self.inner.recv_batch(into, limit), |received| self.count(received))
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {

@@ -1,6 +1,6 @@
 //! A layer that does nothing, once per stack.
 
-use bertha_core::{Chunnel, Connection, Error, Identity, More};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
 /// Passes every message through, as [`Nothing`](bertha_chunnels::Nothing) does.
 ///
@@ -13,7 +13,11 @@ pub(super) struct Passing<const STACK: usize>;
 impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Passing<STACK> {
     type Connection = PassingConnection<STACK, Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(PassingConnection { inner })
     }
 }

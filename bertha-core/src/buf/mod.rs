@@ -3,15 +3,15 @@
 //! `unsafe` is confined to this folder; see the SAFETY comments.
 
 mod block;
+mod burst_arena;
 mod depot;
-mod lane;
 mod pieces;
 mod raw;
 mod spent;
 mod window;
 
 use crate::{Error, ErrorKind};
-pub use lane::Lane;
+pub use burst_arena::BurstArena;
 pub use pieces::Pieces;
 use raw::View;
 pub use raw::{RawBuf, Storage, Vtable};

@@ -1,4 +1,4 @@
-use super::{Buf, Lane, RawBuf, Spent, Storage, Vtable};
+use super::{Buf, BurstArena, RawBuf, Spent, Storage, Vtable};
 use crate::ErrorKind;
 use proptest::prelude::*;
 use std::ptr::NonNull;
@@ -117,37 +117,37 @@ fn what_is_spent_in_several_storages_is_released() {
 
 #[test]
 fn a_lane_has_messages_made_behind_each_other() {
-    let (lane, other) = (Lane::new(), Lane::new());
+    let (arena, other) = (BurstArena::new(), BurstArena::new());
     let mut room = Buf::new(100, 0).unwrap();
     let mut burst = room.split_to(0).unwrap();
     for number in 0..3 {
-        lane.offer(room);
+        arena.offer(room);
         assert!(other.take_back().is_none());
         let elsewhere = other.buffer(5, 2).unwrap();
-        let mut message = lane.buffer(30, 2).unwrap();
+        let mut message = arena.buffer(30, 2).unwrap();
         message.fill(number);
         message.truncate(5);
         message.prepend(2).unwrap().fill(9);
-        assert!(lane.take_back().is_none());
+        assert!(arena.take_back().is_none());
         assert!(burst.join(elsewhere).is_err());
         room = burst.join(message).unwrap();
     }
     assert_eq!(&*burst, [9, 9, 0, 0, 0, 0, 0, 9, 9, 1, 1, 1, 1, 1, 9, 9, 2, 2, 2, 2, 2]);
     // Too large for what is left.
-    lane.offer(room);
-    assert!(burst.join(lane.buffer(600, 0).unwrap()).is_err());
-    assert_eq!(lane.take_back().unwrap().tailroom(), 512 - 21);
+    arena.offer(room);
+    assert!(burst.join(arena.buffer(600, 0).unwrap()).is_err());
+    assert_eq!(arena.take_back().unwrap().tailroom(), 512 - 21);
 }
 
 #[test]
 fn a_room_that_nobody_takes_is_released_by_the_next_offer() {
-    let (lane, mut whole) = (Lane::new(), Buf::copy_of(b"onetwothree", 0).unwrap());
+    let (arena, mut whole) = (BurstArena::new(), Buf::copy_of(b"onetwothree", 0).unwrap());
     let mut burst = whole.split_to(0).unwrap();
     for piece in whole.into_pieces(3) {
-        lane.offer_rest(burst.join(piece).unwrap());
+        arena.offer_rest(burst.join(piece).unwrap());
     }
     assert_eq!((&*burst, counted(&burst)), (&b"onetwothree"[..], 2));
-    drop(lane.take_back());
+    drop(arena.take_back());
     assert_eq!(counted(&burst), 1);
 }
 

@@ -1,7 +1,7 @@
 //! That a stack gives each Chunnel what it needs.
 
 use super::Set;
-use crate::{Error, ErrorKind, Explanation, Layer, Node};
+use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
 /// Checks that each of `layers`, top first and without alternatives, finds what it [needs](Layer::needs) in what stands
 /// below it, over a datapath that guarantees `datapath`.
@@ -24,7 +24,7 @@ pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
     Ok(())
 }
 
-fn unmet(layer: &Layer, missing: Set, below: &[Node], datapath: Set) -> Error {
+fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Error {
     let floor = format!("a datapath that guarantees {datapath}");
     let standing = match below {
         [] => floor,

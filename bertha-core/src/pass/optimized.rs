@@ -5,7 +5,7 @@ use super::report::Report;
 use super::settle::{Reports, Rounds, Settle};
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
-use crate::{BoxFuture, Chunnel, Connection, Describe, Error, Identity, More, Node};
+use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -159,20 +159,24 @@ where
 {
     type Connection = S::Connection;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<S::Connection, Error> {
-        self.stack.connect_wrap(inner, more).await
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<S::Connection, Error> {
+        self.stack.connect_wrap(inner, context).await
     }
 
     fn instantiate<'a>(
         &'a self,
         inner: Inner,
         picks: Picks<'a>,
-        more: More<'a, Inner>,
+        context: ConnectContext<'a, Inner>,
     ) -> BoxFuture<'a, Result<S::Connection, Error>>
     where
         Inner: 'a,
     {
-        self.stack.instantiate(inner, picks, more)
+        self.stack.instantiate(inner, picks, context)
     }
 }
 

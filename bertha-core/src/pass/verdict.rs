@@ -84,10 +84,10 @@ fn written(items: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Layer;
+    use crate::LayerInfo;
 
     fn why(pattern: &[&str], stack: &[&'static str]) -> String {
-        let nodes: Vec<_> = stack.iter().map(|name| Node::Layer(Layer::plain(name, 1))).collect();
+        let nodes: Vec<_> = stack.iter().map(|name| Node::Layer(LayerInfo::plain(name, 1))).collect();
         why_not(pattern, &nodes)
     }
 
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn alternatives_are_lists_of_their_own() {
-        let zip = || Node::Layer(Layer::plain("a::Zip", 1));
-        let tls = || Node::Layer(Layer::plain("a::Tls", 1));
+        let zip = || Node::Layer(LayerInfo::plain("a::Zip", 1));
+        let tls = || Node::Layer(LayerInfo::plain("a::Tls", 1));
         let choice = Node::Select { branches: [vec![tls()], vec![]], prefer: 0.into() };
         assert_eq!(
             why_not(&["a::Zip", "a::Tls"], &[zip(), choice]),

@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::AtMostOnceConnection;
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Drops messages that arrive again. See the [module](crate::at_most_once).
 ///
@@ -14,7 +14,11 @@ pub struct AtMostOnce;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for AtMostOnce {
     type Connection = AtMostOnceConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(AtMostOnceConnection::new(inner))
     }
 }

@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::BatchConnection;
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::time::Duration;
 
 /// Sends messages together. See the [module](crate::batch).
@@ -41,7 +41,11 @@ impl Default for Batch {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Batch {
     type Connection = BatchConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(BatchConnection::new(inner, self.bytes, self.wait))
     }
 }

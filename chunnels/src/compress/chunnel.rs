@@ -2,7 +2,7 @@
 
 use super::CompressConnection;
 use super::frame::Bounds;
-use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 
 /// Makes messages smaller. See the [module](crate::compress).
@@ -60,7 +60,11 @@ impl Default for Compress {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Compress {
     type Connection = CompressConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(CompressConnection::new(inner, self.bounds))
     }
 }

@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::FaultConnection;
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::time::Duration;
 
 /// Makes what is sent suffer. See the [module](crate::fault). Rates are probabilities per message, from 0 to 1.
@@ -61,7 +61,11 @@ impl Fault {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fault {
     type Connection = FaultConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(FaultConnection::new(inner, self.seed, self.rates))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::FragmentConnection;
 use super::piece::{LEAST_PIECE, MOST_PIECE};
-use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 
 /// Splits messages that are too large for the connection below. See the [module](crate::fragment).
@@ -76,7 +76,11 @@ impl Default for Fragment {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
     type Connection = FragmentConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(FragmentConnection::new(inner, self))
     }
 }

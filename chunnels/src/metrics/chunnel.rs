@@ -2,7 +2,7 @@
 
 use super::counters::Counters;
 use super::{MetricsConnection, Snapshot, TARGET};
-use bertha_core::{Chunnel, Connection, Error, Identity, More};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -63,7 +63,11 @@ impl fmt::Debug for Metrics {
 impl<Inner: Connection> Chunnel<Inner> for Metrics {
     type Connection = MetricsConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(MetricsConnection::new(inner, self.position.clone(), self.counters.clone()))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::TARGET;
 use super::counters::{Counters, Direction};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, after};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime, map_output};
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -73,7 +73,7 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
 
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let (since, bytes) = (self.now(), bytes_in(&message));
-        after(self.inner.send(message), move |outcome| {
+        map_output(self.inner.send(message), move |outcome| {
             let (messages, bytes) = if outcome.is_ok() { (1, bytes) } else { (0, 0) };
             self.sent(since, messages, bytes, &outcome);
             outcome
@@ -81,7 +81,7 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
     }
 
     fn recv(&self) -> impl Future<Output = Result<Inner::Data, Error>> + Send {
-        after(self.inner.recv(), |received| {
+        map_output(self.inner.recv(), |received| {
             let message = received.map_err(|error| self.failed(error))?;
             self.received(1, bytes_in(&message));
             Ok(message)

@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::NothingConnection;
-use bertha_core::{Chunnel, Connection, Error, Identity, More};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
 /// Passes every message through, in both directions, whatever its type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
@@ -11,7 +11,11 @@ pub struct Nothing;
 impl<Inner: Connection> Chunnel<Inner> for Nothing {
     type Connection = NothingConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(NothingConnection::new(inner))
     }
 }

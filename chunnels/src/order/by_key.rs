@@ -4,7 +4,7 @@ use super::OrderedConnection;
 use super::sequence::Limits;
 use bertha_core::capability::exact;
 use bertha_core::guarantee::Set;
-use bertha_core::{Buf, Capability, Carries, Chunnel, Error, Identity, Mismatch, More};
+use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity, Mismatch};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -75,7 +75,11 @@ impl fmt::Debug for OrderedByKey {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for OrderedByKey {
     type Connection = OrderedConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(OrderedConnection::new(inner, self.limits, self.groups, self.key))
     }
 }

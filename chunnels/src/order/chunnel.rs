@@ -3,7 +3,7 @@
 use super::OrderedConnection;
 use super::sequence::Limits;
 use bertha_core::guarantee::Set;
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Hands messages up in the order in which they were sent, whatever the order in which they arrive. See the
 /// [module](crate::order).
@@ -49,7 +49,11 @@ impl Default for Ordered {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Ordered {
     type Connection = OrderedConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(OrderedConnection::new(inner, self.limits, 1, |_| &[]))
     }
 }

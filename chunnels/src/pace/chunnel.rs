@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::PaceConnection;
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Sends at a bounded rate. See the [module](crate::pace).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
@@ -36,7 +36,11 @@ impl Pace {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Pace {
     type Connection = PaceConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(PaceConnection::new(inner, self.limits))
     }
 }

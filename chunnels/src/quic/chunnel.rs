@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::{Certificates, QuicConnection, start};
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::time::Duration;
 
 /// Carries messages over QUIC. See the [module](crate::quic).
@@ -48,7 +48,13 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Quic {
     /// used; [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's, or if what
     /// they agreed on was altered on its way;
     /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end does not answer.
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        start::start(self, inner, more.role(), more.transcript()).await.map_err(|error| error.at("Quic"))
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        start::start(self, inner, context.role(), context.transcript())
+            .await
+            .map_err(|error| error.at("Quic"))
     }
 }

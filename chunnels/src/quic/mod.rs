@@ -20,7 +20,7 @@
 //! [trusts](Certificates::trusting) somebody, and then lets nobody else in. There is no way to leave the check of the server out.
 //!
 //! What the ends said to agree on this stack is a part of what TLS protects: the
-//! [transcript](bertha_core::More::transcript) stands in the name of the protocol (ALPN, RFC 7301). If somebody altered it, even without
+//! [transcript](bertha_core::ConnectContext::transcript) stands in the name of the protocol (ALPN, RFC 7301). If somebody altered it, even without
 //! credentials, both ends refuse the connection as [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated); a server that asks
 //! no client for a certificate does so for clients that are not the attacker.
 //!

@@ -3,7 +3,7 @@
 use super::ReliableConnection;
 use super::settings::Settings;
 use crate::congestion::{Algorithm, Cubic};
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +71,11 @@ impl Default for Reliable {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
     type Connection = ReliableConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(ReliableConnection::new(inner, self.settings, &*self.congestion))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::keys::Secret;
 use super::{SealConnection, greeting};
-use bertha_core::{Base, Buf, Capability, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Base, Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -54,10 +54,14 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Seal {
     /// # Errors
     /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer for ten seconds;
     /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if all that greets for a second has another key or another
-    /// [transcript](More::transcript).
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    /// [transcript](ConnectContext::transcript).
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         let below = inner.base().reserved();
-        let bond = self.secret.bond(more.transcript());
+        let bond = self.secret.bond(context.transcript());
         let greeted = greeting::exchange(&inner, below, &bond).await?;
         let keys = bond.keys(greeted.ours.salt, greeted.theirs)?;
         Ok(SealConnection::new(inner, below, greeted, keys))

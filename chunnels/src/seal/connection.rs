@@ -181,7 +181,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut opened = Opened { connection: self, into, count: 0 };
+        let mut opened = Connected { connection: self, into, count: 0 };
         // A burst of nothing but greetings and forgeries is no burst.
         while opened.count == 0 && limit > 0 {
             self.settle().await?;
@@ -202,13 +202,13 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
 }
 
 /// Takes what comes from below, and hands on what it opens.
-struct Opened<'a, Inner, Into> {
+struct Connected<'a, Inner, Into> {
     connection: &'a SealConnection<Inner>,
     into: &'a mut Into,
     count: usize,
 }
 
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Opened<'_, Inner, Into> {
+impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Connected<'_, Inner, Into> {
     fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
         let Self { connection, into, count } = self;
         into.extend(arrived.into_iter().filter_map(|message| {

@@ -14,7 +14,7 @@
 //! # How it works
 //!
 //! ChaCha20-Poly1305 (RFC 8439), with a key for each direction of each connection. The keys are derived with HKDF-SHA-256
-//! (RFC 5869) from the shared key, the [transcript](bertha_core::More::transcript) of the negotiation, and 16 random bytes of
+//! (RFC 5869) from the shared key, the [transcript](bertha_core::ConnectContext::transcript) of the negotiation, and 16 random bytes of
 //! each end, which the ends tell each other in the clear when the connection begins. Since both ends add some, no key is used
 //! twice, and nothing that was recorded is accepted again. A message is numbered; the number is the nonce, and is authenticated with the message. The receiver remembers the last 4,032
 //! numbers and drops what comes twice or later than that. In front of a message stand 24 bytes.

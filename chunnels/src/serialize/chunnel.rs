@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::{Bincode, Codec, Encoding, KeyPlace, SerializeConnection, schema};
-use bertha_core::{Buf, Carries, Chunnel, Error, Identity, More};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -69,7 +69,11 @@ where
 {
     type Connection = SerializeConnection<Inner, T, C>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(SerializeConnection::new(inner, self.codec.clone()))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Keyed, ShardMap};
 use crate::memory::{Memory, pair};
-use bertha_core::{Addr, BoxFuture, Connection, Error, ErrorKind, Node, Open, Opened};
+use bertha_core::{Addr, BoxFuture, Connected, Connection, Connector, Error, ErrorKind, Node};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -47,15 +47,19 @@ pub(super) fn service(shards: usize) -> (Opener, Vec<Memory<Message>>) {
     (Opener { connections: Mutex::new(here) }, there)
 }
 
-impl Open<Memory<Message>> for Opener {
-    fn open<'a>(&'a self, to: Addr, above: Vec<Node>) -> BoxFuture<'a, Result<Opened<Memory<Message>>, Error>>
+impl Connector<Memory<Message>> for Opener {
+    fn connect<'a>(
+        &'a self,
+        to: Addr,
+        above: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Connected<Memory<Message>>, Error>>
     where
         Memory<Message>: 'a,
     {
         assert!(above.is_empty());
         let opened = self.connections.lock().unwrap().remove(&to);
         let nobody = || Error::new(ErrorKind::Unreachable, "nobody there");
-        Box::pin(async move { opened.map(Opened::from).ok_or_else(nobody) })
+        Box::pin(async move { opened.map(Connected::from).ok_or_else(nobody) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Limits;
 use super::arrivals::Arrivals;
-use bertha_core::{Base, Buf, Carries, Chunnel, Connection, Error, Identity, More, Runtime};
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
 use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
 use parking_lot::Mutex;
@@ -46,7 +46,11 @@ impl ReceiverOrdered {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
     type Connection = ReceiverOrderedConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         inner.base().reserve(HEADER);
         let sender = inner.base().runtime().random();
         let arrivals = Mutex::new(Arrivals::new(self.limits));

@@ -3,7 +3,9 @@
 use super::Limits;
 use super::arrivals::Arrivals;
 use super::places::{Frame, HEADER, Placed};
-use bertha_core::{Base, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, Runtime};
+use bertha_core::{
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
+};
 use futures_util::future::{Either, FutureExt, pending, select};
 use futures_util::select_biased;
 use parking_lot::Mutex;
@@ -47,9 +49,13 @@ impl SequencerOrdered {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
     type Connection = SequencerOrderedConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         inner.base().reserve(HEADER);
-        let leads = matches!(more.role(), Role::Server | Role::Participant { leads: true });
+        let leads = matches!(context.role(), Role::Server | Role::Participant { leads: true });
         let sender = inner.base().runtime().random();
         let state = State { arrivals: Arrivals::new(self.limits), next_place: 0, ordered: 0 };
         Ok(SequencerOrderedConnection {

@@ -1,7 +1,7 @@
 //! The bottom of every connection through a kernel socket.
 
 use crate::TokioRuntime;
-use bertha_core::buf::Lane;
+use bertha_core::buf::BurstArena;
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct SocketBase {
     peer: Addr,
     properties: Properties,
     /// Where the messages of a burst are written, should the socket offer room.
-    lane: Lane,
+    arena: BurstArena,
 }
 
 /// Where a socket is bound.
@@ -51,12 +51,12 @@ impl SocketBase {
         peer: Addr,
     ) -> Self {
         let local = local.into();
-        let (reserved, lane) = (AtomicUsize::new(0), Lane::new());
-        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, lane }
+        let (reserved, arena) = (AtomicUsize::new(0), BurstArena::new());
+        Self { runtime: TokioRuntime, datapath, reserved, mtu, local, peer, properties, arena }
     }
 
-    pub(crate) fn lane(&self) -> &Lane {
-        &self.lane
+    pub(crate) fn arena(&self) -> &BurstArena {
+        &self.arena
     }
 
     /// The datapath's name, for errors.
@@ -104,7 +104,7 @@ impl Base for SocketBase {
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
-            Some(whole) if whole <= self.mtu => self.lane.buffer(len, headroom),
+            Some(whole) if whole <= self.mtu => self.arena.buffer(len, headroom),
             _ => Err(self.too_large(len.saturating_add(headroom))),
         }
     }

@@ -43,7 +43,7 @@ impl Variables {
     /// The type with each variable replaced by what matches everything.
     pub(super) fn erase(&self, chunnel: &Type, core: &Path) -> Type {
         let mut erased = chunnel.clone();
-        Erase { variables: self, core }.visit_type_mut(&mut erased);
+        Boxed { variables: self, core }.visit_type_mut(&mut erased);
         erased
     }
 
@@ -96,12 +96,12 @@ fn stands_in(name: &Ident, pattern: &Side) -> bool {
 }
 
 /// Puts what matches everything in the place of variables.
-struct Erase<'v> {
+struct Boxed<'v> {
     variables: &'v Variables,
     core: &'v Path,
 }
 
-impl VisitMut for Erase<'_> {
+impl VisitMut for Boxed<'_> {
     fn visit_type_mut(&mut self, node: &mut Type) {
         if let Type::Path(path) = node
             && let Some(GenericParam::Type(_)) =

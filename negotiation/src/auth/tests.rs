@@ -1,6 +1,6 @@
 use super::*;
 use crate::wire::{self, Answer, Close, Kind, Offer, Refusal, RefusalKind, Tag, Unreadable};
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 
 const ID: u64 = 0x1122_3344_5566_7788;
 
@@ -26,7 +26,7 @@ fn pairs() -> Vec<(Credentials, Credentials)> {
 }
 
 fn offer(credentials: &Credentials) -> Offering {
-    let nodes = [Node::Layer(Layer::plain("test::Zip", 3))];
+    let nodes = [Node::Layer(LayerInfo::plain("test::Zip", 3))];
     let mut dice = 0;
     let random = || {
         dice += 1;
@@ -188,7 +188,7 @@ fn fresh_bits_are_the_same_for_one_context_only() {
 fn an_offer_of_sixteen_alternatives_fits_into_a_packet_with_all_its_proofs() {
     let layer = |number| {
         let name: &'static str = format!("bertha-chunnels::Alternative{number:02}").leak();
-        vec![Node::Layer(Layer::plain(name, 1))]
+        vec![Node::Layer(LayerInfo::plain(name, 1))]
     };
     let choice = |number| Node::Select { branches: [layer(number), layer(number + 16)], prefer: 0.into() };
     let nodes: Vec<Node> = (0..16).map(choice).collect();

@@ -7,7 +7,7 @@ use crate::proto::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks,
 use crate::shortage::or_lost;
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
-use bertha_core::{Addr, Base, Buf, Connection, Describe, Error, More, Node, Picks, Role, Runtime};
+use bertha_core::{Addr, Base, Buf, ConnectContext, Connection, Describe, Error, Node, Picks, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -31,8 +31,8 @@ where
     let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
     let (standing, reach) = (Standing::new(agreement), Arc::new(Reach { datapath, settings }));
     link.stand(standing.clone(), reach.clone());
-    let more = More::new(&*reach, Role::Client).with_transcript(transcript);
-    let connection = match D::instantiate(stack, link, Picks::new(&picks), more).await {
+    let context = ConnectContext::new(&*reach, Role::Client).with_transcript(transcript);
+    let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {
             setup.failed(&error).await;

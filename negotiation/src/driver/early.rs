@@ -6,7 +6,7 @@ use super::settle::of_kept;
 use crate::agreement::binding;
 use crate::early::{Early, Settling, Shared};
 use crate::early_cache::Key;
-use crate::link::{Minder, Opened, Opener};
+use crate::link::{Connected, Minder, Opener};
 use crate::proto::{
     Choices, Expected, FirstFlight, Frame, Handshake, Proposal, agreed_idle_timeout, check_layers,
     check_possible, takes_early_data,
@@ -14,8 +14,8 @@ use crate::proto::{
 use crate::wire::{Answer, CLAIM};
 use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, Connection, Datapath, Describe, Error, More, Node, Picks, Role, Runtime,
-    resolve,
+    Addr, Base, BoxFuture, Buf, ConnectContext, Connection, Datapath, Describe, Error, Node, Picks, Role,
+    Runtime, resolve,
 };
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
@@ -48,15 +48,15 @@ pub(super) enum Opening<C: Connection<Data = Buf>> {
     /// Not begun, and so small.
     Ahead(Opener<C>),
     /// Begun.
-    Begun(BoxFuture<'static, Result<Opened<C>, Error>>),
+    Begun(BoxFuture<'static, Result<Connected<C>, Error>>),
 }
 
 /// How far things are when the stack that was expected was not ready at once.
 enum Stage<C: Connection<Data = Buf>, O> {
     /// The server has not answered.
-    Open(Built<O>, BoxFuture<'static, Result<Opened<C>, Error>>),
+    Open(Built<O>, BoxFuture<'static, Result<Connected<C>, Error>>),
     /// It has.
-    Answered(Result<Built<O>, Error>, Opened<C>),
+    Answered(Result<Built<O>, Error>, Connected<C>),
 }
 
 /// What the server is expected to agree to.
@@ -141,8 +141,8 @@ where
         let (dropped, setup) = (link.dropped(), link.setup());
         let picks = Picks::new(picks);
         let transcript = session.and_then(|session| binding(&resolve(&self.nodes, picks), session));
-        let more = More::new(&self.reach, Role::Client).with_transcript(transcript);
-        match D::instantiate(&self.stack, link, picks, more).await {
+        let context = ConnectContext::new(&self.reach, Role::Client).with_transcript(transcript);
+        match D::instantiate(&self.stack, link, picks, context).await {
             Ok(connection) => {
                 setup.done();
                 Ok((connection, dropped))
@@ -243,7 +243,7 @@ where
     async fn answered(
         self: Box<Self>,
         built: Result<Built<D::Out>, Error>,
-        Opened { answer, session, replaced, .. }: Opened<D::Connection>,
+        Connected { answer, session, replaced, .. }: Connected<D::Connection>,
         (from, minder): (Instant, Minder<D::Connection>),
     ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer);

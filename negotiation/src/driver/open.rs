@@ -4,7 +4,7 @@ use super::connect::agree;
 use crate::agreement::binding;
 use crate::{Link, Settings};
 use bertha_core::guarantee::Set;
-use bertha_core::{Addr, BoxFuture, Datapath, Error, Node, Open, Opened};
+use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node};
 use std::sync::Arc;
 
 /// Opens links over `datapath`.
@@ -16,12 +16,12 @@ pub(super) struct Reach<D> {
     pub(super) settings: Arc<Settings>,
 }
 
-impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
-    fn open<'a>(
+impl<D: Datapath> Connector<Link<D::Connection>> for Reach<D> {
+    fn connect<'a>(
         &'a self,
         to: Addr,
         above: Vec<Node>,
-    ) -> BoxFuture<'a, Result<Opened<Link<D::Connection>>, Error>>
+    ) -> BoxFuture<'a, Result<Connected<Link<D::Connection>>, Error>>
     where
         Link<D::Connection>: 'a,
     {
@@ -30,7 +30,7 @@ impl<D: Datapath> Open<Link<D::Connection>> for Reach<D> {
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
             let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
             let (connection, _, session) = agree(base, &above, &Arc::new(settings)).await?;
-            Ok(Opened { connection, transcript: binding(&above, &session) })
+            Ok(Connected { connection, transcript: binding(&above, &session) })
         })
     }
 }

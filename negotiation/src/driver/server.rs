@@ -12,7 +12,7 @@ use crate::proto::{
 };
 use crate::wire;
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
-use bertha_core::{Base, Buf, Connection, Error, More, Node, Picks, Role, Runtime};
+use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -294,8 +294,8 @@ where
         let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
         let standing = Standing::new(agreement);
         link.stand(standing.clone(), self.reach.clone());
-        let more = More::new(&*self.reach, Role::Server).with_transcript(transcript);
-        let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), more);
+        let context = ConnectContext::new(&*self.reach, Role::Server).with_transcript(transcript);
+        let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built.as_mut()).await {
             Ok(connection) => {

@@ -3,7 +3,7 @@
 use super::deadline::within;
 use super::early::{Built, Client, Opening};
 use crate::early::Settling;
-use crate::link::{Opened, Start};
+use crate::link::{Connected, Start};
 use crate::proto::check_picks;
 use crate::wire::Answer;
 use crate::{Agreement, Link, Runs, Session, ZeroRtt};
@@ -44,7 +44,7 @@ where
             Opening::Ahead(opener) => opener.run().await,
             Opening::Begun(opening) => opening.await,
         };
-        let Opened { answer, session, replaced, link } = match opened {
+        let Connected { answer, session, replaced, link } = match opened {
             Ok(opened) => opened,
             Err(error) => return shared.failed(&error),
         };

@@ -11,8 +11,8 @@ use crate::switch::{Pick, Rounds, end_sending, read_meanwhile};
 use crate::wire::Standing;
 use bertha_core::guarantee::check_needs;
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Node, Open, Opened, Picks,
-    Preference, Role, Runtime, preferred, resolve,
+    Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
+    Node, Picks, Preference, Role, Runtime, preferred, resolve,
 };
 use futures_util::future::{Either, FutureExt, pending, select};
 use futures_util::select_biased;
@@ -142,14 +142,14 @@ where
 {
     let layers = resolve(&stack.nodes(), Picks::new(picks));
     check_needs(&layers, link.base().properties().guarantees())?;
-    stack.instantiate(link, Picks::new(picks), More::new(&Alone, Role::Participant { leads })).await
+    stack.instantiate(link, Picks::new(picks), ConnectContext::new(&Alone, Role::Participant { leads })).await
 }
 
 /// There are no further connections: a participant has no peer to open them to.
 struct Alone;
 
-impl<I> Open<I> for Alone {
-    fn open<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Opened<I>, Error>>
+impl<I> Connector<I> for Alone {
+    fn connect<'a>(&'a self, to: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Connected<I>, Error>>
     where
         I: 'a,
     {

@@ -36,7 +36,7 @@ use tokio::sync::mpsc::Sender;
 pub(crate) use answerer::Answerer;
 pub(crate) use lane::{CAPACITY_AMONG, Lane};
 pub(crate) use liveness::{End, Liveness};
-pub(crate) use opening::{Minder, Opened, Opener, gone};
+pub(crate) use opening::{Connected, Minder, Opener, gone};
 pub(crate) use parking::Parked;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};

@@ -32,7 +32,7 @@ pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<Lane>);
 pub(crate) struct Minder<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 
 /// How a handshake ended well.
-pub(crate) struct Opened<C: Connection<Data = Buf>> {
+pub(crate) struct Connected<C: Connection<Data = Buf>> {
     /// The answer.
     pub(crate) answer: Answer,
     /// Its session.
@@ -216,7 +216,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     ///
     /// # Errors
     /// The server's refusal, or what kept it from answering. The link has ended.
-    pub(crate) async fn run(self) -> Result<Opened<C>, Error> {
+    pub(crate) async fn run(self) -> Result<Connected<C>, Error> {
         let Some(opening) = &self.0.opening else {
             return Err(self.0.liveness.check().err().unwrap_or_else(gone));
         };
@@ -231,7 +231,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     }
 
     /// Waits for the answer. With what it asks for goes what is yet to be sent.
-    async fn handshake(&self, opening: &Opening) -> Result<(Opened<C>, Option<Owed>), Error> {
+    async fn handshake(&self, opening: &Opening) -> Result<(Connected<C>, Option<Owed>), Error> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
         let (mut early, mut behind, mut is_asked) = (VecDeque::new(), None, false);
@@ -296,7 +296,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         &self,
         (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
-    ) -> Opened<C> {
+    ) -> Connected<C> {
         let shared = &*self.0;
         let (session, agreed) = self.agreed(&answer, session, encoded);
         let _ = (shared.session.set(session.clone()), shared.agreed.set(agreed));
@@ -305,14 +305,14 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 shared.count_dropped();
             }
         }
-        Opened { answer, session, replaced: None, link: Kept(self.0.clone()) }
+        Connected { answer, session, replaced: None, link: Kept(self.0.clone()) }
     }
 
     /// The end of a handshake, when all that the answer asks for is done. Boxed, since that is rarely anything.
     fn caught_up(
         &self,
-        answered: Result<(Opened<C>, Option<Owed>), Error>,
-    ) -> impl Future<Output = Result<Opened<C>, Error>> + Send {
+        answered: Result<(Connected<C>, Option<Owed>), Error>,
+    ) -> impl Future<Output = Result<Connected<C>, Error>> + Send {
         match answered {
             Ok((opened, Some(owed))) => Either::Left(Box::pin(self.catch_up(opened, owed))),
             Ok((opened, None)) => Either::Right(ready(Ok(opened))),
@@ -321,7 +321,11 @@ impl<C: Connection<Data = Buf>> Opener<C> {
     }
 
     /// Confirms, if the server has asked for it, and sends what it has not taken.
-    async fn catch_up(&self, opened: Opened<C>, Owed { confirm, rest }: Owed) -> Result<Opened<C>, Error> {
+    async fn catch_up(
+        &self,
+        opened: Connected<C>,
+        Owed { confirm, rest }: Owed,
+    ) -> Result<Connected<C>, Error> {
         let shared = &*self.0;
         if let Some(number) = confirm {
             shared.send_confirm(number).await;
@@ -342,7 +346,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         &self,
         (answer, session, encoded): (Answer, Arc<Session>, &[u8]),
         early: VecDeque<Buf>,
-    ) -> Opened<C> {
+    ) -> Connected<C> {
         let shared = &*self.0;
         let (session, agreed) = self.agreed(&answer, session, encoded);
         shared.liveness.end(End::Replaced);
@@ -360,7 +364,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
             now: shared.base.base().runtime().now(),
         };
-        Opened { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
+        Connected { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
     }
 
     fn agreed(&self, answer: &Answer, session: Arc<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {

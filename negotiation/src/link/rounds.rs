@@ -5,7 +5,7 @@ use crate::negotiated::Standing;
 use crate::proto::Frame;
 use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep};
 use crate::{Agreement, Settings};
-use bertha_core::{Base, Buf, Connection, Error, Open, Role};
+use bertha_core::{Base, Buf, Connection, Connector, Error, Role};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,7 +21,7 @@ pub(crate) struct Rounds<C: Connection<Data = Buf>> {
     /// Where the peer's wishes and answers go.
     agent: Mutex<Option<Sender<Upgrade>>>,
     /// Opens further connections for the Chunnels of a later round.
-    reach: Mutex<Option<Arc<dyn Open<Link<C>>>>>,
+    reach: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
     /// What is in force.
     standing: OnceLock<Arc<Standing>>,
     /// The peer's end, while messages wait that came before it.
@@ -59,7 +59,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     }
 
     /// Keeps what later rounds need of the driver: what is in force, and how Chunnels open further connections.
-    pub(crate) fn stand(&self, standing: Arc<Standing>, reach: Arc<dyn Open<Link<C>>>) {
+    pub(crate) fn stand(&self, standing: Arc<Standing>, reach: Arc<dyn Connector<Link<C>>>) {
         let _ = self.shared.rounds.standing.set(standing);
         *lock(&self.shared.rounds.reach) = Some(reach);
     }
@@ -86,7 +86,7 @@ impl<C: Connection<Data = Buf>> Fork<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    pub(crate) fn opener(&self) -> Option<Arc<dyn Open<Link<C>>>> {
+    pub(crate) fn opener(&self) -> Option<Arc<dyn Connector<Link<C>>>> {
         lock(&self.rounds.reach).clone()
     }
 

@@ -8,7 +8,7 @@
 use super::floor::Frame;
 use crate::wire::{OfferedLayer, OfferedNode};
 use bertha_core::guarantee::Set;
-use bertha_core::{Layer, Node, Preference};
+use bertha_core::{LayerInfo, Node, Preference};
 use std::collections::HashSet;
 
 /// How many comparisons that failed are kept for the explanation.
@@ -106,7 +106,7 @@ enum View<'a, T: Tree> {
 }
 
 impl Tree for Node {
-    type Layer = Layer;
+    type Layer = LayerInfo;
 
     fn view(&self) -> View<'_, Self> {
         match self {
@@ -115,11 +115,11 @@ impl Tree for Node {
         }
     }
 
-    fn is_one_sided(layer: &Layer) -> bool {
+    fn is_one_sided(layer: &LayerInfo) -> bool {
         layer.is_one_sided()
     }
 
-    fn is_bound(layer: &Layer) -> bool {
+    fn is_bound(layer: &LayerInfo) -> bool {
         !(layer.guarantees() | layer.needs()).is_empty()
     }
 }
@@ -229,7 +229,7 @@ fn count<T: Tree>(node: &T) -> usize {
 
 struct Search<'a> {
     client: &'a Automaton<'a, OfferedLayer>,
-    server: &'a Automaton<'a, Layer>,
+    server: &'a Automaton<'a, LayerInfo>,
     client_picks: Vec<u8>,
     server_picks: Vec<u8>,
     /// Whose order is tried first where both have a choice.
@@ -311,7 +311,7 @@ impl Search<'_> {
     }
 
     /// Goes on below a layer of the server's, with what is then wanted.
-    fn below(&mut self, layer: &Layer, wanted: Set, go_on: impl FnOnce(&mut Self, Set) -> bool) -> bool {
+    fn below(&mut self, layer: &LayerInfo, wanted: Set, go_on: impl FnOnce(&mut Self, Set) -> bool) -> bool {
         let needs = layer.needs().without(self.frame.transport);
         self.demands.push((layer.name(), needs));
         let found = go_on(self, wanted.without(layer.guarantees()) | needs);

@@ -89,11 +89,11 @@ mod tests {
     use crate::auth::offer_hash;
     use crate::proto::{Credit, Decision, EarlyData, Terms};
     use crate::wire::{Kind, Offer, encode};
-    use bertha_core::Layer;
+    use bertha_core::LayerInfo;
     use std::time::Duration;
 
     fn layer(name: &'static str) -> Node {
-        Node::Layer(Layer::plain(name, 1))
+        Node::Layer(LayerInfo::plain(name, 1))
     }
 
     fn either(first: &'static str, second: &'static str) -> Node {

@@ -7,7 +7,7 @@
 
 use super::floor::Frame;
 use bertha_core::guarantee::Set;
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 use std::borrow::Cow;
 
 /// Sets of guarantees, as many as there are: a bit for each.
@@ -75,11 +75,11 @@ impl Wants {
 }
 
 /// Whether it guarantees or needs anything, and so makes a difference.
-fn is_bound(layer: &Layer) -> bool {
+fn is_bound(layer: &LayerInfo) -> bool {
     !(layer.guarantees() | layer.needs()).is_empty()
 }
 
-fn through(layer: &Layer, wanted: u8) -> u8 {
+fn through(layer: &LayerInfo, wanted: u8) -> u8 {
     wanted & !layer.guarantees().bits() | layer.needs().bits()
 }
 
@@ -183,15 +183,15 @@ mod tests {
     use super::super::floor::{check_picks, check_possible};
     use super::*;
     use bertha_core::guarantee::{Encrypted, Guarantees, Reliable};
-    use bertha_core::{Layer, Picks, Properties, resolve};
+    use bertha_core::{LayerInfo, Picks, Properties, resolve};
     use proptest::prelude::*;
 
     fn layer<G: Guarantees>(name: &'static str) -> Node {
-        Node::Layer(Layer::plain(name, 1).guaranteeing(Set::of::<G>()))
+        Node::Layer(LayerInfo::plain(name, 1).guaranteeing(Set::of::<G>()))
     }
 
     fn needy<N: Guarantees>(name: &'static str) -> Node {
-        Node::Layer(Layer::plain(name, 1).needing(Set::of::<N>()))
+        Node::Layer(LayerInfo::plain(name, 1).needing(Set::of::<N>()))
     }
 
     fn either(first: Vec<Node>, second: Vec<Node>) -> Node {

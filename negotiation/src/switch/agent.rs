@@ -8,7 +8,9 @@ use crate::Link;
 use crate::link::{Fork, Lane, Shared};
 use crate::proto::{Act, Upgrades};
 use crate::wire::Upgrade;
-use bertha_core::{Base, BoxFuture, Buf, Chunnel, Connection, Error, ErrorKind, More, Picks, Runtime};
+use bertha_core::{
+    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, Picks, Runtime,
+};
 use futures_util::future::{FutureExt, pending};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, select_biased};
@@ -281,9 +283,11 @@ where
         self.building = Some(Box::pin(async move {
             let runtime = shared.base().runtime();
             let opener = shared.opener();
-            let more = opener.as_ref().map_or_else(More::none, |more| More::new(&**more, shared.role()));
-            let more = more.with_transcript(Some(shared.session().transcript_of(&said)));
-            let building = stack.instantiate(link, Picks::new(&picks), more);
+            let context = opener
+                .as_ref()
+                .map_or_else(ConnectContext::none, |context| ConnectContext::new(&**context, shared.role()));
+            let context = context.with_transcript(Some(shared.session().transcript_of(&said)));
+            let building = stack.instantiate(link, Picks::new(&picks), context);
             let deadline = runtime.now() + shared.settings().handshake_timeout;
             let mut timer = pin!(runtime.sleep_until(deadline).fuse());
             let mut building = pin!(building.fuse());

@@ -124,10 +124,10 @@ impl Visit<'_> {
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
-    use bertha_core::Layer;
+    use bertha_core::LayerInfo;
 
     fn layer(name: &'static str) -> Node {
-        Node::Layer(Layer::plain(name, 1))
+        Node::Layer(LayerInfo::plain(name, 1))
     }
 
     fn select(first: Vec<Node>, second: Vec<Node>) -> Node {

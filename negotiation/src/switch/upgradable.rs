@@ -5,8 +5,8 @@ use super::agent::Agent;
 use super::round::{Round, Rounds};
 use crate::Link;
 use bertha_core::{
-    Base, BoxFuture, Buf, Chunnel, Connection, Describe, Error, More, Node, Picks, Preference, Runtime,
-    preferred,
+    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Describe, Error, Node, Picks, Preference,
+    Runtime, preferred,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -61,16 +61,20 @@ where
 {
     type Connection = Switching<S::Connection, B>;
 
-    async fn connect_wrap(&self, inner: Link<B>, more: More<'_, Link<B>>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Link<B>,
+        context: ConnectContext<'_, Link<B>>,
+    ) -> Result<Self::Connection, Error> {
         let picks = preferred(&self.nodes(), Preference::TWO_ENDS);
-        self.instantiate(inner, Picks::new(&picks), more).await
+        self.instantiate(inner, Picks::new(&picks), context).await
     }
 
     fn instantiate<'a>(
         &'a self,
         inner: Link<B>,
         picks: Picks<'a>,
-        more: More<'a, Link<B>>,
+        context: ConnectContext<'a, Link<B>>,
     ) -> BoxFuture<'a, Result<Self::Connection, Error>>
     where
         Link<B>: 'a,
@@ -81,7 +85,7 @@ where
             let fork = inner.fork(to_agent);
             let shared = fork.shared.clone();
             let before = shared.base().reserved();
-            let first = Round::new(self.stack.instantiate(inner, picks, more).await?);
+            let first = Round::new(self.stack.instantiate(inner, picks, context).await?);
             let reserved = shared.base().reserved().saturating_sub(before);
             let rounds = Arc::new(Rounds::new(&first));
             let agent =

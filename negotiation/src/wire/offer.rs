@@ -5,7 +5,7 @@
 //! type, since most of an offer's Chunnels come from few crates.
 
 use super::{Kind, Tag, USUAL, VERSION, begin, checked};
-use bertha_core::{Layer, Mismatch, Node, Preference};
+use bertha_core::{LayerInfo, Mismatch, Node, Preference};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -109,7 +109,7 @@ impl Offer {
         })
     }
 
-    fn push_layer(&mut self, layer: &Layer) -> Result<(), Mismatch> {
+    fn push_layer(&mut self, layer: &LayerInfo) -> Result<(), Mismatch> {
         let name = self.name(layer.full_name());
         let (one_sided, version) = (layer.is_one_sided(), layer.capability().version());
         let encoding = layer.capability().encode()?;

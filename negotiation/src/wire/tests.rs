@@ -1,9 +1,9 @@
 use super::*;
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 use proptest::prelude::*;
 
 fn offer() -> Vec<u8> {
-    let nodes = [Node::Layer(Layer::plain("test::Zip", 3))];
+    let nodes = [Node::Layer(LayerInfo::plain("test::Zip", 3))];
     encode(Kind::Offer, Tag::of(0x1122_3344_5566_7788), &Offer::new(0x1122_3344_5566_7788, &nodes).unwrap())
         .unwrap()
 }
@@ -53,7 +53,7 @@ fn texts_are_cut_at_a_characters_edge() {
 fn long_names_are_neither_offered_nor_read() {
     let named = |len: usize| {
         let name: &'static str = format!("test::{}", "x".repeat(len)).leak();
-        [Node::Layer(Layer::plain(name, 1))]
+        [Node::Layer(LayerInfo::plain(name, 1))]
     };
     let offer = Offer::new(1, &named(NAME_LIMIT)).unwrap();
     assert_eq!(offer.nodes().unwrap().len(), 1);

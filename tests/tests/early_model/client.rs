@@ -1,7 +1,7 @@
 //! The client: what it was told so far, played once more each time, since the state machine can't be copied.
 
 use super::state::Flaw;
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::Settings;
 use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Frame, Handshake};
 use bertha_negotiation::wire::{self, Answer, HEADER, Kind, Tag};
@@ -47,7 +47,7 @@ pub(crate) fn start() -> Instant {
 }
 
 pub(crate) fn layer(name: &'static str) -> Vec<Node> {
-    vec![Node::Layer(Layer::plain(name, 1))]
+    vec![Node::Layer(LayerInfo::plain(name, 1))]
 }
 
 /// Either of two stacks.

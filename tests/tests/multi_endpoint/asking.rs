@@ -69,7 +69,7 @@ impl<Inner: bertha_core::Carries<Buf, Self>> bertha_core::Chunnel<Inner> for Stu
     async fn connect_wrap(
         &self,
         _: Inner,
-        _: bertha_core::More<'_, Inner>,
+        _: bertha_core::ConnectContext<'_, Inner>,
     ) -> Result<Inner, bertha_core::Error> {
         Err(bertha_core::Error::new(ErrorKind::Unavailable, "out of order"))
     }

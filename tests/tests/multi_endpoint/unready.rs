@@ -4,7 +4,9 @@ use crate::counting::Counting;
 use crate::crowd::Crowd;
 use crate::seeds::with_seeds;
 use bertha_chunnels::Nothing;
-use bertha_core::{Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, make_stack, select};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack, select,
+};
 use bertha_negotiation::rendezvous::Name;
 use bertha_negotiation::{Negotiate, Pick};
 use futures_util::future::{Either, pending, select as first_of};
@@ -20,7 +22,7 @@ struct Stuck(Arc<AtomicBool>);
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Stuck {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
         match self.0.load(Ordering::Relaxed) {
             true => pending().await,
             false => Ok(inner),

@@ -2,7 +2,7 @@
 
 use crate::scene::{A, B, C, bytes, client, echo, serve, server, server_addr, simulate};
 use bertha_chunnels::{Nothing, Postcard, Serialize};
-use bertha_core::{Buf, Connection, Describe, Erase, ErrorKind, make_stack, select};
+use bertha_core::{Boxed, Buf, Connection, Describe, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Runs};
 use std::sync::{Arc, Mutex};
@@ -79,14 +79,14 @@ fn preferences_are_followed() {
 #[test]
 fn sixteen_choices_in_a_stack_of_erased_layers() {
     macro_rules! sixteen {
-        ($($choice:expr),*) => { make_stack!($($choice, Erase, $choice, Erase, $choice, Erase, $choice, Erase),*) };
+        ($($choice:expr),*) => { make_stack!($($choice, Boxed, $choice, Boxed, $choice, Boxed, $choice, Boxed),*) };
     }
     simulate(6, async |network: Network| {
         let stack = || sixteen!(select!(A, B), select!(B, A), select!(C, B), select!(A, C));
         serve(&network, stack()).await;
         let explanation = echoed(&network, stack()).await;
         assert!(
-            explanation.starts_with("A / Erase / A / Erase / A / Erase / A / Erase / B"),
+            explanation.starts_with("A / Boxed / A / Boxed / A / Boxed / A / Boxed / B"),
             "{explanation}"
         );
     });

@@ -4,7 +4,8 @@ use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say
 use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, Runtime, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
+    select,
 };
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::wire::Kind;
@@ -236,8 +237,8 @@ struct Greet;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Greet {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        if more.role() == Role::Client {
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        if context.role() == Role::Client {
             inner.send(bytes(b"hello")).await?;
             assert_eq!(*inner.recv().await?, *b"welcome");
         } else {

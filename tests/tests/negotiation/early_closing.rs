@@ -4,8 +4,8 @@ use crate::early_scene::{hear, heard, over, record, say, with};
 use crate::scene::{B, CLIENT, SERVER, bytes, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Base, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, Runtime, make_stack,
-    select,
+    Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
+    make_stack, select,
 };
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{EarlyCache, Negotiate, Settings, ZeroRtt};
@@ -42,8 +42,8 @@ impl GivesUp {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for GivesUp {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        if more.role() == Role::Server || !self.now.load(Ordering::Relaxed) {
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        if context.role() == Role::Server || !self.now.load(Ordering::Relaxed) {
             return Ok(inner);
         }
         let runtime = inner.base().runtime();

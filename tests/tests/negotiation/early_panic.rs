@@ -4,7 +4,7 @@ use crate::early_scene::{over, record, say};
 use crate::scene::{A, SERVER, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, make_stack, select,
 };
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{EarlyCache, Negotiate};
@@ -18,8 +18,8 @@ struct Panics;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Panics {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        assert_eq!(more.role(), Role::Server, "a Chunnel panics, as this test wants it");
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        assert_eq!(context.role(), Role::Server, "a Chunnel panics, as this test wants it");
         Ok(inner)
     }
 }

@@ -4,7 +4,8 @@ use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say
 use crate::scene::{A, B, CLIENT, SERVER, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, Runtime, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
+    select,
 };
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::{self, Kind};
@@ -54,7 +55,7 @@ macro_rules! transparent {
         impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for $name {
             type Connection = Inner;
 
-            async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+            async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
                 Ok(inner)
             }
         }
@@ -251,8 +252,8 @@ struct Fickle(Arc<AtomicBool>);
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fickle {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        match more.role() == Role::Server || self.0.load(Ordering::Relaxed) {
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        match context.role() == Role::Server || self.0.load(Ordering::Relaxed) {
             true => Ok(inner),
             false => Err(Error::new(ErrorKind::Exhausted, "no licence left").at("Fickle")),
         }

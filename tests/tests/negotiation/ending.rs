@@ -2,7 +2,7 @@
 
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{
-    Addr, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Runtime, make_stack,
+    Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Runtime, make_stack,
 };
 use bertha_datapath_sim::{Link, Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
@@ -223,8 +223,8 @@ struct Unready;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Unready {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        if more.role() == bertha_core::Role::Server {
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        if context.role() == bertha_core::Role::Server {
             return Err(Error::new(ErrorKind::Exhausted, "no licence left").at("Unready"));
         }
         Ok(inner)

@@ -3,7 +3,8 @@
 use crate::scene::{A, B, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::guarantee::{Encrypted, Reliable, Set};
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Describe, Error, ErrorKind, Identity, More, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, make_stack,
+    select,
 };
 use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Runs, Settings};
@@ -17,7 +18,7 @@ struct Veil;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Veil {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
         Ok(inner)
     }
 }

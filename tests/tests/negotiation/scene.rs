@@ -1,6 +1,6 @@
 //! The hosts and Chunnels that the tests share.
 
-use bertha_core::{Addr, Base, Buf, Carries, Chunnel, Connection, Describe, Error, Identity, More};
+use bertha_core::{Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Incoming, Negotiate, Runs};
 
@@ -79,7 +79,7 @@ macro_rules! prefix_chunnels {
         impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for $name {
             type Connection = PrefixConnection<Inner, $byte>;
 
-            async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+            async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
                 inner.base().reserve(1);
                 Ok(PrefixConnection { inner })
             }

@@ -4,7 +4,9 @@ use crate::child::Child;
 use crate::{LONG, assert_echoes, connect};
 use bertha_chunnels::Serialize;
 use bertha_chunnels::serialize::Postcard;
-use bertha_core::{Addr, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, make_stack};
+use bertha_core::{
+    Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack,
+};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::Negotiate;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -51,7 +53,7 @@ struct Compress;
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Compress {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Inner, Error> {
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
         Ok(inner)
     }
 }

@@ -1,6 +1,6 @@
 //! Who takes part in the model.
 
-use bertha_core::{Layer, Node};
+use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::rendezvous::proto::{Member, OwnStack, Terms};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Role {
 
 /// A choice between `layers`.
 fn choice(layers: &[&'static str]) -> Vec<Node> {
-    let layer = |name| vec![Node::Layer(Layer::plain(name, 1))];
+    let layer = |name| vec![Node::Layer(LayerInfo::plain(name, 1))];
     match layers {
         [only] => layer(only),
         [first, rest @ ..] => vec![Node::Select { branches: [layer(first), choice(rest)], prefer: 0.into() }],

@@ -3,7 +3,8 @@
 use crate::scene::{SERVER, over_datagrams};
 use bertha_chunnels::Serialize;
 use bertha_core::{
-    Addr, Buf, Carries, Chunnel, Connection, Error, Identity, More, Role, Runtime, make_stack, select,
+    Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Role, Runtime, make_stack,
+    select,
 };
 use bertha_negotiation::{EarlyCache, Negotiate, Pick};
 use futures_util::future::{Either, select as first_of};
@@ -33,8 +34,8 @@ macro_rules! telling {
         impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for $name {
             type Connection = Inner;
 
-            async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-                self.0.lock().unwrap().push((more.role(), more.transcript()));
+            async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+                self.0.lock().unwrap().push((context.role(), context.transcript()));
                 Ok(inner)
             }
         }
@@ -46,8 +47,8 @@ telling!(Binds, Takes);
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Opens {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, _: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        more.open(self.0.clone()).await
+    async fn connect_wrap(&self, _: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        context.connect(self.0.clone()).await
     }
 }
 

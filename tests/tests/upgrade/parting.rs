@@ -1,6 +1,6 @@
 //! A Chunnel that tells the others of its end, as one with a session does.
 
-use bertha_core::{Base, Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More};
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,7 +23,11 @@ impl Parting {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Parting {
     type Connection = PartingConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         Ok(PartingConnection { inner, parting: self.clone() })
     }
 }

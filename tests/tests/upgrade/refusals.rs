@@ -3,7 +3,7 @@
 use crate::scene::{A, B, C, bytes, client, server, server_addr, simulate};
 use crate::traffic::connect;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Error, ErrorKind, Identity, More, Role, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, make_stack, select,
 };
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Negotiated, Pick, Settings};
@@ -82,8 +82,8 @@ struct Fails(Role);
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fails {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        if more.role() == self.0 {
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        if context.role() == self.0 {
             return Err(Error::new(ErrorKind::Exhausted, "no licence left").at("Fails"));
         }
         Ok(inner)

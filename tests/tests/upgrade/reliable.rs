@@ -1,7 +1,7 @@
 //! Chunnels that repeat messages until they arrive and deliver them in order: what holds something back, and so has
 //! something to drain.
 
-use bertha_core::{Base, Buf, Carries, Chunnel, Connection, Error, Identity, More, Runtime};
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +18,7 @@ macro_rules! reliable_chunnels {
         impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for $name {
             type Connection = Reliable<Inner>;
 
-            async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+            async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
                 Ok(Reliable::new(inner, $byte))
             }
         }

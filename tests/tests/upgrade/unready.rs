@@ -3,7 +3,7 @@
 use crate::scene::{A, B, CLIENT, SERVER, bytes, simulate};
 use crate::traffic::connect;
 use bertha_core::{
-    Buf, Carries, Chunnel, Connection, Error, Identity, More, Role, Runtime, make_stack, select,
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Role, Runtime, make_stack, select,
 };
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Negotiated, Pick, Settings};
@@ -18,8 +18,8 @@ pub(crate) struct Waits(pub(crate) Role);
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Waits {
     type Connection = Inner;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Inner, Error> {
-        if more.role() == self.0 {
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        if context.role() == self.0 {
             inner.recv().await?;
         }
         Ok(inner)

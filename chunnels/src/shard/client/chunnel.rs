@@ -2,7 +2,7 @@
 
 use super::ClientShardConnection;
 use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding, failure};
-use bertha_core::{Chunnel, Connection, Either, Error, Identity, More, Role};
+use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, Identity, Role};
 use futures_util::future::try_join_all;
 
 /// The client sends each message to the shard of its key.
@@ -35,12 +35,16 @@ where
 {
     type Connection = Either<ClientShardConnection<Inner>, Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        if more.role() != Role::Client {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        if context.role() != Role::Client {
             return Ok(Either::Second(inner));
         }
         let opening = self.map.shards().iter().enumerate().map(|(number, addr)| async move {
-            let opened = more.open(addr.clone()).await;
+            let opened = context.connect(addr.clone()).await;
             opened.map_err(|error| failure::of_shard("ClientShard", number, addr, error))
         });
         let shards = try_join_all(opening).await?;

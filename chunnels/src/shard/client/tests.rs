@@ -2,7 +2,7 @@ use super::{ClientShard, ClientShardConnection};
 use crate::memory::{Memory, pair};
 use crate::shard::service::{Message, addr, arrived, map, message, service};
 use crate::shard::{ServerShard, ShardMap};
-use bertha_core::{Capability, Connection, Either, ErrorKind, More, Role};
+use bertha_core::{Capability, ConnectContext, Connection, Either, ErrorKind, Role};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -13,7 +13,7 @@ type Connected = ClientShardConnection<Memory<Message>>;
 async fn connect(shards: usize) -> (Connected, Memory<Message>, Vec<Memory<Message>>) {
     let (opener, ends) = service(shards);
     let (main, server) = pair();
-    let wrapped = wrap(main, &map(shards), More::new(&opener, Role::Client)).await;
+    let wrapped = wrap(main, &map(shards), ConnectContext::new(&opener, Role::Client)).await;
     let Either::First(client) = wrapped.unwrap() else { panic!("a client routes") };
     (client, server, ends)
 }
@@ -21,9 +21,9 @@ async fn connect(shards: usize) -> (Connected, Memory<Message>, Vec<Memory<Messa
 async fn wrap(
     main: Memory<Message>,
     map: &ShardMap,
-    more: More<'_, Memory<Message>>,
+    context: ConnectContext<'_, Memory<Message>>,
 ) -> Result<Either<Connected, Memory<Message>>, bertha_core::Error> {
-    bertha_core::Chunnel::connect_wrap(&ClientShard::new(map.clone()), main, more).await
+    bertha_core::Chunnel::connect_wrap(&ClientShard::new(map.clone()), main, context).await
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -157,7 +157,7 @@ async fn a_burst_after_one_that_failed_is_sent_alone() {
 async fn a_shard_that_does_not_answer_fails_the_connection() {
     let (opener, _ends) = service(2);
     let (main, _server) = pair();
-    let error = wrap(main, &map(3), More::new(&opener, Role::Client)).await.unwrap_err();
+    let error = wrap(main, &map(3), ConnectContext::new(&opener, Role::Client)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert!(error.to_string().contains("shard 2 at 127.0.0.1:4002"), "{error}");
 }
@@ -165,7 +165,7 @@ async fn a_shard_that_does_not_answer_fails_the_connection() {
 #[tokio::test]
 async fn the_server_passes_everything_through() {
     let (client, server) = pair();
-    let wrapped = wrap(server, &map(3), More::new(&service(0).0, Role::Server)).await.unwrap();
+    let wrapped = wrap(server, &map(3), ConnectContext::new(&service(0).0, Role::Server)).await.unwrap();
     client.send(message(1)).await.unwrap();
     assert_eq!(wrapped.recv().await.unwrap(), message(1));
 }

@@ -4,7 +4,9 @@ use crate::serialize::{At, Codec, Serialize, SerializeConnection};
 use crate::shard::keyed::FindKey;
 use crate::shard::server::link;
 use crate::shard::{ServerShard, ServerShardConnection};
-use bertha_core::{Buf, Carries, Chunnel, Connection, Describe, Either, Error, Identity, More, Node, Role};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Either, Error, Identity, Node, Role,
+};
 use std::sync::Arc;
 
 /// [`ServerShard`] and [`Serialize`] in one: the server reads each message's key at `OFFSET` bytes into its encoding, and
@@ -51,12 +53,16 @@ where
 {
     type Connection = SerializeConnection<Either<ServerShardConnection<Inner>, Inner>, T, C>;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        let routed = match more.role() {
-            Role::Server => Either::First(self.route(inner, more).await?),
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        let routed = match context.role() {
+            Role::Server => Either::First(self.route(inner, context).await?),
             _ => Either::Second(inner),
         };
-        self.serialize.connect_wrap(routed, More::none()).await
+        self.serialize.connect_wrap(routed, ConnectContext::none()).await
     }
 }
 
@@ -65,14 +71,14 @@ impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
     async fn route<Inner>(
         &self,
         client: Inner,
-        more: More<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<ServerShardConnection<Inner>, Error>
     where
         Inner: Connection<Data = Buf>,
     {
         let (client, dropped) = (Arc::new(client), Arc::default());
         let map = self.shard.map();
-        let open = |shard| more.open_through(shard, self.serialize.nodes());
+        let open = |shard| context.connect_through(shard, self.serialize.nodes());
         let link = link::<Inner, AtOffset<OFFSET>>("ShardRaw", &client, map, open, &dropped).await?;
         Ok(ServerShardConnection::new(client, link, dropped))
     }

@@ -4,8 +4,8 @@ use crate::serialize::{Anywhere, At, Bincode, Codec, Serialize};
 use crate::shard::service::map;
 use crate::shard::{Keyed, LocalShards, ServerShard};
 use bertha_core::{
-    Addr, BoxFuture, Buf, Chunnel, Connection, Describe, Error, ErrorKind, More, Node, Open, Opened, Role,
-    Wrap, make_stack, optimize, select,
+    Addr, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Describe, Error,
+    ErrorKind, Node, Role, Wrap, make_stack, optimize, select,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize as Serde};
@@ -79,15 +79,19 @@ struct Opener {
     layers: Mutex<Vec<Vec<Node>>>,
 }
 
-impl Open<Memory<Buf>> for Opener {
-    fn open<'a>(&'a self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Opened<Memory<Buf>>, Error>>
+impl Connector<Memory<Buf>> for Opener {
+    fn connect<'a>(
+        &'a self,
+        to: Addr,
+        layers: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Connected<Memory<Buf>>, Error>>
     where
         Memory<Buf>: 'a,
     {
         self.layers.lock().unwrap().push(layers);
         let opened = self.shards.lock().unwrap().remove(&to);
         let nobody = || Error::new(ErrorKind::Unreachable, "nobody there");
-        Box::pin(async move { opened.map(Opened::from).ok_or_else(nobody) })
+        Box::pin(async move { opened.map(Connected::from).ok_or_else(nobody) })
     }
 }
 
@@ -105,7 +109,7 @@ async fn messages_reach_the_shard_that_would_have_been_chosen_by_decoding() {
     let opener = Opener { shards: Mutex::new(to_shards), layers: Mutex::default() };
     let (raw_client, server) = pair();
     let router = ShardRaw::new(ServerShard::new(map.clone()), fixed());
-    let server = router.connect_wrap(server, More::new(&opener, Role::Server)).await.unwrap();
+    let server = router.connect_wrap(server, ConnectContext::new(&opener, Role::Server)).await.unwrap();
 
     // Garbage belongs to no shard: too short, or with a key that would end behind the message.
     raw_client.send(Buf::copy_of(&[1, 2, 3], 0).unwrap()).await.unwrap();

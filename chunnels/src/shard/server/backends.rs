@@ -1,7 +1,7 @@
 //! Where a routing server's shards are.
 
 use crate::shard::ShardMap;
-use bertha_core::{BoxFuture, Connection, Error, More};
+use bertha_core::{BoxFuture, ConnectContext, Connection, Error};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -18,7 +18,7 @@ pub trait Backends<Inner: Connection>: Send + Sync {
         &self,
         client: &Arc<Inner>,
         map: &ShardMap,
-        more: More<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
         dropped: &Arc<AtomicU64>,
     ) -> impl Future<Output = Result<Link<Inner>, Error>> + Send;
 }

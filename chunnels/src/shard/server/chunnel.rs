@@ -2,7 +2,7 @@
 
 use super::{Backends, LocalShards, RemoteShards, ServerShardConnection};
 use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding};
-use bertha_core::{Chunnel, Connection, Either, Error, ErrorKind, Identity, More, Role};
+use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Identity, Role};
 use std::sync::Arc;
 
 /// The server passes each request on to the shard of its key, and the shard's replies back to the client.
@@ -72,12 +72,16 @@ where
 {
     type Connection = Either<ServerShardConnection<Inner>, Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, more: More<'_, Inner>) -> Result<Self::Connection, Error> {
-        if more.role() != Role::Server {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        if context.role() != Role::Server {
             return Ok(Either::Second(inner));
         }
         let (client, dropped) = (Arc::new(inner), Arc::default());
-        let link = self.shards.link(&client, &self.map, more, &dropped).await?;
+        let link = self.shards.link(&client, &self.map, context, &dropped).await?;
         Ok(Either::First(ServerShardConnection::new(client, link, dropped)))
     }
 }

@@ -7,7 +7,7 @@ use super::{Backends, ReplyTo, ShardQueue};
 use crate::shard::keyed::Own;
 use crate::shard::parts::Parts;
 use crate::shard::{Keyed, ShardMap, failure};
-use bertha_core::{Connection, Error, ErrorKind, Identity, More};
+use bertha_core::{ConnectContext, Connection, Error, ErrorKind, Identity};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -67,7 +67,7 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for LocalShards<Inner::Data
         &self,
         client: &Arc<Inner>,
         map: &ShardMap,
-        _: More<'_, Inner>,
+        _: ConnectContext<'_, Inner>,
         dropped: &Arc<AtomicU64>,
     ) -> Result<Link<Inner>, Error> {
         let (reply_to, queue) = ReplyTo::new(self.capacity, dropped.clone());

@@ -6,7 +6,7 @@ use super::forward::forward;
 use crate::shard::keyed::{FindKey, Own};
 use crate::shard::parts::Parts;
 use crate::shard::{BURST, Keyed, ShardMap, failure};
-use bertha_core::{Addr, BoxFuture, Connection, Error, Identity, More};
+use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, Error, Identity};
 use futures_util::future::try_join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::pending;
@@ -25,10 +25,10 @@ impl<Inner: Connection<Data: Keyed>> Backends<Inner> for RemoteShards {
         &self,
         client: &Arc<Inner>,
         map: &ShardMap,
-        more: More<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
         dropped: &Arc<AtomicU64>,
     ) -> Result<Link<Inner>, Error> {
-        link::<Inner, Own>("ServerShard", client, map, |shard| more.open(shard), dropped).await
+        link::<Inner, Own>("ServerShard", client, map, |shard| context.connect(shard), dropped).await
     }
 }
 

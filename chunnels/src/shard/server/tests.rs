@@ -1,7 +1,7 @@
 use super::{LocalShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue};
 use crate::memory::{Memory, pair};
 use crate::shard::service::{Message, addr, arrived, map, message, service};
-use bertha_core::{Chunnel, Connection, Either, Error, ErrorKind, More, Role};
+use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -23,8 +23,8 @@ fn routing(wrapped: Either<Routing, Memory<Message>>) -> Routing {
 async fn remote(shards: usize) -> (Memory<Message>, Routing, Vec<Memory<Message>>) {
     let (opener, ends) = service(shards);
     let (client, server) = pair();
-    let more = More::new(&opener, Role::Server);
-    let wrapped = ServerShard::new(map(shards)).connect_wrap(server, more).await.unwrap();
+    let context = ConnectContext::new(&opener, Role::Server);
+    let wrapped = ServerShard::new(map(shards)).connect_wrap(server, context).await.unwrap();
     (client, routing(wrapped), ends)
 }
 
@@ -33,7 +33,8 @@ async fn local(shards: usize, capacity: usize) -> (Memory<Message>, Routing, Vec
     let (local, queues) = LocalShards::new(shards, capacity);
     let (client, server) = pair();
     let chunnel = ServerShard::new(map(shards)).local(local).unwrap();
-    let wrapped = chunnel.connect_wrap(server, More::new(&service(0).0, Role::Server)).await.unwrap();
+    let wrapped =
+        chunnel.connect_wrap(server, ConnectContext::new(&service(0).0, Role::Server)).await.unwrap();
     (client, routing(wrapped), queues)
 }
 
@@ -120,7 +121,8 @@ async fn local_shards_answer_each_client_with_its_own_replies() {
     let mut clients = Vec::new();
     for _ in 0..2 {
         let (client, server) = pair();
-        let server = routing(chunnel.connect_wrap(server, More::new(&opener, Role::Server)).await.unwrap());
+        let server =
+            routing(chunnel.connect_wrap(server, ConnectContext::new(&opener, Role::Server)).await.unwrap());
         tokio::spawn(async move { server.recv_batch(&mut Vec::new(), 1).await });
         clients.push(client);
     }
@@ -212,8 +214,8 @@ async fn closing_closes_client_and_shards() {
 async fn a_missing_shard_fails_the_connection() {
     let (opener, _ends) = service(1);
     let (_client, server) = pair();
-    let more = More::new(&opener, Role::Server);
-    let error = ServerShard::new(map(2)).connect_wrap(server, more).await.unwrap_err();
+    let context = ConnectContext::new(&opener, Role::Server);
+    let error = ServerShard::new(map(2)).connect_wrap(server, context).await.unwrap_err();
     assert!(error.to_string().contains("shard 1 at 127.0.0.1:4001"), "{error}");
 }
 
@@ -229,8 +231,8 @@ fn as_many_queues_as_the_map_has_shards() {
 async fn the_client_passes_everything_through() {
     let (client, server) = pair();
     let (opener, _) = service(0);
-    let more = More::new(&opener, Role::Client);
-    let wrapped = ServerShard::new(map(2)).connect_wrap(client, more).await.unwrap();
+    let context = ConnectContext::new(&opener, Role::Client);
+    let wrapped = ServerShard::new(map(2)).connect_wrap(client, context).await.unwrap();
     wrapped.send(message(1)).await.unwrap();
     assert_eq!(server.recv().await.unwrap(), message(1));
 }

@@ -80,7 +80,7 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         let mut burst = S::Burst::new();
         loop {
             if oversize.is_none() {
-                oversize = burst.fill(&mut messages, self.base.lane(), mtu)?;
+                oversize = burst.fill(&mut messages, self.base.arena(), mtu)?;
             }
             let Some(next) = burst.next_len() else { break };
             let sent = socket.io().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;

@@ -7,7 +7,7 @@ mod sendmmsg;
 use crate::inbound::{self, Demux, Endpoint, Limits, Source};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
-use bertha_core::buf::Lane;
+use bertha_core::buf::BurstArena;
 use bertha_core::{Addr, Buf, Error, Properties};
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
@@ -51,7 +51,7 @@ pub trait Burst: Send {
     /// None.
     fn new() -> Self;
 
-    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `lane` it may say where they
+    /// Takes as many messages as can wait together, none of them longer than `mtu`. Through `arena` it may say where they
     /// are to be written. Returns the length of one that is longer, which it drops, and takes none behind it.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ pub trait Burst: Send {
     fn fill(
         &mut self,
         messages: &mut impl Iterator<Item = Buf>,
-        lane: &Lane,
+        arena: &BurstArena,
         mtu: usize,
     ) -> Result<Option<usize>, Error>;
 
@@ -76,7 +76,7 @@ impl Burst for Window {
     fn fill(
         &mut self,
         messages: &mut impl Iterator<Item = Buf>,
-        _: &Lane,
+        _: &BurstArena,
         mtu: usize,
     ) -> Result<Option<usize>, Error> {
         let mut oversize = None;

@@ -2,7 +2,7 @@
 
 use super::run::Run;
 use crate::datagram::Burst;
-use bertha_core::buf::Lane;
+use bertha_core::buf::BurstArena;
 use bertha_core::{Buf, Error};
 use std::array::from_fn;
 
@@ -26,7 +26,7 @@ pub struct Runs {
     /// Where the last message went that did not follow another, and how many more `last` could take then.
     before: (usize, usize),
     leaving: Leaving,
-    /// Whether the room behind the last message lies in the lane, unless the next message took it.
+    /// Whether the room behind the last message lies in the arena, unless the next message took it.
     offered: bool,
     /// Whether offers are worth while: not if layers above keep what is made there.
     offers: bool,
@@ -102,7 +102,7 @@ impl Runs {
     /// Returns the first that is otherwise.
     // In line by force: the compiler finds it too long, and would pass buffers through memory.
     #[inline(always)]
-    fn follow(&mut self, messages: &mut impl Iterator<Item = Buf>, lane: &Lane) -> Option<Buf> {
+    fn follow(&mut self, messages: &mut impl Iterator<Item = Buf>, arena: &BurstArena) -> Option<Buf> {
         let mut run = self.runs[self.last].as_mut();
         loop {
             let message = messages.next()?;
@@ -110,7 +110,7 @@ impl Runs {
                 return Some(message);
             };
             match run.join(message) {
-                Ok(room) if !run.is_full() => lane.offer_rest(room),
+                Ok(room) if !run.is_full() => arena.offer_rest(room),
                 Ok(_) => {
                     self.leaving = Leaving::One(self.last);
                     self.offered = false;
@@ -123,8 +123,8 @@ impl Runs {
 
     /// Takes a message that does not lie behind the last one, or is not of its length.
     #[inline(never)]
-    fn place(&mut self, message: Buf, lane: &Lane) -> Result<(), Error> {
-        let (made_for, free) = (self.withdraw(lane), self.free());
+    fn place(&mut self, message: Buf, arena: &BurstArena) -> Result<(), Error> {
+        let (made_for, free) = (self.withdraw(arena), self.free());
         let takes = |run: &Option<Run>| run.as_ref().is_some_and(|run| run.segment() == message.len());
         let (number, spent) = match self.runs[..self.open].iter().position(takes) {
             Some(number) => (number, self.runs[number].as_mut().map(|run| run.add(message))),
@@ -149,7 +149,7 @@ impl Runs {
         } else if self.open == RUNS {
             self.leaving = Leaving::All;
         } else {
-            self.offer(lane);
+            self.offer(arena);
         }
         Ok(())
     }
@@ -167,21 +167,21 @@ impl Runs {
     }
 
     /// Has the next message made behind the last one, if a buffer is asked for.
-    fn offer(&mut self, lane: &Lane) {
+    fn offer(&mut self, arena: &BurstArena) {
         if self.offers
             && let Some(room) = self.runs[self.last].as_mut().and_then(|run| run.room.take())
         {
-            lane.offer(room);
+            arena.offer(room);
             self.offered = true;
         }
     }
 
     /// Takes back what was offered. If a message was made there instead, the number of the run behind which it was.
-    fn withdraw(&mut self, lane: &Lane) -> Option<usize> {
+    fn withdraw(&mut self, arena: &BurstArena) -> Option<usize> {
         if !std::mem::take(&mut self.offered) {
             return None;
         }
-        match (lane.take_back(), &mut self.runs[self.last]) {
+        match (arena.take_back(), &mut self.runs[self.last]) {
             (Some(room), Some(run)) => {
                 run.room = Some(room);
                 None
@@ -209,23 +209,23 @@ impl Burst for Runs {
     fn fill(
         &mut self,
         messages: &mut impl Iterator<Item = Buf>,
-        lane: &Lane,
+        arena: &BurstArena,
         mtu: usize,
     ) -> Result<Option<usize>, Error> {
         let mut filled = Ok(None);
         if self.leaving == Leaving::Nothing {
-            self.offer(lane);
+            self.offer(arena);
         }
         while self.leaving == Leaving::Nothing && filled.is_ok() {
-            let Some(message) = self.follow(messages, lane) else { break };
+            let Some(message) = self.follow(messages, arena) else { break };
             // One that follows others is as long as they are.
             if message.len() > mtu {
                 filled = Ok(Some(message.len()));
                 break;
             }
-            filled = self.place(message, lane).map(|()| None);
+            filled = self.place(message, arena).map(|()| None);
         }
-        self.withdraw(lane);
+        self.withdraw(arena);
         filled
     }
 
@@ -249,17 +249,17 @@ mod tests {
         Shortened,
         /// With less of a header than they had reserved.
         BehindAGap,
-        /// In the lane, and then once more elsewhere, since they keep the first.
+        /// In the arena, and then once more elsewhere, since they keep the first.
         Twice,
     }
 
-    fn message(number: usize, length: usize, make: Make, lane: &Lane, kept: &mut Vec<Buf>) -> Buf {
+    fn message(number: usize, length: usize, make: Make, arena: &BurstArena, kept: &mut Vec<Buf>) -> Buf {
         let header = length.min(4);
         let mut message = match make {
             Make::Elsewhere => Buf::new(length - header, header),
-            Make::InTheLane | Make::Twice => lane.buffer(length - header, header),
-            Make::Shortened => lane.buffer(length + 9, header),
-            Make::BehindAGap => lane.buffer(length - header, header + 3),
+            Make::InTheLane | Make::Twice => arena.buffer(length - header, header),
+            Make::Shortened => arena.buffer(length + 9, header),
+            Make::BehindAGap => arena.buffer(length - header, header + 3),
         }
         .unwrap();
         message.truncate(length - header);
@@ -275,14 +275,14 @@ mod tests {
 
     /// What leaves, in datagrams of one or more messages; `most` messages go at once where they could be more.
     fn leave(lengths: &[(usize, Make)], most: usize) -> Vec<Vec<Vec<u8>>> {
-        let (mut runs, mut left, mut kept, lane) = (Runs::new(), Vec::new(), Vec::new(), Lane::new());
+        let (mut runs, mut left, mut kept, arena) = (Runs::new(), Vec::new(), Vec::new(), BurstArena::new());
         let mut messages = lengths
             .iter()
             .enumerate()
-            .map(|(number, &(length, make))| message(number, length, make, &lane, &mut kept));
+            .map(|(number, &(length, make))| message(number, length, make, &arena, &mut kept));
         loop {
-            runs.fill(&mut messages, &lane, usize::MAX).unwrap();
-            assert!(lane.take_back().is_none());
+            runs.fill(&mut messages, &arena, usize::MAX).unwrap();
+            assert!(arena.take_back().is_none());
             if runs.next_len().is_none() {
                 break;
             }
@@ -320,15 +320,15 @@ mod tests {
 
     #[test]
     fn what_is_made_in_the_lane_stays_where_it_is() {
-        let (mut runs, lane) = (Runs::new(), Lane::new());
+        let (mut runs, arena) = (Runs::new(), BurstArena::new());
         let mut places = Vec::new();
         let mut messages = (0..9).map(|number| {
             let made =
-                message(number, if number == 4 { 7 } else { 20 }, Make::Shortened, &lane, &mut Vec::new());
+                message(number, if number == 4 { 7 } else { 20 }, Make::Shortened, &arena, &mut Vec::new());
             places.push(made.as_ptr() as usize);
             made
         });
-        runs.fill(&mut messages, &lane, usize::MAX).unwrap();
+        runs.fill(&mut messages, &arena, usize::MAX).unwrap();
         // The first begins the run, the second is copied behind it. The fifth, of another length, is taken out again, and
         // the sixth is made where it was.
         assert_eq!([3, 5, 6, 7, 8].map(|number| places[number] - places[2]), [20, 40, 60, 80, 100]);

@@ -398,7 +398,7 @@ fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
 mod tests {
     use super::*;
     use crate::datagram::Burst;
-    use bertha_core::buf::Lane;
+    use bertha_core::buf::BurstArena;
 
     #[tokio::test]
     async fn runs_longer_than_the_kernel_takes_leave_in_parts() {
@@ -410,7 +410,7 @@ mod tests {
 
         let (mut runs, mut left) = (Runs::new(), Vec::new());
         let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());
-        runs.fill(&mut messages, &Lane::new(), usize::MAX).unwrap();
+        runs.fill(&mut messages, &BurstArena::new(), usize::MAX).unwrap();
         while let Some(run) = runs.next() {
             let sent = sender.send_run(run, &to).unwrap();
             runs.have_left(sent);

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 fn layer(name: &'static str) -> Node {
-    Node::Layer(Layer::plain(name, 1))
+    Node::Layer(LayerInfo::plain(name, 1))
 }
 
 fn tap(name: &'static str) -> Node {
-    Node::Layer(Layer::plain(name, 1).one_sided())
+    Node::Layer(LayerInfo::plain(name, 1).one_sided())
 }
 
 fn either(first: Vec<Node>, second: Vec<Node>) -> Node {
@@ -92,13 +92,13 @@ fn versions_and_parameters_must_agree() {
             capability::exact(self, other)
         }
     }
-    let blocks = |size| [Node::Layer(Layer::with("test::Split", Blocks(size)))];
+    let blocks = |size| [Node::Layer(LayerInfo::with("test::Split", Blocks(size)))];
     assert!(agree(&blocks(512), &blocks(512)).is_ok());
     assert_eq!(
         agree(&blocks(512), &blocks(4096)).unwrap_err().reason,
         "client's Split and server's Split: the server has Blocks(4096), the client Blocks(512)"
     );
-    let newer = [Node::Layer(Layer::plain("test::Zip", 2))];
+    let newer = [Node::Layer(LayerInfo::plain("test::Zip", 2))];
     assert_eq!(
         agree(&newer, &[layer("test::Zip")]).unwrap_err().reason,
         "client's Zip and server's Zip: the server has version 1 of test::Zip, the client 2"

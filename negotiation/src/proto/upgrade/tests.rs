@@ -1,13 +1,13 @@
 //! Two ends over a network that loses, repeats and reorders what they say, in random schedules.
 
 use super::*;
-use bertha_core::Layer;
+use bertha_core::LayerInfo;
 
 /// How long an end may take for what it has to do, and a message on its way, in milliseconds.
 const SLOW: u64 = 120;
 
 fn stack() -> Vec<Node> {
-    let one = |name| vec![Node::Layer(Layer::plain(name, 1))];
+    let one = |name| vec![Node::Layer(LayerInfo::plain(name, 1))];
     vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0.into() }]
 }
 

@@ -1,7 +1,7 @@
 use super::record::{self, Presence, Proposal, Record};
 use super::*;
 use crate::rendezvous::limits;
-use bertha_core::{Describe, Identity, Layer, Node, NumParticipantsAtMost, Preference, select};
+use bertha_core::{Describe, Identity, LayerInfo, Node, NumParticipantsAtMost, Preference, select};
 use proptest::prelude::*;
 
 #[derive(Identity)]
@@ -12,7 +12,7 @@ struct B;
 struct C;
 
 fn layer(name: &'static str) -> Vec<Node> {
-    vec![Node::Layer(Layer::plain(name, 1))]
+    vec![Node::Layer(LayerInfo::plain(name, 1))]
 }
 
 fn choice(first: Vec<Node>, second: Vec<Node>, prefer: impl Into<Preference>) -> Node {

@@ -1,6 +1,6 @@
 //! A Chunnel that needs what is no guarantee, one that says so beside its layers, and a function of the wrong type.
 
-use bertha_core::{Identity, Layer};
+use bertha_core::{Identity, LayerInfo};
 
 #[derive(Identity)]
 #[chunnel(needs(Fast))]
@@ -14,7 +14,7 @@ struct Nothing;
 #[chunnel(needs(Reliable), layers = layers)]
 struct Several;
 
-fn layers(_: &Several) -> [Layer; 0] {
+fn layers(_: &Several) -> [LayerInfo; 0] {
     []
 }
 

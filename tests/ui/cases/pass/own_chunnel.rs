@@ -1,6 +1,6 @@
 //! A Chunnel as another crate would write it: with a capability, for any connection that carries bytes.
 
-use bertha_core::{Base, Buf, Capability, Carries, Chunnel, Connection, Error, Identity, More, make_stack};
+use bertha_core::{Base, Buf, Capability, Carries, Chunnel, Connection, Error, Identity, ConnectContext, make_stack};
 use bertha_datapath_sim::SimDatapath;
 use bertha_negotiation::Negotiate;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ struct NumberedConnection<Inner> {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Numbered {
     type Connection = NumberedConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: More<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
         inner.base().reserve(self.bytes);
         Ok(NumberedConnection { inner, bytes: self.bytes })
     }

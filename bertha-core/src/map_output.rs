@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 /// `work` is called once. It is kept as it is, and so may not give away what it has captured.
 ///
 /// ```
-/// use bertha_core::{Connection, Error, after};
+/// use bertha_core::{Connection, Error, map_output};
 /// # use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// struct Counting<C> {
@@ -23,7 +23,7 @@ use std::task::{Context, Poll, ready};
 ///
 /// impl<C: Connection> Counting<C> {
 ///     fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
-///         after(self.inner.send(message), |sent| {
+///         map_output(self.inner.send(message), |sent| {
 ///             if sent.is_err() {
 ///                 self.failures.fetch_add(1, Ordering::Relaxed);
 ///             }
@@ -37,7 +37,7 @@ use std::task::{Context, Poll, ready};
 ///
 /// Polled again after it was ready, it polls `call` again, which may panic.
 #[inline]
-pub fn after<F: Future, T>(call: F, work: impl FnMut(F::Output) -> T) -> impl Future<Output = T> {
+pub fn map_output<F: Future, T>(call: F, work: impl FnMut(F::Output) -> T) -> impl Future<Output = T> {
     After { call, work }
 }
 
@@ -75,7 +75,7 @@ mod tests {
             polls.set(polls.get() + 1);
             if polls.get() < 3 { Poll::Pending } else { Poll::Ready(polls.get()) }
         });
-        let mut future = pin!(after(call, |outcome| {
+        let mut future = pin!(map_output(call, |outcome| {
             done.set(done.get() + 1);
             outcome * 10
         }));
@@ -89,7 +89,7 @@ mod tests {
     fn who_is_dropped_before_does_no_work() {
         let has_worked = Cell::new(false);
         {
-            let mut future = pin!(after(pending::<()>(), |()| has_worked.set(true)));
+            let mut future = pin!(map_output(pending::<()>(), |()| has_worked.set(true)));
             assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
         assert!(!has_worked.get());

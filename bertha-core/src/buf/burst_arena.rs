@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// for the layers in between to pass on. Where they don't ask for a buffer of this connection, or keep it, the message
 /// comes in a buffer of its own.
 #[derive(Debug)]
-pub struct Lane {
+pub struct BurstArena {
     /// Tells offers of different connections apart.
     id: u64,
 }
@@ -28,7 +28,7 @@ thread_local! {
     static ROOM: Cell<Option<ManuallyDrop<Buf>>> = const { Cell::new(None) };
 }
 
-impl Lane {
+impl BurstArena {
     /// One for a connection.
     pub fn new() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -90,7 +90,7 @@ fn fresh(len: usize, headroom: usize) -> Result<Buf, Error> {
     Buf::new(len, headroom)
 }
 
-impl Default for Lane {
+impl Default for BurstArena {
     fn default() -> Self {
         Self::new()
     }
