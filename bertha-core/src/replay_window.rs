@@ -100,7 +100,12 @@ mod tests {
             };
             let (is_first, is_new) = (seen.insert(number), window.insert(number));
             prop_assert!(is_first || !is_new, "{} was new twice", number);
-            prop_assert!(!is_first || is_new || number + width + 1 < next, "{} before {} was not new", number, next);
+            prop_assert!(
+                !is_first || is_new || number + width + 1 < next,
+                "{} before {} was not new",
+                number,
+                next
+            );
             prop_assert!(!is_new || number + width + 64 >= next, "{} before {} was new", number, next);
             next = next.max(number + 1);
             prop_assert_eq!(window.next(), next);
