@@ -3,6 +3,7 @@
 use super::filling::Filling;
 use super::frame;
 use super::task::{self, Shared};
+use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -43,9 +44,11 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         let below = base.reserved();
         let shared =
             Arc::new(Shared::new(inner, Filling::new(bytes.clamp(frame::MOST, most.max(frame::MOST)), wait)));
-        let task = shared.inner.base().runtime().spawn(task::run(shared.clone()));
+        let ended = shared.clone();
+        let runtime = shared.inner.base().runtime();
+        let _task = task_end::spawn(runtime, task::run(shared.clone()), move || ended.fail(&runtime_ended()));
         let (received, malformed) = Default::default();
-        Self { shared, below, received, more: Notify::new(), malformed, _task: task }
+        Self { shared, below, received, more: Notify::new(), malformed, _task }
     }
 
     /// How many batches were dropped, or cut short, since they were malformed.

@@ -41,6 +41,20 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
+    /// Ends the connection, unless it has failed already.
+    pub(super) fn fail(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.is_sending = false;
+        state.failure.get_or_insert_with(|| (error.kind(), error.context().to_owned()));
+        drop(state);
+        self.notify_sent();
+    }
+
+    fn notify_sent(&self) {
+        self.sent.notify_waiters();
+        self.sent.notify_one();
+    }
+
     fn take(&self) -> Option<Buf> {
         let now = self.now();
         let mut state = self.state.lock();
@@ -63,8 +77,7 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: std::sync::Arc<Sh
             }
             if state.failure.is_some() { None } else { Some(state.filling.due()) }
         };
-        shared.sent.notify_waiters();
-        shared.sent.notify_one();
+        shared.notify_sent();
         let Some(due) = due else { return };
         let notified = pin!(shared.depart.notified());
         match due {

@@ -2,6 +2,7 @@
 
 use super::chunnel::Rates;
 use super::schedule::Schedule;
+use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::select;
 use parking_lot::Mutex;
@@ -49,8 +50,10 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
         let schedule = Schedule::new(seed, rates);
         let state = Mutex::new(State { schedule, is_closed: false, is_sending: false, failure: None });
         let shared = Arc::new(Shared { inner, state, start, depart: Notify::new(), gone: Notify::new() });
-        let task = shared.inner.base().runtime().spawn(run(shared.clone()));
-        Self { shared, _task: task }
+        let ended = shared.clone();
+        let runtime = shared.inner.base().runtime();
+        let _task = task_end::spawn(runtime, run(shared.clone()), move || ended.fail(&runtime_ended()));
+        Self { shared, _task }
     }
 
     /// How many messages were lost.
@@ -98,6 +101,15 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
 impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     fn now(&self) -> Duration {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    /// Ends the connection, unless it has failed already.
+    fn fail(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.is_sending = false;
+        state.failure.get_or_insert_with(|| (error.kind(), error.context().to_owned()));
+        drop(state);
+        self.gone.notify_waiters();
     }
 
     fn take(&self, len: Option<usize>) -> Option<Buf> {
