@@ -332,6 +332,10 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
         }
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.shared.base.drain()
+    }
+
     /// Does nothing: a round's end is not the connection's.
     async fn close(&self) -> Result<(), Error> {
         Ok(())

@@ -316,6 +316,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         }
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.shared.base.drain()
+    }
+
     /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone.
     /// The link of a round that is over, or not yet there, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
