@@ -2,7 +2,7 @@
 
 use crate::history::{Line, What, now};
 use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
-use bertha_core::{Connection, Error, ErrorKind, NumParticipantsAtMost, Role, make_stack, select};
+use bertha_core::{Connection, Error, NumParticipantsAtMost, Role, make_stack, select};
 use bertha_datapath_kernel::UdpMulticast;
 use bertha_negotiation::rendezvous::{Name, RendezvousSettings, RendezvousStore};
 use bertha_negotiation::{Agreement, MultiEndpoint, Negotiate, Pick};
@@ -112,10 +112,10 @@ where
             (["leave"], []) => return Ok(()),
             ([], []) => {}
             _ => {
-                let what = format!(
+                let reason = format!(
                     "{command:?}: a command is `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE` or `leave`"
                 );
-                return Err(Error::new(ErrorKind::Invalid, what));
+                Line::new(id, What::Refused { reason }).print()?;
             }
         }
     }
