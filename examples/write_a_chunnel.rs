@@ -62,6 +62,10 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
         }
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.inner.close().await
     }

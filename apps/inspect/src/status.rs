@@ -1,8 +1,8 @@
 //! What is known of one connection.
 
 use crate::escape::escaped;
-use bertha_negotiation::rendezvous::proto::{Recorded, View};
-use bertha_negotiation::rendezvous::{Name, Snapshot};
+use bertha_rendezvous::proto::{Recorded, View};
+use bertha_rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
 /// What is wrong with a connection that has no entries any more.
@@ -119,9 +119,9 @@ impl Status {
 mod tests {
     use super::*;
     use bertha_core::{LayerInfo, Node};
-    use bertha_negotiation::rendezvous::proto::Description;
-    use bertha_negotiation::rendezvous::proto::record::{Proposal, RECORD, Record, Refusal, VERSION};
-    use bertha_negotiation::rendezvous::{Entry, Revision};
+    use bertha_rendezvous::proto::Description;
+    use bertha_rendezvous::proto::record::{Proposal, RECORD, Record, Refusal, VERSION};
+    use bertha_rendezvous::{Entry, Revision};
 
     #[test]
     fn text_of_the_store_reaches_no_terminal_as_it_is() {

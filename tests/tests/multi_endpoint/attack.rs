@@ -9,7 +9,8 @@ use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimGroup, SimTask, Verdict};
 use bertha_negotiation::wire::{self, Kind, Standing};
-use bertha_negotiation::{Gathers, MultiEndpoint, Negotiate, Pick};
+use bertha_negotiation::Pick;
+use bertha_rendezvous::{Gathers, MultiEndpoint, Rendezvous};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -138,7 +139,7 @@ async fn listen<C: Connection<Data = Buf>>(
 /// Three participants talk and change their stack under attack; then the attacker goes, and a fourth comes.
 async fn besieged<S, C>(crowd: &Crowd, stack: impl Fn() -> S, seed: u64, habits: Habits)
 where
-    S: Negotiate + 'static,
+    S: Rendezvous + 'static,
     SimGroup: Gathers<S, Out = C>,
     C: Connection<Data = Buf>,
 {

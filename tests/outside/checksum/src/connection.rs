@@ -101,6 +101,10 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
         Ok(verified.count())
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }

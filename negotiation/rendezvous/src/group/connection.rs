@@ -2,10 +2,10 @@
 
 use super::agent::{Farewell, State, Wish, gone};
 use super::link::Shared;
-use crate::Agreement;
-use crate::link::End;
-use crate::switch::{Pick, Rounds};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
+use bertha_negotiation::internals::End;
+use bertha_negotiation::internals::Rounds;
+use bertha_negotiation::{Agreement, Pick};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-/// A connection with any number of endpoints, made by [`rendezvous`](crate::Negotiate::rendezvous).
+/// A connection with any number of endpoints, made by [`rendezvous`](crate::Rendezvous::rendezvous).
 ///
 /// What is sent reaches all other participants; what they send is received. Which stack is in use all participants agree on
 /// through a store, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
@@ -27,7 +27,7 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// * **Changes** lose, repeat and swap no message of a sender. A message is delivered by the stack through which it was sent, and all of
 ///   one stack before any of the next. For that a `send` waits while the Chunnels drain, and a `recv` while others do.
 /// * **Loss.** The stack promises what its Chunnels do. Over a group that loses messages a change waits for missing ones no longer than
-///   [`drain_timeout`](crate::rendezvous::RendezvousSettings::drain_timeout) after the last one, and takes a duplicate that no
+///   [`drain_timeout`](crate::RendezvousSettings::drain_timeout) after the last one, and takes a duplicate that no
 ///   Chunnel suppresses for a missing one. What a participant sent just before it vanished some may receive and others not.
 /// * **Participants that vanish** are expired by the store, and then no longer waited for. One that was taken for gone and is not
 ///   joins again. The others may have changed meanwhile; what it sent in the round that they have left is lost.
@@ -194,7 +194,7 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
 
     /// Drains the Chunnels, leaves the others, and closes. They go on without this participant. It stays until a
     /// change that is under way is over and, if it leads, until the others have begun another round: each for
-    /// [`handover_timeout`](crate::rendezvous::RendezvousSettings::handover_timeout) at most. What it receives meanwhile is dropped.
+    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. What it receives meanwhile is dropped.
     async fn close(&self) -> Result<(), Error> {
         let runtime = self.base().runtime();
         let late = pin!(runtime.sleep_until(runtime.now() + self.limit));

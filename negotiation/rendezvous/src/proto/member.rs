@@ -4,7 +4,7 @@ use super::backoff::Backoff;
 use super::ids::Ids;
 use super::record::presence_key;
 use super::{Event, InForce, OwnStack, View};
-use crate::rendezvous::{Outcome, Revision, Snapshot, Transaction, limits};
+use crate::{Outcome, Revision, Snapshot, Transaction, limits};
 use bertha_core::{Error, ErrorKind};
 use std::collections::VecDeque;
 use std::sync::Arc;

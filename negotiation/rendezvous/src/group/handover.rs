@@ -3,9 +3,9 @@
 use super::lane::RoundId;
 use super::link::{GroupLink, Shared};
 use super::standings::{Rest, Standings};
-use crate::rendezvous::RendezvousSettings;
-use crate::switch::{Round, Rounds, vacate};
+use crate::RendezvousSettings;
 use bertha_core::{Base, Buf, Connection, Runtime};
+use bertha_negotiation::internals::{Round, Rounds, vacate};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 

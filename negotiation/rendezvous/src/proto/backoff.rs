@@ -68,7 +68,7 @@ fn refused(record: &Record) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rendezvous::proto::{Description, record::Refusal};
+    use crate::proto::{Description, record::Refusal};
 
     /// After how many ticks policies and a leader are let through, once this round came to nothing.
     fn waits(backoff: &mut Backoff, round: u64) -> (u16, u16) {

@@ -4,16 +4,16 @@ use super::handover::{Known, Stage, leave, receive_rest};
 use super::lane::RoundId;
 use super::link::{GroupLink, Shared};
 use super::standings::Standings;
-use crate::Agreement;
-use crate::link::End;
-use crate::rendezvous::{Event, InForce, Participant, RendezvousSettings};
-use crate::switch::{Pick, Rounds, end_sending, read_meanwhile};
-use crate::wire::Standing;
+use crate::{Event, InForce, Participant, RendezvousSettings};
 use bertha_core::guarantee::check_needs;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
     Node, Picks, Preference, Role, Runtime, preferred, resolve,
 };
+use bertha_negotiation::internals::End;
+use bertha_negotiation::internals::{Rounds, end_sending, read_meanwhile};
+use bertha_negotiation::wire::Standing;
+use bertha_negotiation::{Agreement, Pick};
 use futures_util::future::{Either, FutureExt, pending, select};
 use futures_util::select_biased;
 use std::pin::pin;

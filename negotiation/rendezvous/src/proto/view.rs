@@ -2,7 +2,7 @@
 
 use super::Description;
 use super::record::{self, Presence, RECORD, Record, UPGRADE};
-use crate::rendezvous::{Revision, Snapshot};
+use crate::{Revision, Snapshot};
 use std::collections::BTreeMap;
 
 /// The state of a connection, as a snapshot shows it.

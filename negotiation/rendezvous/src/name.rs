@@ -8,7 +8,7 @@ use std::fmt;
 /// `/ { } [ ] * ? \`, which stores give a meaning.
 ///
 /// ```
-/// use bertha_negotiation::rendezvous::Name;
+/// use bertha_rendezvous::Name;
 /// assert!(Name::new("orders.eu").is_ok());
 /// assert!(Name::new("orders/eu").is_err());
 /// ```

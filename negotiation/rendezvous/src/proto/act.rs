@@ -4,7 +4,7 @@ use super::enter::record_of;
 use super::member::{Answer, Member, Standing};
 use super::record::{self, Presence, Proposal, RECORD, Record, UPGRADE, presence_key};
 use super::{Event, Recorded, View};
-use crate::rendezvous::{Revision, Transaction};
+use crate::{Revision, Transaction};
 
 impl Member {
     /// The next step of whatever is under way; nothing while others have to do theirs.

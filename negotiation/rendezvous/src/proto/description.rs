@@ -1,8 +1,8 @@
 //! A stack as it stands in the store.
 
-use crate::proto as matching;
-use crate::wire::{Offer, OfferedNode};
 use bertha_core::{Error, ErrorKind, Node, Picks, resolve};
+use bertha_negotiation::proto as matching;
+use bertha_negotiation::wire::{Offer, OfferedNode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,10 +1,10 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
 use super::lane::{GroupLane, RoundId, Sorting};
-use crate::link::{Lane, Liveness, Parked};
-use crate::switch::Meanwhile;
-use crate::wire::{self, GROUP_HEADER, Kind, Standing, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_negotiation::internals::Meanwhile;
+use bertha_negotiation::internals::{Lane, Liveness, Parked};
+use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, Standing, Tag};
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
@@ -330,6 +330,10 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                 return Ok(sorter.data);
             }
         }
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.shared.base.drain()
     }
 
     /// Does nothing: a round's end is not the connection's.

@@ -1,7 +1,7 @@
 //! How many messages of a round arrived from whom, counted without a lock.
 
-use crate::rendezvous::limits::PARTICIPANTS;
-use crate::wire::Origin;
+use crate::limits::PARTICIPANTS;
+use bertha_negotiation::wire::Origin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Four times as many as there can be participants, so that those who come and go during a round find one.

@@ -1,6 +1,6 @@
 //! Connections with any number of endpoints, whose stack changes while they are in use.
 //!
-//! Participants agree on a stack [through a store](crate::rendezvous), and talk over a [group](bertha_core::Group).
+//! Participants agree on a stack [through a store](crate), and talk over a [group](bertha_core::Group).
 //!
 //! * [`gathers`]: the bound that generic code needs. [`connection`]: what the application holds.
 //! * [`link`]: what a stack stands on: 16 bytes in front of each message say which round it belongs to, who sent it, and which

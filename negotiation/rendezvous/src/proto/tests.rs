@@ -1,6 +1,6 @@
 use super::record::{self, Presence, Proposal, Record};
 use super::*;
-use crate::rendezvous::limits;
+use crate::limits;
 use bertha_core::{Describe, Identity, LayerInfo, Node, NumParticipantsAtMost, Preference, select};
 use proptest::prelude::*;
 

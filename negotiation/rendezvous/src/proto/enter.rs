@@ -3,7 +3,7 @@
 use super::member::{Entry, Member, Standing, Wish};
 use super::record::{self, Presence, RECORD, Record, UPGRADE, presence_key};
 use super::{Event, InForce, Recorded, View};
-use crate::rendezvous::{Revision, Transaction};
+use crate::{Revision, Transaction};
 use bertha_core::ErrorKind;
 
 impl Member {

@@ -2,9 +2,9 @@
 
 use super::counter::Counter;
 use super::senders::Senders;
-use crate::link::{CAPACITY_AMONG, Lane};
-use crate::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
 use bertha_core::{Buf, Error};
+use bertha_negotiation::internals::{CAPACITY_AMONG, Lane};
+use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A round of a connection, across the lives of its record.

@@ -9,8 +9,8 @@
 //! Values are a byte with the version of the format, and then [postcard](https://postcard.jamesmunns.com/wire-format).
 
 use super::Description;
-use crate::rendezvous::limits;
-use crate::wire::TEXT_LIMIT;
+use crate::limits;
+use bertha_negotiation::wire::TEXT_LIMIT;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! What is known of where the others stand, without I/O.
 
 use super::lane::RoundId;
-use crate::wire::{Before, Standing};
+use bertha_negotiation::wire::{Before, Standing};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -4,12 +4,12 @@ use super::agent::{Agent, Changes, State, build, known, round_of};
 use super::connection::{Bottom, MultiEndpoint};
 use super::handover::Stage;
 use super::link::{GroupLink, Shared};
-use crate::Agreement;
-use crate::proto::{Frame, check_possible};
-use crate::rendezvous::{Name, Participant, RendezvousSettings, RendezvousStore};
-use crate::switch::Rounds;
+use crate::{Name, Participant, RendezvousSettings, RendezvousStore};
 use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
+use bertha_negotiation::Agreement;
+use bertha_negotiation::internals::Rounds;
+use bertha_negotiation::proto::{Frame, check_possible};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -25,12 +25,11 @@ const WISHES: usize = 8;
 ///
 /// ```
 /// use bertha_core::{Connection, Error};
-/// use bertha_negotiation::rendezvous::{Name, RendezvousSettings, RendezvousStore};
-/// use bertha_negotiation::{Gathers, Negotiate};
+/// use bertha_rendezvous::{Gathers, Name, Rendezvous, RendezvousSettings, RendezvousStore};
 ///
 /// async fn announce<S, G, T>(stack: S, group: G, store: T, text: String) -> Result<(), Error>
 /// where
-///     S: Negotiate + 'static,
+///     S: Rendezvous + 'static,
 ///     G: Gathers<S, Out: Connection<Data = String>>,
 ///     T: RendezvousStore,
 /// {

@@ -9,7 +9,7 @@
 //! ```
 //! # use bertha_core::{Error, Identity, make_stack, select};
 //! # use bertha_datapath_sim::Sim;
-//! use bertha_negotiation::rendezvous::{Event, MemoryStore, Name, Participant, RendezvousSettings};
+//! use bertha_rendezvous::{Event, MemoryStore, Name, Participant, RendezvousSettings};
 //! # #[derive(Identity)] struct ReceiverOrdered;
 //! # #[derive(Identity)] struct ServiceOrdered;
 //! # let mut sim = Sim::new(1);
@@ -46,8 +46,12 @@
 //! * **Compatibility** is judged against the stack in the store, by each participant for itself. A capability that compares by
 //!   overlap lets two participants in that each overlap with that stack and not with each other; use exact ones.
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "etcd")]
 mod etcd;
+mod group;
+mod join;
 pub mod limits;
 mod memory;
 mod name;
@@ -62,6 +66,8 @@ mod transaction;
 
 #[cfg(feature = "etcd")]
 pub use etcd::{EtcdStore, EtcdWatch};
+pub use group::{Gathers, GroupLink, MultiEndpoint};
+pub use join::Rendezvous;
 pub use memory::{MemoryStore, MemoryWatch};
 pub use name::Name;
 pub use participant::Participant;
