@@ -1,7 +1,7 @@
 //! What is known of one connection.
 
 use crate::escape::escaped;
-use bertha_rendezvous::proto::{Recorded, View};
+use bertha_rendezvous::member::{Recorded, View};
 use bertha_rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
@@ -119,8 +119,8 @@ impl Status {
 mod tests {
     use super::*;
     use bertha_core::{LayerInfo, Node};
-    use bertha_rendezvous::proto::Description;
-    use bertha_rendezvous::proto::record::{Proposal, RECORD, Record, Refusal, VERSION};
+    use bertha_rendezvous::member::Description;
+    use bertha_rendezvous::member::record::{Proposal, RECORD, Record, Refusal, VERSION};
     use bertha_rendezvous::{Entry, Revision};
 
     #[test]

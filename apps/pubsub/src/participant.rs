@@ -59,7 +59,7 @@ pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result
         )
     );
     let group = UdpMulticast::new(part.group).interface(part.interface);
-    let connection = stack.rendezvous(group, store, part.topic, settings).await?;
+    let connection = stack.rendezvous(group, store, part.topic).settings(settings).await?;
     let agreement = connection.explain();
     let (stack, leads) = (names(&agreement), leads(&agreement));
     let joined = What::Joined { round: agreement.round(), stack, leads };

@@ -8,9 +8,9 @@ use crate::seeds::with_seeds;
 use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimGroup, SimTask, Verdict};
-use bertha_negotiation::wire::{self, Kind, Standing};
 use bertha_negotiation::Pick;
-use bertha_rendezvous::{Gathers, MultiEndpoint, Rendezvous};
+use bertha_negotiation::wire::{self, Kind, Standing};
+use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -140,7 +140,7 @@ async fn listen<C: Connection<Data = Buf>>(
 async fn besieged<S, C>(crowd: &Crowd, stack: impl Fn() -> S, seed: u64, habits: Habits)
 where
     S: Rendezvous + 'static,
-    SimGroup: Gathers<S, Out = C>,
+    SimGroup: RunsAmong<S, Out = C>,
     C: Connection<Data = Buf>,
 {
     const MARK: u32 = 1 << 20;
