@@ -1,4 +1,4 @@
-//! How fast what was acknowledged had been sent, and was acknowledged.
+//! The rates at which acknowledged bytes were sent and delivered.
 //!
 //! As in draft-cheng-iccrg-delivery-rate-estimation: each packet remembers how much had been delivered when it was
 //! sent. When it is acknowledged, what was delivered since, over the time since, is a sample.
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The state of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Rate {
+pub(super) struct DeliveryRate {
     delivered: u64,
     delivered_at: Duration,
     /// When the first packet of the current interval of sending was sent.
@@ -40,7 +40,7 @@ pub(super) struct Rates {
     pub(super) is_app_limited: bool,
 }
 
-impl Rate {
+impl DeliveryRate {
     /// A packet is sent while `in_flight` bytes are on their way.
     pub(super) fn sent(&mut self, now: Duration, in_flight: u64) -> Snapshot {
         if in_flight == 0 {
@@ -101,7 +101,7 @@ mod tests {
     /// A packet of 1000 bytes each 2 ms, each acknowledged after 20 ms.
     #[test]
     fn a_steady_flow_shows_its_rate() {
-        let mut rate = Rate::default();
+        let mut rate = DeliveryRate::default();
         let mut sent = Vec::new();
         let mut last = Rates::default();
         for tick in 0..100_u64 {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_had_nothing_to_send_says_so() {
-        let mut rate = Rate::default();
+        let mut rate = DeliveryRate::default();
         rate.limited(0);
         let snapshot = rate.sent(ms(0), 0);
         rate.acked(1000, ms(0), snapshot, ms(20));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_faster_than_light_is_no_sample() {
-        let mut rate = Rate::default();
+        let mut rate = DeliveryRate::default();
         let snapshot = rate.sent(ms(0), 0);
         rate.acked(1000, ms(0), snapshot, ms(1));
         assert_eq!(rate.take(ms(20)), Rates::default());
