@@ -246,6 +246,10 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
         self.shared.base.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.shared.base.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.shared.liveness.check()?;
         if self.lane.room() == Some(0) {

@@ -1,11 +1,12 @@
-//! Who talks to whom.
+//! The two ends of a connection.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// A peer and the local port that it talks to. An interface has one address of each family, so that the local address
-/// follows from the peer's.
+/// A peer and the local port that it talks to. An interface has one address of each family, so the local address follows from the
+/// peer's.
 ///
-/// Both families as one kind of number (RFC 4291, section 2.5.5.2), since it is compared for every datagram.
+/// IPv4 addresses are mapped into IPv6 (RFC 4291, section 2.5.5.2): flows are compared for every datagram, and one number compares
+/// faster than an enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flow {
     peer: u128,
@@ -29,9 +30,9 @@ impl Flow {
         Self { peer, peer_port, local_port }
     }
 
-    /// The peer's address and both ports as the sum, by exclusive or, of their 16-bit words.
+    /// The exclusive or of the 16-bit words of the peer's address and of both ports.
     #[inline]
-    pub(crate) fn word(&self) -> u16 {
+    pub(crate) fn folded(&self) -> u16 {
         let halves = (self.peer >> 64) as u64 ^ self.peer as u64;
         let words = (halves >> 32) as u32 ^ halves as u32;
         (words >> 16) as u16 ^ words as u16 ^ self.peer_port ^ self.local_port

@@ -1,58 +1,59 @@
-//! Which of a port's queues frames belong to: receive-side scaling, whoever does it.
+//! The queue of a port that a frame belongs to: receive-side scaling, by the port or in software.
 
-use crate::ethernet::{EtherType, Ethernet};
-use crate::ipv4::{Ipv4, protocol};
-use crate::ipv6::Ipv6;
-use crate::toeplitz::{REPEATED, symmetric};
-use crate::{Flow, icmp, icmpv6};
+use super::Flow;
+use super::toeplitz::{REPEATED, symmetric};
+use crate::wire::ethernet::{EtherType, EthernetHeader};
+use crate::wire::ipv4::Ipv4Header;
+use crate::wire::ipv6::Ipv6Header;
+use crate::wire::{IpProtocol, icmpv4, icmpv6};
 use std::net::IpAddr;
 
-/// How many entries the table has where the port has none of its own.
+/// The entries of the table where the port has none of its own.
 const ENTRIES: usize = 128;
 
-/// How the flows of an interface are spread over queues: the Toeplitz hash of addresses and ports, by a table whose entries
+/// The assignment of an interface's flows to queues: the Toeplitz hash of addresses and ports is the index of a table, whose entries
 /// name the queues in turn.
 ///
 /// A port that hashes with the same key and table puts the datagrams of a flow into the queue that is computed here; for any
-/// other port, whoever polls hands them there. The key is symmetric: both ends of a flow find the same queue if they have
-/// as many.
+/// other port, the thread that polls hands them over. The key is symmetric: both ends of a flow compute the same queue if they have
+/// the same number of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     queues: usize,
     entries: usize,
 }
 
-/// Where a frame is to be dealt with.
+/// The queue where a frame is to be received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// In this queue: it is a datagram.
+    /// This one: it is a datagram.
     Queue(usize),
-    /// In the first queue: it belongs to a protocol whose flows are not spread.
+    /// The first one: it belongs to a protocol whose flows are not spread.
     First,
-    /// Where it is; and all others are to overhear it, since it says something of neighbours, paths or flows.
-    Everyone,
-    /// Where it is.
+    /// The one that it arrived in; and all others are to overhear it, since it is about neighbours, paths or flows.
+    All,
+    /// The one that it arrived in.
     Here,
 }
 
 impl Spread {
-    /// Over so many queues, one at least, by a table of so many entries; 0 if the port has no table.
+    /// A spread over `queues`, one at least, by a table of so many `entries`; 0 if the port has no table.
     pub fn new(queues: usize, entries: usize) -> Self {
         Self { queues: queues.max(1), entries: if entries == 0 { ENTRIES } else { entries } }
     }
 
-    /// How many queues there are.
+    /// The number of queues.
     pub fn queues(&self) -> usize {
         self.queues
     }
 
-    /// The key for ports that want one of so many bytes.
+    /// The key for ports that want one of `len` bytes.
     pub fn key(len: usize) -> impl Iterator<Item = u8> {
         REPEATED.to_be_bytes().into_iter().cycle().take(len)
     }
 
     /// The queue that the table's entry with this number names.
-    pub fn entry(&self, number: usize) -> usize {
+    fn entry(&self, number: usize) -> usize {
         number % self.entries % self.queues
     }
 
@@ -61,35 +62,35 @@ impl Spread {
     pub fn queue_of(&self, flow: Flow, own: IpAddr) -> usize {
         // IPv4 addresses are mapped into IPv6 here, all with the same words in front: these cancel out.
         let own = Flow::between(own, 0, 0);
-        self.entry(symmetric(flow.word() ^ own.word()) as usize)
+        self.entry(symmetric(flow.folded() ^ own.folded()) as usize)
     }
 
-    /// Where a frame belongs. Nothing of it is verified: that is up to the [`Stack`](crate::Stack) there.
+    /// The destination of a frame. Nothing of it is verified: that is up to the queue's [`Stack`](crate::Stack).
     #[inline]
     pub fn destination(&self, frame: &[u8]) -> Destination {
-        let Some(link) = Ethernet::read(frame) else { return Destination::Here };
-        let packet = &frame[link.len..];
-        let (number, payload, source, own): (u8, _, IpAddr, IpAddr) = match link.carries {
-            EtherType::ARP => return Destination::Everyone,
-            EtherType::IPV4 => match Ipv4::read(packet, true) {
-                Ok(it) => (it.protocol, &packet[it.len..it.total], it.source.into(), it.destination.into()),
+        let Some((link, at)) = EthernetHeader::parse(frame) else { return Destination::Here };
+        let packet = &frame[at..];
+        let (protocol, payload, source, own): (_, _, IpAddr, IpAddr) = match link.ethertype {
+            EtherType::ARP => return Destination::All,
+            EtherType::IPV4 => match Ipv4Header::parse(packet, true) {
+                Ok(it) => (it.protocol, &packet[it.payload()], it.source.into(), it.destination.into()),
                 Err(_) => return Destination::Here,
             },
-            EtherType::IPV6 => match Ipv6::read(packet) {
-                Ok(it) => (it.protocol, &packet[it.len..it.total], it.source.into(), it.destination.into()),
+            EtherType::IPV6 => match Ipv6Header::parse(packet) {
+                Ok(it) => (it.protocol, &packet[it.payload()], it.source.into(), it.destination.into()),
                 Err(_) => return Destination::Here,
             },
             _ => return Destination::Here,
         };
-        match (number, payload) {
-            (protocol::UDP, &[s0, s1, d0, d1, ..]) => {
+        match (protocol, payload) {
+            (IpProtocol::UDP, &[s0, s1, d0, d1, ..]) => {
                 let [peer_port, local_port] = [[s0, s1], [d0, d1]].map(u16::from_be_bytes);
                 Destination::Queue(self.queue_of(Flow::between(source, peer_port, local_port), own))
             }
-            (protocol::ICMP, &[icmp::ECHO_REQUEST, ..])
-            | (protocol::ICMPV6, &[icmpv6::ECHO_REQUEST, ..])
-            | (protocol::UDP, _) => Destination::Here,
-            (protocol::ICMP | protocol::ICMPV6, _) => Destination::Everyone,
+            (IpProtocol::ICMP, &[icmpv4::ECHO_REQUEST, ..])
+            | (IpProtocol::ICMPV6, &[icmpv6::ECHO_REQUEST, ..])
+            | (IpProtocol::UDP, _) => Destination::Here,
+            (IpProtocol::ICMP | IpProtocol::ICMPV6, _) => Destination::All,
             _ => Destination::First,
         }
     }
@@ -98,8 +99,8 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::iface::toeplitz::toeplitz;
     use crate::tests::{address, stack, transmits};
-    use crate::toeplitz::toeplitz;
     use crate::{Checksums, Route};
     use std::time::Instant;
 
@@ -154,7 +155,7 @@ mod tests {
             let _ = stacks[0].route(flow, now);
             for (from, to) in [(0, 1), (1, 0)] {
                 for mut frame in transmits(&mut stacks[from]) {
-                    assert_eq!(spread.destination(&frame), Destination::Everyone);
+                    assert_eq!(spread.destination(&frame), Destination::All);
                     stacks[to].receive(&mut frame, Checksums::Unknown, now);
                 }
             }
@@ -166,7 +167,7 @@ mod tests {
             stacks[1].receive(&mut frame, Checksums::Unknown, now);
             stacks[1].refuse(&frame, now);
             let [error] = &transmits(&mut stacks[1])[..] else { panic!("one error") };
-            assert_eq!(spread.destination(error), Destination::Everyone);
+            assert_eq!(spread.destination(error), Destination::All);
             // Of another protocol, cut short, and of none.
             let protocol = path.len() - 8 - if v6 { 34 } else { 11 };
             let mut other = frame.clone();

@@ -1,12 +1,12 @@
-//! What a stack dropped and answered.
+//! The frames that a stack dropped and answered.
 
 use std::ops::AddAssign;
 
-/// How many frames met which end. Frames with datagrams for somebody are not among them.
+/// Frames that carried no datagram and no segment for an application, by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Not for this interface: another address, another VLAN, or a protocol that is not spoken here.
+    /// Not for this interface: another address, another VLAN, or an unknown protocol.
     pub foreign: u64,
     /// Cut short, with a wrong length or otherwise not as its protocol has it.
     pub malformed: u64,
@@ -14,9 +14,9 @@ pub struct Counters {
     pub checksum: u64,
     /// Parts of a fragmented packet.
     pub fragments: u64,
-    /// Requests for this interface's address, and answers to its own.
+    /// Requests for this interface's address, and replies to its own.
     pub neighbour: u64,
-    /// Claims of somebody else to have this interface's address.
+    /// Claims of another host to have this interface's address.
     pub conflicts: u64,
     /// Echo requests, which were answered.
     pub pings: u64,
@@ -27,7 +27,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All that was dropped unread.
+    /// All frames that were dropped unread.
     pub fn dropped(&self) -> u64 {
         self.foreign + self.malformed + self.checksum + self.fragments
     }
@@ -35,7 +35,7 @@ impl Counters {
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        // All of them by name, so that none is forgotten.
+        // By name, so that none is forgotten.
         let Self {
             foreign,
             malformed,

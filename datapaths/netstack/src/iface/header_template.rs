@@ -1,7 +1,10 @@
 //! The headers in front of a flow's datagrams.
 
-use crate::checksum::Sum;
-use crate::{Flow, Link, ethernet, ipv4, ipv6, udp};
+use super::{Flow, LinkHeader};
+use crate::wire::checksum::Sum;
+use crate::wire::ipv4::{self, Ipv4Header};
+use crate::wire::ipv6::{self, Ipv6Header};
+use crate::wire::{IpProtocol, ethernet, udp};
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -11,19 +14,19 @@ pub const HEADERS: usize = ethernet::HEADER + ethernet::TAG + ipv6::HEADER + udp
 /// The length of the headers that are most frequent: Ethernet without a tag, IPv4 and UDP.
 const USUAL: usize = ethernet::HEADER + ipv4::HEADER + udp::HEADER;
 
-/// What a port does about the checksums of datagrams that it sends.
+/// The checksums that a port computes for datagrams that it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// Computes that of the IPv4 header, whose field is zero.
+    /// That of the IPv4 header, whose field is zero.
     pub header: bool,
-    /// Computes that of UDP, whose field has the sum of the pseudo-header, without being complemented.
+    /// That of UDP, whose field has the sum of the pseudo-header, not complemented.
     pub udp: bool,
 }
 
-/// What a port has to know of a frame whose checksums it computes.
+/// The description of a frame for a port that computes its checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offloaded {
-    /// What it computes. Never both false.
+    /// The checksums. Never both false.
     pub offload: Offload,
     /// Whether the packet is one of IPv4.
     pub is_v4: bool,
@@ -33,45 +36,46 @@ pub struct Offloaded {
     pub ip: usize,
 }
 
-/// The headers of a flow's datagrams, but for lengths and checksums. Good for as long as
+/// The headers of a flow's datagrams, except for lengths and checksums. Valid as long as
 /// [`Stack::is_current`](crate::Stack::is_current) says so.
 #[derive(Debug, Clone)]
 pub struct Path {
     headers: [u8; HEADERS],
     len: usize,
-    /// Where the IP header begins.
+    /// The offset of the IP header.
     ip: usize,
     is_v4: bool,
     /// The sums of the IPv4 header, and of UDP's header with its pseudo-header, without lengths.
     ip_sum: Sum,
     udp_sum: Sum,
-    /// That of the pseudo-header alone.
+    /// The sum of the pseudo-header alone.
     pseudo_sum: Sum,
     offload: Offload,
     /// UDP has no checksum.
     unchecked: bool,
-    /// They are those that are most frequent, with checksums that are computed here.
+    /// The headers are the most frequent ones, with checksums in software.
     usual: bool,
     pub(crate) generation: u32,
     pub(crate) until: Instant,
 }
 
 impl Path {
-    pub(crate) fn new(flow: Flow, own: IpAddr, link: &Link, offload: Offload, unchecked: bool) -> Self {
+    pub(crate) fn new(flow: Flow, own: IpAddr, link: &LinkHeader, offload: Offload, unchecked: bool) -> Self {
         let mut headers = [0; HEADERS];
-        let ip = link.header().len();
-        headers[..ip].copy_from_slice(link.header());
-        let protocol = ipv4::protocol::UDP;
+        let ip = link.bytes().len();
+        headers[..ip].copy_from_slice(link.bytes());
         let (at, pseudo) = match (own, flow.peer().ip()) {
             (IpAddr::V4(own), IpAddr::V4(peer)) => {
-                ipv4::Ipv4::write(&mut headers[ip..], own, peer, protocol, 0);
+                let header = Ipv4Header::new(own, peer, IpProtocol::UDP, 0);
+                header.emit(&mut headers[ip..]);
                 headers[ip + 2..ip + 4].fill(0);
                 headers[ip + 10..ip + 12].fill(0);
-                (ip + ipv4::HEADER, ipv4::pseudo_header(own, peer, protocol))
+                (ip + ipv4::HEADER, header.pseudo_header())
             }
             (IpAddr::V6(own), IpAddr::V6(peer)) => {
-                ipv6::Ipv6::write(&mut headers[ip..], own, peer, protocol, 0);
-                (ip + ipv6::HEADER, ipv6::pseudo_header(own, peer, protocol))
+                let header = Ipv6Header::new(own, peer, IpProtocol::UDP, 0);
+                header.emit(&mut headers[ip..]);
+                (ip + ipv6::HEADER, header.pseudo_header())
             }
             // The caller took the interface's address of the peer's family.
             _ => (ip, Sum::default()),
@@ -82,7 +86,7 @@ impl Path {
         let ip_sum = Sum::of(&headers[ip..at]);
         let udp_sum = pseudo.and(Sum::of(&headers[at..len]));
         let (is_v4, generation, until) = (own.is_ipv4(), link.generation, link.until);
-        // Over IPv6 there always is one (RFC 8200, section 8.1).
+        // Over IPv6 the checksum is mandatory (RFC 8200, section 8.1).
         let unchecked = unchecked && is_v4;
         let offload = Offload { header: offload.header && is_v4, udp: offload.udp && !unchecked };
         let usual = is_v4 && len == USUAL && !unchecked && !offload.header && !offload.udp;
@@ -102,14 +106,14 @@ impl Path {
         }
     }
 
-    /// How many bytes of headers there are. Even, so that the payload's checksum can be taken by itself.
+    /// The length of the headers in bytes. Even, so that the payload's checksum can be computed by itself.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "headers are never empty")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// What the port has to be told of each frame that was [sealed](Self::seal); nothing if it computes no checksum of it.
+    /// The description of each [sealed](Self::seal) frame for the port; `None` if it computes no checksum.
     #[inline]
     pub fn offloaded(&self) -> Option<Offloaded> {
         let Self { offload, is_v4, ip: link, .. } = *self;
@@ -120,12 +124,12 @@ impl Path {
         Some(Offloaded { offload, is_v4, link, ip })
     }
 
-    /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, which is longer than they are unless the payload
-    /// behind them is empty, and at most as long as the interface allows.
+    /// Writes the headers to the first [`len`](Self::len) bytes of `frame`, in front of the payload. The frame is at most as long as
+    /// the interface allows.
     ///
     /// # Panics
-    /// If there is no room for the headers.
-    // Always, since it is called in loops: a function of its own would save and restore registers for each message.
+    /// If the frame is shorter than the headers.
+    // Always, since it is called in loops: a call would save and restore registers for each message.
     #[inline(always)]
     pub fn seal(&self, frame: &mut [u8]) {
         match frame.split_first_chunk_mut() {
@@ -134,8 +138,8 @@ impl Path {
         }
     }
 
-    /// In whole words, each of which is written once: who sends the frame reads it again at once, and a processor reads what
-    /// several writes have left only when all of them are done.
+    /// Writes whole words, each of them once: the driver reads the frame at once, and a load that overlaps several stores has to wait
+    /// for all of them.
     #[inline]
     fn seal_usual(&self, headers: &mut [u8; USUAL], payload: &[u8]) {
         let datagram = (udp::HEADER + payload.len()) as u16;
@@ -144,7 +148,7 @@ impl Path {
         let [i0, i1] = self.ip_sum.and_number(total).checksum();
         let [l0, l1] = datagram.to_be_bytes();
         let template = |at: usize| self.headers[at..].first_chunk().map_or(0, |it| u64::from_ne_bytes(*it));
-        // What differs is zero in the template.
+        // Fields that differ from message to message are zero in the template.
         let words = [
             template(0),
             template(8),
@@ -178,12 +182,12 @@ impl Path {
         ip[at + 6..at + 8].copy_from_slice(&self.payload_checksum(datagram, payload));
     }
 
-    /// That of the IPv4 header of a packet of `total` bytes.
+    /// The checksum of the IPv4 header of a packet of `total` bytes.
     fn header_checksum(&self, total: u16) -> [u8; 2] {
         if self.offload.header { [0, 0] } else { self.ip_sum.and_number(total).checksum() }
     }
 
-    /// That of UDP, of a `datagram` of so many bytes.
+    /// The checksum of UDP for a datagram of `datagram` bytes.
     fn payload_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
         if self.unchecked {
             return [0, 0];
@@ -198,7 +202,7 @@ impl Path {
     fn computed_checksum(&self, datagram: u16, payload: &[u8]) -> [u8; 2] {
         // The length counts twice: in the header, and in the pseudo-header.
         let sum = self.udp_sum.and_number(datagram).and_number(datagram).and(Sum::of(payload));
-        // Zero would say that there is none (RFC 768).
+        // Zero stands for no checksum (RFC 768).
         match !sum.folded() {
             0 => [0xff, 0xff],
             checksum => checksum.to_ne_bytes(),

@@ -1,22 +1,23 @@
-//! What an interface is called, and what it reaches.
+//! The addresses of an interface, and the way to others.
 
-use crate::ethernet::Ethernet;
-use crate::{MacAddr, ipv4, ipv6, udp};
+use crate::MacAddr;
+use crate::wire::ethernet::EthernetHeader;
+use crate::wire::{ipv4, ipv6, udp};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address and how many of its bits all neighbours share: `10.0.0.1/24`, `fd00::1/64`.
+/// An address and the length of the prefix that all neighbours share: `10.0.0.1/24`, `fd00::1/64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subnet {
     /// The address of this interface.
     pub address: IpAddr,
-    /// How many bits neighbours share.
+    /// The length of the prefix in bits.
     pub prefix: u8,
 }
 
 impl Subnet {
-    /// Whether `address` belongs to a neighbour, or to this interface.
+    /// Whether `address` is that of a neighbour, or this interface's.
     pub fn contains(&self, address: IpAddr) -> bool {
         let differing = match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
@@ -41,12 +42,12 @@ impl FromStr for Subnet {
         let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        if prefix > most { Err(wrong()) } else { Ok(Self { address, prefix }) }
+        let max = if address.is_ipv4() { 32 } else { 128 };
+        if prefix > max { Err(wrong()) } else { Ok(Self { address, prefix }) }
     }
 }
 
-/// Why an interface can't be as it was described.
+/// The reason why an interface can't be as it was described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidInterface(pub(crate) String);
 
@@ -58,14 +59,14 @@ impl fmt::Display for InvalidInterface {
 
 impl std::error::Error for InvalidInterface {}
 
-/// One family of addresses.
+/// The address and the gateway of one family.
 #[derive(Debug, Clone, Copy)]
 struct Family {
     subnet: Subnet,
     gateway: Option<IpAddr>,
 }
 
-/// An interface: its addresses, and where packets to others go.
+/// An interface: its addresses, and its gateways.
 #[derive(Debug, Clone)]
 pub struct Interface {
     pub(crate) mac: MacAddr,
@@ -76,13 +77,13 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// An interface with one address of each family at most, and a gateway in the subnet for what is not.
+    /// An interface with at most one address of each family, and a gateway in the subnet for packets to other subnets.
     ///
     /// `mtu` is the largest IP packet in bytes. With `vlan`, all frames are tagged with this number.
     ///
     /// # Errors
     /// If there is no address, two of a family, or one that an interface can't have; if a gateway is no neighbour; if the MTU is
-    /// smaller than the families allow (576, RFC 791; 1280, RFC 8200) or no Ethernet has it; if there is no such VLAN.
+    /// below the minimum of its families (576, RFC 791; 1280, RFC 8200) or above 9216; if the VLAN's number is out of range.
     pub fn new(
         mac: MacAddr,
         mtu: usize,
@@ -116,9 +117,9 @@ impl Interface {
                 _ => return invalid(format!("the gateway {gateway} is not in a subnet of the interface")),
             }
         }
-        let least = if interface.v6.is_some() { 1280 } else { 576 };
-        if !(least..=9216).contains(&mtu) {
-            return invalid(format!("an MTU of {mtu} bytes: at least {least} and at most 9216"));
+        let min = if interface.v6.is_some() { 1280 } else { 576 };
+        if !(min..=9216).contains(&mtu) {
+            return invalid(format!("an MTU of {mtu} bytes: at least {min} and at most 9216"));
         }
         if subnets.is_empty() {
             return invalid("the interface has no address".into());
@@ -156,14 +157,14 @@ impl Interface {
     }
 
     /// The largest payload of a datagram to the family of `peer`, in bytes.
-    pub fn most(&self, peer: IpAddr) -> usize {
-        payload(self.mtu, peer)
+    pub fn max_payload(&self, peer: IpAddr) -> usize {
+        max_payload(self.mtu, peer)
     }
 
-    /// How many bytes of headers a datagram to `peer` has: Ethernet's with its tag, IP's and UDP's.
+    /// The length of the headers of a datagram to `peer`: Ethernet's with its tag, IP's and UDP's.
     pub fn headers(&self, peer: IpAddr) -> usize {
         let ip = if peer.is_ipv4() { ipv4::HEADER } else { ipv6::HEADER };
-        Ethernet::len(self.vlan) + ip + udp::HEADER
+        EthernetHeader::len(self.vlan) + ip + udp::HEADER
     }
 
     pub(crate) fn v4(&self) -> Option<Ipv4Addr> {
@@ -180,7 +181,7 @@ impl Interface {
         }
     }
 
-    /// Whether `address` is one that a neighbour can have.
+    /// Whether `address` can be a neighbour's.
     pub(crate) fn is_neighbour(&self, address: IpAddr) -> bool {
         let near = self.family(address).is_some_and(|family| family.subnet.contains(address));
         is_unicast(address) && (near || is_link_local(address)) && !self.is_own(address)
@@ -196,17 +197,17 @@ impl Interface {
     }
 }
 
-/// How much of a packet to the family of `peer` is the payload of a datagram.
-pub(crate) fn payload(packet: usize, peer: IpAddr) -> usize {
-    let header = if peer.is_ipv4() { crate::ipv4::HEADER } else { crate::ipv6::HEADER };
-    packet.saturating_sub(header + crate::udp::HEADER)
+/// The payload of a datagram to the family of `peer` in an IP packet of `packet` bytes.
+pub(crate) fn max_payload(packet: usize, peer: IpAddr) -> usize {
+    let header = if peer.is_ipv4() { ipv4::HEADER } else { ipv6::HEADER };
+    packet.saturating_sub(header + udp::HEADER)
 }
 
 fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// Whether it can be the address of one interface.
+/// Whether `address` can be that of one interface.
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !broadcast
@@ -237,11 +238,11 @@ mod tests {
         let alone = interface(&["10.1.2.3/16"], &[], 1500).unwrap();
         assert_eq!(alone.next_hop([10, 2, 0, 9].into()), None);
         assert_eq!(alone.next_hop(Ipv6Addr::LOCALHOST.into()), None);
-        assert_eq!(it.most([10, 0, 0, 1].into()), 1472);
+        assert_eq!(it.max_payload([10, 0, 0, 1].into()), 1472);
     }
 
     #[test]
-    fn what_no_interface_has_is_refused() {
+    fn impossible_interfaces_are_refused() {
         for (subnets, gateways, mtu) in [
             (&[][..], &[][..], 1500),
             (&["127.0.0.1/8"], &[], 1500),

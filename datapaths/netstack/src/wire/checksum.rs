@@ -1,33 +1,35 @@
 //! The Internet checksum (RFC 1071).
 
-/// A sum of 16-bit words that has not been folded yet. Words are added as they lie in memory, whatever the byte order
-/// of the machine: the sum comes out in that order too, and is stored as it is (RFC 1071, section 2).
+/// A sum of 16-bit words that is not folded yet. Words are added as they lie in memory, and the sum is stored as it comes out: it
+/// does not depend on the byte order (RFC 1071, section 2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum(u64);
 
 impl Sum {
-    /// Of `bytes`, which begin at an even offset of what is summed up; an odd last byte is padded.
+    /// Of `bytes`, which begin at an even offset of the packet; an odd last byte is padded with zero.
     #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        // In the widest words there are, with their carries counted aside: adding a word is one instruction then.
+        // Long words, with their carries counted aside: adding one is a single instruction.
         let (words, last) = bytes.as_chunks();
         let (blocks, rest) = words.as_chunks::<4>();
-        let mut sum = (0, 0);
+        let (mut sum, mut carries) = (0_u64, 0_u64);
         for block in blocks {
             let mut carry = false;
             for word in block {
-                (sum.0, carry) = u64::from_ne_bytes(*word).carrying_add(sum.0, carry);
+                (sum, carry) = u64::from_ne_bytes(*word).carrying_add(sum, carry);
             }
-            sum.1 += u64::from(carry);
+            carries += u64::from(carry);
         }
         for word in rest {
-            sum = add(sum, u64::from_ne_bytes(*word));
+            let carry;
+            (sum, carry) = sum.overflowing_add(u64::from_ne_bytes(*word));
+            carries += u64::from(carry);
         }
-        let sum = Self::of_words(sum);
+        let sum = Self::of_long_word(sum).and(Self(carries));
         if last.is_empty() { sum } else { sum.and(Self::of_few(last)) }
     }
 
-    /// Of less than eight bytes.
+    /// Of fewer than eight bytes.
     #[inline]
     fn of_few(bytes: &[u8]) -> Self {
         let (words, last) = bytes.as_chunks();
@@ -36,43 +38,43 @@ impl Sum {
         Self(sum + u64::from(last))
     }
 
-    /// Of a sum of 64-bit words and the number of its carries.
+    /// Of eight bytes as they lie in memory.
     #[inline]
-    pub(crate) fn of_words((sum, carries): (u64, u64)) -> Self {
-        Self((sum >> 32) + (sum & 0xffff_ffff) + carries)
+    pub(crate) fn of_long_word(word: u64) -> Self {
+        Self((word >> 32) + (word & 0xffff_ffff))
     }
 
-    /// Of a single word as it lies in memory.
+    /// Of two bytes as they lie in memory.
     #[inline]
     pub(crate) fn of_word(word: u16) -> Self {
         Self(word.into())
     }
 
-    /// With another part, which begins at an even offset.
+    /// Adds another part, which begins at an even offset.
     #[inline]
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 
-    /// With a number of 16 bits, as the network has it.
+    /// Adds a number of 16 bits in network byte order.
     #[inline]
     pub(crate) fn and_number(self, number: u16) -> Self {
         Self(self.0 + u64::from(number.to_be()))
     }
 
-    /// The folded sum. All ones if a checksum was summed up and is right.
+    /// The folded sum; all ones if a valid checksum was summed up.
     #[inline]
     pub(crate) fn folded(self) -> u16 {
         let (sum, carry) = (self.0 as u32).overflowing_add((self.0 >> 32) as u32);
-        // Whatever carries leaves room for the carry.
+        // A sum that has overflowed is small enough for its carry.
         let sum = sum + u32::from(carry);
         let (sum, carry) = (sum as u16).overflowing_add((sum >> 16) as u16);
         sum + u16::from(carry)
     }
 
-    /// Whether what was summed up, its checksum included, is whole.
+    /// Whether the bytes that were summed up, their checksum included, are undamaged.
     #[inline]
-    pub(crate) fn is_right(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         self.folded() == 0xffff
     }
 
@@ -81,13 +83,6 @@ impl Sum {
     pub(crate) fn checksum(self) -> [u8; 2] {
         (!self.folded()).to_ne_bytes()
     }
-}
-
-/// A sum of 64-bit words, and the number of its carries, with one more word.
-#[inline]
-fn add((sum, carries): (u64, u64), word: u64) -> (u64, u64) {
-    let (sum, carry) = sum.overflowing_add(word);
-    (sum, carries + u64::from(carry))
 }
 
 #[cfg(test)]
@@ -120,11 +115,11 @@ mod tests {
         }
 
         #[test]
-        fn what_carries_its_checksum_is_right(mut bytes in prop::collection::vec(any::<u8>(), 2..300)) {
+        fn a_valid_checksum_is_recognised(mut bytes in prop::collection::vec(any::<u8>(), 2..300)) {
             bytes[..2].fill(0);
             let checksum = Sum::of(&bytes).checksum();
             bytes[..2].copy_from_slice(&checksum);
-            prop_assert!(Sum::of(&bytes).is_right());
+            prop_assert!(Sum::of(&bytes).is_valid());
         }
     }
 

@@ -1,31 +1,31 @@
-//! The ports of a transport that are in use.
+//! The ports of a transport protocol that are in use.
 
 use ahash::RandomState;
 use std::collections::HashMap;
 
-/// Where the ports begin that are given out (RFC 6335, section 6).
-const FIRST: u16 = 49_152;
+/// The first ephemeral port (RFC 6335, section 6).
+const FIRST_EPHEMERAL: u16 = 49_152;
 
-const COUNT: u16 = u16::MAX - FIRST + 1;
+const EPHEMERAL: u16 = u16::MAX - FIRST_EPHEMERAL + 1;
 
-/// How many connections and listeners use each port of UDP, or of TCP.
+/// The number of connections and listeners at each port of UDP, or of TCP.
 #[derive(Debug, Default)]
 pub struct Ports {
     users: HashMap<u16, usize, RandomState>,
 }
 
 impl Ports {
-    /// All of them are free.
+    /// All ports are free.
     pub fn new() -> Self {
         Self { users: HashMap::with_hasher(RandomState::new()) }
     }
 
-    /// Whether somebody uses `port`.
+    /// Whether `port` is in use.
     pub fn is_used(&self, port: u16) -> bool {
         self.users.contains_key(&port)
     }
 
-    /// Takes a port that nobody uses; whether nobody does.
+    /// Takes `port`; false if it is in use.
     pub fn take(&mut self, port: u16) -> bool {
         let free = !self.is_used(port);
         if free {
@@ -34,19 +34,21 @@ impl Ports {
         free
     }
 
-    /// Takes a port that nobody uses, that `suits`, and that strangers can't guess from `random` bits (RFC 6056, section
-    /// 3.3.1); nothing if none is left.
+    /// Takes a free ephemeral port that `suits`. It begins to look at one that `random` bits choose, so that strangers can't guess it
+    /// (RFC 6056, section 3.3.1). `None` if none is left.
     pub fn take_any(&mut self, random: u64, suits: impl Fn(u16) -> bool) -> Option<u16> {
-        let start = (random % u64::from(COUNT)) as u16;
-        (0..COUNT).map(|step| FIRST + (start + step) % COUNT).find(|&port| suits(port) && self.take(port))
+        let start = (random % u64::from(EPHEMERAL)) as u16;
+        (0..EPHEMERAL)
+            .map(|step| FIRST_EPHEMERAL + (start + step) % EPHEMERAL)
+            .find(|&port| suits(port) && self.take(port))
     }
 
-    /// One more uses a port.
+    /// Counts one more user of a port.
     pub fn share(&mut self, port: u16) {
         *self.users.entry(port).or_default() += 1;
     }
 
-    /// One less uses a port.
+    /// Counts one user less of a port.
     pub fn release(&mut self, port: u16) {
         if let Some(users) = self.users.get_mut(&port) {
             *users -= 1;
@@ -62,19 +64,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_given_out_until_none_is_left() {
+    fn ephemeral_ports_are_taken_until_none_is_left() {
         let mut ports = Ports::new();
-        assert!(ports.take(FIRST) && !ports.take(FIRST));
-        let mut random = u64::MAX - u64::from(COUNT);
+        assert!(ports.take(FIRST_EPHEMERAL) && !ports.take(FIRST_EPHEMERAL));
+        let mut random = u64::MAX - u64::from(EPHEMERAL);
         let next = || {
             random += 1;
             ports.take_any(random, |_| true)
         };
         let mut given: Vec<u16> = std::iter::from_fn(next).collect();
-        assert_eq!(given.len(), usize::from(COUNT) - 1);
+        assert_eq!(given.len(), usize::from(EPHEMERAL) - 1);
         given.sort_unstable();
         given.dedup();
-        assert_eq!((given.len(), given[0]), (usize::from(COUNT) - 1, FIRST + 1));
+        assert_eq!((given.len(), given[0]), (usize::from(EPHEMERAL) - 1, FIRST_EPHEMERAL + 1));
         ports.release(60_000);
         assert_eq!(ports.take_any(3, |_| true), Some(60_000));
     }

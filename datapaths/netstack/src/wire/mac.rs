@@ -1,4 +1,4 @@
-//! Addresses of Ethernet interfaces.
+//! Link-layer addresses of Ethernet.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -11,7 +11,7 @@ impl MacAddr {
     /// All interfaces.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether it names several interfaces, all of them included.
+    /// Whether it names a group of interfaces, or all.
     pub fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -21,9 +21,9 @@ impl MacAddr {
         !self.is_multicast() && self.0 != [0; 6]
     }
 
-    /// Where IPv6 packets to the group `to` go (RFC 2464, section 7).
-    pub(crate) fn of_group(to: Ipv6Addr) -> Self {
-        let [.., a, b, c, d] = to.octets();
+    /// The address of frames to the IPv6 group `group` (RFC 2464, section 7).
+    pub(crate) fn of_group(group: Ipv6Addr) -> Self {
+        let [.., a, b, c, d] = group.octets();
         Self([0x33, 0x33, a, b, c, d])
     }
 }
