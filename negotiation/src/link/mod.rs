@@ -219,6 +219,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.shared.base.mtu()
+    }
+
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
         // Boxed, here and below, so that calls on a link in use have nothing to set up for what is rare.
         if !self.shared.liveness.is_alive() {

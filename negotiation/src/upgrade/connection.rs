@@ -39,6 +39,10 @@ where
         self.shared.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.rounds.newest().connection.mtu()
+    }
+
     fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
         self.rounds.send(message)
     }
