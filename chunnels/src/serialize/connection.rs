@@ -30,7 +30,7 @@ where
     C: Codec<T>,
 {
     pub(super) fn new(inner: Inner, codec: C) -> Self {
-        let size = BufferSize::new(max_len(inner.base(), codec.limit()));
+        let size = BufferSize::new(max_len(&inner, codec.limit()));
         Self { inner, codec, size, malformed: AtomicU64::new(0), message: PhantomData }
     }
 
@@ -63,7 +63,7 @@ where
     #[cold]
     #[inline(never)]
     fn encode_beyond(&self, message: &T, mut size: usize) -> Result<Buf, Error> {
-        let max = max_len(self.inner.base(), self.codec.limit());
+        let max = max_len(&self.inner, self.codec.limit());
         while let Some(larger) = BufferSize::beyond(size, max) {
             size = larger;
             let mut buf = self.inner.base().buffer(size)?;
@@ -100,8 +100,8 @@ where
 }
 
 /// The longest encoding that both the layers below and the codec's `limit` allow.
-fn max_len(base: &impl Base, limit: usize) -> usize {
-    base.mtu().saturating_sub(base.reserved()).min(limit)
+fn max_len(inner: &impl Connection, limit: usize) -> usize {
+    inner.mtu().saturating_sub(inner.base().reserved()).min(limit)
 }
 
 #[cold]
@@ -135,6 +135,10 @@ where
     #[inline]
     fn base(&self) -> &Inner::Base {
         self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
     }
 
     #[inline]
