@@ -1,6 +1,6 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
-use super::lane::{GroupLane, RoundId, Sorting};
+use super::round::{GroupLane, RoundId, Sorting};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use bertha_negotiation::internals::Meanwhile;
 use bertha_negotiation::internals::{Lane, Liveness, Parked};
@@ -244,6 +244,10 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
 
     fn base(&self) -> &B::Base {
         self.shared.base.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.base.mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
