@@ -25,7 +25,8 @@ macro_rules! connect {
     ($client:expr => $from:expr, $server:expr => $at:expr) => {{
         let mut incoming = $server.listen($at, (SERVER, 0)).await.unwrap();
         let to = incoming.local_addr();
-        let (here, there) = join!($client.connect($from, to), incoming.next());
+        let stack = $client;
+        let (here, there) = join!(stack.connect($from, to), incoming.next());
         std::mem::forget(incoming);
         (here.unwrap(), there.unwrap().unwrap())
     }};
