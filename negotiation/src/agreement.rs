@@ -1,6 +1,6 @@
 //! What two ends agreed on, and why.
 
-use crate::proto::takes_early_data;
+use crate::handshake::takes_early_data;
 use crate::wire::Answer;
 use crate::{PublicKey, Session};
 use bertha_core::{Explanation, Node, Picks, Role, resolve};

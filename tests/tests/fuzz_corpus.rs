@@ -1,7 +1,7 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
+use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
 };

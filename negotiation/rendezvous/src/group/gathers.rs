@@ -8,8 +8,8 @@ use crate::{Name, Participant, RendezvousSettings, RendezvousStore};
 use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
 use bertha_negotiation::Agreement;
+use bertha_negotiation::handshake::{Frame, check_possible};
 use bertha_negotiation::internals::Rounds;
-use bertha_negotiation::proto::{Frame, check_possible};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 

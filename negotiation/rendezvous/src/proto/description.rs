@@ -1,7 +1,7 @@
 //! A stack as it stands in the store.
 
 use bertha_core::{Error, ErrorKind, Node, Picks, resolve};
-use bertha_negotiation::proto as matching;
+use bertha_negotiation::handshake as matching;
 use bertha_negotiation::wire::{Offer, OfferedNode};
 use serde::{Deserialize, Serialize};
 use std::fmt;

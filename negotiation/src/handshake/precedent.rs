@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::Credentials;
     use crate::auth::offer_hash;
-    use crate::proto::{Credit, Decision, EarlyData, Terms};
+    use crate::handshake::{Credit, Decision, EarlyData, Terms};
     use crate::wire::{Kind, Offer, encode};
     use bertha_core::LayerInfo;
     use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Changing a connection's stack while messages flow.
 //!
-//! * [`seats`]: who uses the round in force, without a lock. [`place`]: where. [`known`]: who waits, said once.
+//! * [`seats`]: who uses the round in force, without a lock. [`place`]: where.
 //! * [`round`]: one stack of a connection, and what went through it.
 //! * [`calls`]: sending and receiving through whichever round it is. [`connection`]: the connection that does.
 //! * [`upgradable`]: the stack that makes such connections. [`pick`]: what an application asks for.
@@ -13,7 +13,7 @@
 mod agent;
 mod calls;
 mod connection;
-mod known;
+mod machine;
 mod pick;
 mod place;
 mod round;
@@ -22,11 +22,12 @@ mod sync;
 mod upgradable;
 mod work;
 
+use crate::link::last_waiter;
+
 #[cfg(test)]
 mod tests;
 
 pub use connection::Switching;
-pub(crate) use known::Known;
 pub use pick::Pick;
 pub use round::{Round, Rounds};
 pub use seats::Seats;

@@ -2,7 +2,7 @@
 
 use spin::mutex::SpinMutex;
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// How many places there are at first, and how many are added at a time.

@@ -9,13 +9,13 @@ use std::task::Waker;
 /// it; so whoever is woken has to say again that it waits, and then sees what it was woken for. What the numbers point to can't
 /// have become another task's meanwhile, since the waker in the list keeps it alive.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct LastWaiter {
     /// The waker's two pointers, as numbers.
     data: AtomicUsize,
     vtable: AtomicUsize,
 }
 
-impl Known {
+impl LastWaiter {
     /// Whether it is this task.
     #[inline(always)]
     pub(crate) fn is(&self, waker: &Waker) -> bool {

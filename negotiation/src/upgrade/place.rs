@@ -1,6 +1,6 @@
 //! Where calls sit.
 
-use super::known::Known;
+use super::last_waiter::LastWaiter;
 use super::seats::lock;
 use super::sync::{Arc, AtomicBool, AtomicU64, Guard, Mutex, Ordering, PLACES, TryLock};
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ pub(crate) struct Place<R> {
     is_asked: AtomicBool,
     /// The task of whoever sits here, and waits for something else.
     waiter: Mutex<Option<Waker>>,
-    known: Known,
+    last_waiter: LastWaiter,
     /// How many messages calls have moved here. Whoever has the seat is the only one who writes it, so a load and a store do;
     /// whoever finds the seat empty later sees what was counted.
     moved: AtomicU64,
@@ -35,7 +35,7 @@ impl<R> Place<R> {
             seat: TryLock::new(round),
             is_asked: AtomicBool::new(false),
             waiter: Mutex::new(None),
-            known: Known::default(),
+            last_waiter: LastWaiter::default(),
             moved: AtomicU64::new(0),
         }
     }
@@ -55,7 +55,7 @@ impl<R> Place<R> {
     /// Remembers the task of whoever sits here, and waits for something else. Whether it shall leave instead.
     #[inline(always)]
     pub(super) fn park(&self, context: &Context<'_>) -> bool {
-        !self.known.is(context.waker()) && self.tell(context.waker())
+        !self.last_waiter.is(context.waker()) && self.tell(context.waker())
     }
 
     /// Tells of a task, unless it shall leave.
@@ -66,8 +66,8 @@ impl<R> Place<R> {
         // With some executors it is only another clone that equals a clone.
         let waker = waker.clone();
         let is_asked = self.is_asked.load(Ordering::Relaxed);
-        if !is_asked && !self.known.is(&waker) {
-            self.known.set(&waker);
+        if !is_asked && !self.last_waiter.is(&waker) {
+            self.last_waiter.set(&waker);
             *waiter = Some(waker);
         }
         is_asked
@@ -77,7 +77,7 @@ impl<R> Place<R> {
     pub(super) fn ask_to_leave(&self) -> Option<Waker> {
         let mut waiter = lock(&self.waiter);
         self.is_asked.store(true, Ordering::Relaxed);
-        self.known.forget();
+        self.last_waiter.forget();
         waiter.take()
     }
 

@@ -1,12 +1,12 @@
 //! The task that agrees with the other end on changes, and makes them.
 
 use super::connection::Wish;
+use super::machine::{Act, Upgrades};
 use super::round::{Round, Rounds};
 use super::work::{end_sending, read_meanwhile, receive_rest, vacate};
 use crate::Agreement;
 use crate::Link;
 use crate::link::{Fork, Lane, Shared};
-use crate::proto::{Act, Upgrades};
 use crate::wire::Upgrade;
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, Picks, Runtime,

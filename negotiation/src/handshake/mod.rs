@@ -14,7 +14,6 @@ mod precedent;
 mod server;
 mod strikes;
 mod trim;
-mod upgrade;
 
 pub(crate) use client::Proposal;
 pub use client::{Handshake, Progress};
@@ -34,4 +33,3 @@ pub use server::{Accepted, Decision, EarlyData, Terms, decide};
 pub(crate) use server::{FAREWELL, decide_hashed, is_flight, takes_early_data, unknown};
 pub use strikes::{Memory, Strikes};
 pub(crate) use trim::Choices;
-pub use upgrade::{Act, Terms as UpgradeTerms, Upgrades};

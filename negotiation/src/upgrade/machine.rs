@@ -14,10 +14,9 @@
 //! end is bound once it was ready, and its old stack works on meanwhile. Each attempt has a number of its own, higher than
 //! all that its proposer has seen, so that late messages of an earlier one are recognised.
 
-use super::floor::{Frame, check_picks};
-use super::matching::find_wished;
-use crate::Pick;
+use super::pick::Pick;
 use crate::auth::hash;
+use crate::handshake::{Frame, check_picks, find_wished};
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
@@ -28,7 +27,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// One end's part in changing the stack.
 #[derive(Debug)]
-pub struct Upgrades {
+pub(crate) struct Upgrades {
     id: u64,
     role: Role,
     nodes: Vec<Node>,
@@ -57,7 +56,7 @@ struct Wish {
 
 /// What an attempt agreed on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Which branch of each of this end's choices.
     pub picks: Vec<u8>,
     /// Why alternatives were passed over.
@@ -96,7 +95,7 @@ enum Phase {
 
 /// What there is to do.
 #[derive(Debug)]
-pub enum Act {
+pub(crate) enum Act {
     /// Make a link for this round.
     Stage {
         /// Its number.
@@ -138,7 +137,7 @@ pub enum Act {
 
 impl Upgrades {
     /// Of the connection `id`, whose stack describes itself as `nodes` and begins with `picks`.
-    pub fn new(
+    pub(crate) fn new(
         (id, role): (u64, Role),
         nodes: Vec<Node>,
         picks: Vec<u8>,
@@ -164,29 +163,29 @@ impl Upgrades {
     }
 
     /// Whether no change is under way.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle) && self.wish.is_none() && self.acts.is_empty()
     }
 
     /// Whether a wish is neither granted nor refused yet; then there may be no other.
-    pub fn has_wish(&self) -> bool {
+    pub(crate) fn has_wish(&self) -> bool {
         self.wish.is_some()
             || matches!(self.phase, Phase::Proposing { .. } | Phase::Switching { wish: Some(_), .. })
     }
 
     /// The application asks for other alternatives.
-    pub fn wish(&mut self, now: Instant, pick: Pick) {
+    pub(crate) fn wish(&mut self, now: Instant, pick: Pick) {
         self.wish = Some(Wish { pick, until: now + self.patience });
         self.propose(now);
     }
 
     /// What there is to do next.
-    pub fn poll_act(&mut self) -> Option<Act> {
+    pub(crate) fn poll_act(&mut self) -> Option<Act> {
         self.acts.pop_front()
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) next, if nothing else happens.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let until = match &self.phase {
             Phase::Proposing { wish, .. } => Some(wish.until),
             _ => self.wish.as_ref().map(|wish| wish.until),
@@ -196,7 +195,7 @@ impl Upgrades {
     }
 
     /// What there is to say, before what there is to do.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Upgrade> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Upgrade> {
         self.give_up_late_wishes(now);
         if let Some((at, pause)) = self.repeat
             && now >= at
@@ -287,7 +286,7 @@ impl Upgrades {
     }
 
     /// The other end says something.
-    pub fn handle(&mut self, now: Instant, Upgrade { round, step, .. }: Upgrade) {
+    pub(crate) fn handle(&mut self, now: Instant, Upgrade { round, step, .. }: Upgrade) {
         match step {
             UpgradeStep::Propose { offer } => self.proposed(now, round, &offer),
             UpgradeStep::Accept { is_ready, proposer_picks, own_picks, reasons } => {
@@ -418,7 +417,7 @@ impl Upgrades {
     }
 
     /// The stack of the attempt is built, or can't be.
-    pub fn built(&mut self, now: Instant, result: Result<(), Error>) {
+    pub(crate) fn built(&mut self, now: Instant, result: Result<(), Error>) {
         match (&mut self.phase, result) {
             (Phase::Proposing { is_built, .. }, Ok(())) => {
                 *is_built = true;
@@ -457,7 +456,7 @@ impl Upgrades {
     }
 
     /// Sending in the old round has ended, after so many messages; or it could not be ended.
-    pub fn sent(&mut self, now: Instant, result: Result<u64, Error>) {
+    pub(crate) fn sent(&mut self, now: Instant, result: Result<u64, Error>) {
         let Phase::Switching { round, wish, terms, sent, .. } = &mut self.phase else { return };
         match result {
             Ok(count) => {
@@ -501,7 +500,7 @@ impl Upgrades {
     }
 
     /// All of the old round was received.
-    pub fn received(&mut self, now: Instant) {
+    pub(crate) fn received(&mut self, now: Instant) {
         if let Phase::Switching { has_received, .. } = &mut self.phase {
             *has_received = true;
         }
