@@ -6,8 +6,8 @@ use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
-use bertha_rendezvous::proto::Description;
-use bertha_rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_rendezvous::member::Description;
+use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, good_frames, hopeless, servers};
 use std::fs;
 use std::path::{Path, PathBuf};

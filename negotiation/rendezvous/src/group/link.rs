@@ -1,6 +1,6 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
-use super::lane::{GroupLane, RoundId, Sorting};
+use super::round::{GroupLane, RoundId, Sorting};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use bertha_negotiation::internals::Meanwhile;
 use bertha_negotiation::internals::{Lane, Liveness, Parked};
