@@ -1,8 +1,12 @@
 //! Connecting: the builder that [`Negotiate::connect`](crate::Negotiate::connect) returns.
 
-use crate::{Early, EarlyCache, Negotiated, Runs, Settings, driver};
-use bertha_core::{Addr, BoxFuture, Connection, Describe, Error};
+use crate::early::connect_early;
+use crate::handshake::CurrentAgreement;
+use crate::link::{LinkConnector, establish};
+use crate::{Agreement, Early, EarlyCache, Negotiated, Runs, Settings};
+use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, Describe, Error, Picks, Role};
 use std::fmt;
+use std::sync::Arc;
 
 /// A connection to be made. Awaiting it connects; until then it can be given other settings.
 ///
@@ -72,7 +76,7 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { stack, datapath, to, settings } = self;
-        Box::pin(driver::connect(stack, datapath, to, settings))
+        Box::pin(connect(stack, datapath, to, settings))
     }
 }
 
@@ -111,7 +115,7 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { stack, datapath, to, cache, settings } = self;
-        Box::pin(async move { driver::connect_early(stack, datapath, to, &cache, settings).await })
+        Box::pin(async move { connect_early(stack, datapath, to, &cache, settings).await })
     }
 }
 
@@ -119,4 +123,36 @@ impl<S: Describe, D> fmt::Debug for ConnectEarly<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ConnectEarly([{}] to {})", self.stack.explain(), self.to)
     }
+}
+
+/// Connects, agrees and builds the stack.
+async fn connect<S, D>(
+    stack: &S,
+    datapath: D,
+    to: Addr,
+    settings: Settings,
+) -> Result<Negotiated<D::Out>, Error>
+where
+    S: Describe + Sync + ?Sized,
+    D: Runs<S>,
+{
+    let (nodes, settings) = (stack.nodes(), Arc::new(settings));
+    let (link, answer, session) = establish(datapath.connect(to).await?, &nodes, &settings).await?;
+    let (dropped, setup) = (link.dropped(), link.setup());
+    let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
+    let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
+    let (current_agreement, connector) =
+        (CurrentAgreement::new(agreement), Arc::new(LinkConnector { datapath, settings }));
+    link.stand(current_agreement.clone(), connector.clone());
+    let context = ConnectContext::new(&*connector, Role::Client).with_transcript(transcript);
+    let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            setup.failed(&error).await;
+            return Err(error);
+        }
+    };
+    setup.done();
+    tracing::debug!(agreement = %current_agreement.get(), "connected");
+    Ok(Negotiated::new(connection, (current_agreement, session), dropped))
 }
