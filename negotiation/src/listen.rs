@@ -68,12 +68,7 @@ impl<S: Describe, D> fmt::Debug for Listen<S, D> {
 }
 
 /// Starts to serve.
-async fn listen<S, D>(
-    stack: S,
-    datapath: D,
-    on: Addr,
-    settings: Settings,
-) -> Result<Incoming<S, D>, Error>
+async fn listen<S, D>(stack: S, datapath: D, on: Addr, settings: Settings) -> Result<Incoming<S, D>, Error>
 where
     S: Describe,
     D: Runs<S>,
