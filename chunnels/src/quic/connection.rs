@@ -45,7 +45,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
     ) -> Self {
         let base = socket.inner.base();
-        let most = base.mtu().saturating_sub(base.reserved()).min(LARGEST);
+        let most = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
         let shared = Arc::new(Shared::new());
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
@@ -99,6 +99,10 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         self.socket.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.socket.inner.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         if message.len() > self.most {
             return Err(too_large(message.len(), self.most));
@@ -133,6 +137,10 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
             }
         }
         Ok(count)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.socket.inner.drain()
     }
 
     async fn close(&self) -> Result<(), Error> {

@@ -107,8 +107,8 @@ impl Steering {
             Destination::Queue(queue) => queue,
             Destination::First => 0,
             Destination::Here => self.own,
-            Destination::Everyone if handed => return Steered::Overhear(packet),
-            Destination::Everyone => {
+            Destination::All if handed => return Steered::Overhear(packet),
+            Destination::All => {
                 self.copy(&packet);
                 self.own
             }
@@ -128,7 +128,7 @@ impl Steering {
             let Ok(mut copy) = self.pool.buffer(packet.bytes().len(), 0) else { return };
             copy.copy_from_slice(packet.bytes());
             if let Ok(mut copy) = Packet::from_buf(copy) {
-                copy.checked_like(packet);
+                copy.copy_checksums(packet);
                 let _ = self.leaving[queue].push(copy);
             }
         }
@@ -145,7 +145,7 @@ impl Steering {
             ring.put(burst);
             while let Some(packet) = burst.pop() {
                 // A copy is not lost.
-                dropped += u64::from(self.spread.destination(packet.bytes()) != Destination::Everyone);
+                dropped += u64::from(self.spread.destination(packet.bytes()) != Destination::All);
             }
         }
         dropped

@@ -248,6 +248,10 @@ impl Connection for Picky {
         self.0.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.0.mtu()
+    }
+
     async fn send(&self, message: Message) -> Result<(), Error> {
         match message.1 {
             100.. => Err(Error::new(ErrorKind::Reset, "too often")),
@@ -258,6 +262,10 @@ impl Connection for Picky {
 
     fn recv(&self) -> impl Future<Output = Result<Message, Error>> + Send {
         self.0.recv()
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
     }
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
