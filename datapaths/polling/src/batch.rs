@@ -25,6 +25,10 @@ pub trait Batched: Sized + Sealed {
     /// Removes the next messages of a queue, at most `max`.
     #[doc(hidden)]
     fn take(queue: &mut Queue, max: usize) -> Option<Self>;
+
+    /// The first messages of a buffer in which each is `stride` bytes long but for the last, at most `max`; and the others.
+    #[doc(hidden)]
+    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>);
 }
 
 /// Not for other crates: a queue holds nothing else.
@@ -42,6 +46,20 @@ impl Batched for Buf {
     fn take(queue: &mut Queue, _: usize) -> Option<Self> {
         queue.pop()
     }
+
+    #[inline]
+    fn split(buffer: Buf, stride: usize, _: usize) -> (Self, Option<Pieces>) {
+        if buffer.len() <= stride { (buffer, None) } else { split_first(buffer, stride) }
+    }
+}
+
+#[cold]
+fn split_first(mut buffer: Buf, stride: usize) -> (Buf, Option<Pieces>) {
+    match buffer.split_to(stride) {
+        Ok(first) => (first, Some(buffer.into_pieces(stride))),
+        // There are more bytes than that.
+        Err(_) => (buffer, None),
+    }
 }
 
 impl Sealed for Pieces {}
@@ -55,6 +73,15 @@ impl Batched for Pieces {
     #[inline]
     fn take(queue: &mut Queue, max: usize) -> Option<Self> {
         queue.take(max)
+    }
+
+    #[inline]
+    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>) {
+        let mut messages = buffer.into_pieces(stride);
+        if messages.len() <= max {
+            return (messages, None);
+        }
+        (messages.split_first(max), Some(messages))
     }
 }
 

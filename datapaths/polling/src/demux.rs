@@ -223,7 +223,8 @@ impl<K: Key, T> Demux<K, T> {
             && let Some(message) = messages.next()
         {
             let (len, left) = (message.len(), UNACCEPTED_BYTES.saturating_sub(self.unaccepted));
-            let copy = if connection.unaccepted + len <= left { Buf::copy_of(&message, 0).ok() } else { None };
+            let copy =
+                if connection.unaccepted + len <= left { Buf::copy_of(&message, 0).ok() } else { None };
             let Some(copy) = copy else { return 1 + messages.len() };
             connection.queue.push(copy.into_pieces(len), 1);
             connection.unaccepted += len;
@@ -233,27 +234,32 @@ impl<K: Key, T> Demux<K, T> {
         messages.len()
     }
 
-    /// As [`deliver`](Self::deliver), to the connection whose future receives and takes them at once: into `batch` as far as that
-    /// wants them, and the rest into the queue, which is not bounded here. The queue was empty before.
+    /// As [`deliver`](Self::deliver), of a buffer in which each message is `stride` bytes long but for the last, to the connection
+    /// whose future receives and takes them at once: into `batch` as far as that wants them, and the rest into the queue, which is
+    /// not bounded here.
     #[inline]
-    pub fn deliver_own(
+    pub fn deliver_own<M: Batched>(
         &mut self,
-        connection: usize,
-        mut messages: Pieces,
-        batch: &mut ReceiveBatch<Pieces>,
+        number: usize,
+        buffer: Buf,
+        stride: usize,
+        batch: &mut ReceiveBatch<M>,
     ) {
-        if self.connections[connection].is_closed {
+        let connection = &mut self.connections[number];
+        if connection.is_closed {
             return;
         }
-        if !batch.is_full() && self.waiting(connection) == 0 {
-            let wanted = batch.wanted();
-            if messages.len() <= wanted {
-                return batch.push(messages);
-            }
-            batch.push(messages.split_first(wanted));
+        let rest = if batch.is_full() || connection.queue.len() > 0 {
+            Some(buffer.into_pieces(stride))
+        } else {
+            let (first, rest) = M::split(buffer, stride, batch.wanted());
+            batch.push(first);
+            rest
+        };
+        if let Some(rest) = rest {
+            self.queued += rest.len();
+            connection.queue.push(rest, usize::MAX);
         }
-        self.queued += messages.len();
-        self.connections[connection].queue.push(messages, usize::MAX);
     }
 
     /// The number of messages that wait for a connection.

@@ -111,6 +111,10 @@ pub(crate) fn connected<S: DatagramSocket>(
 }
 
 /// The listener of a bound socket.
-pub(crate) fn listening<S: DatagramSocket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
+pub(crate) fn listening<S: DatagramSocket>(
+    socket: S,
+    limits: Limits,
+    waiting: Waiting,
+) -> DatagramListener<S> {
     DatagramListener::new(Endpoint::listening(Arc::new(socket), limits, waiting))
 }

@@ -11,12 +11,12 @@ use crate::Waiting;
 use crate::async_socket::AsyncSocket;
 use bertha_core::buf::Pieces;
 use bertha_core::{Buf, Error};
-use bertha_polling::{Awaited, Demux, Key, Limits, PollGuard, ReceiveBatch, SpinHistory, release};
+use bertha_polling::{Awaited, Batched, Demux, Key, Limits, PollGuard, ReceiveBatch, SpinHistory, release};
 pub use counters::Counters;
 use error_watch::ErrorWatch;
 use parking_lot::Mutex;
-use receive_width::ReceiveWidth;
 pub(crate) use receive_width::MAX_WIDTH;
+use receive_width::ReceiveWidth;
 use source::SocketSource;
 use std::future::poll_fn;
 use std::io;
@@ -42,11 +42,8 @@ pub trait ReceivingSocket: Send + Sync + 'static {
     ///
     /// # Errors
     /// `WouldBlock` if nothing was there, which the reactor then knows, unless it was asked eagerly; errors of the socket.
-    fn receive(
-        &self,
-        request: Request,
-        deliver: impl FnMut(&Self::Peer, usize, Buf),
-    ) -> io::Result<Received>;
+    fn receive(&self, request: Request, deliver: impl FnMut(&Self::Peer, usize, Buf))
+    -> io::Result<Received>;
 }
 
 /// How to receive.
@@ -132,8 +129,8 @@ impl<S: ReceivingSocket> Endpoint<S> {
     #[inline]
     pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
         self.wait_for(Awaited::Connection(connection), move |state, batch| {
-            if let Some(mut received) = batch.pop_first() {
-                return Some(received.next());
+            if let Some(received) = batch.pop_first() {
+                return Some(Some(received));
             }
             match state.demux.pop(connection) {
                 None if !state.demux.is_closed(connection) => None,
@@ -202,7 +199,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     fn wait_for<T>(
         &self,
         awaited: Awaited,
-        mut take: impl FnMut(&mut State<S>, &mut ReceiveBatch<Pieces>) -> Option<T>,
+        mut take: impl FnMut(&mut State<S>, &mut ReceiveBatch<Buf>) -> Option<T>,
     ) -> impl Future<Output = Result<T, Error>> {
         let mut guard = PollGuard::new(SocketSource::new(self), awaited);
         poll_fn(move |cx| {
@@ -228,10 +225,9 @@ impl<S: ReceivingSocket> Endpoint<S> {
 
     /// This end closes the connection.
     pub(crate) fn close(&self, connection: usize) {
-        let source = SocketSource::new(self);
         let mut state = self.state.lock();
         state.demux.close(connection);
-        release(&source, state);
+        release(&SocketSource::<S, Buf>::new(self), state);
     }
 
     /// Forgets a connection.
@@ -252,13 +248,20 @@ impl<S: ReceivingSocket> Endpoint<S> {
 impl<S: ReceivingSocket> State<S> {
     /// Sorts in one buffer of messages, each `stride` bytes long but for the last, all from one peer.
     #[inline]
-    fn sort_in(&mut self, from: &S::Peer, stride: usize, messages: Buf, batch: &mut ReceiveBatch<Pieces>) {
-        let messages = messages.into_pieces(stride);
+    fn sort_in<M: Batched>(
+        &mut self,
+        from: &S::Peer,
+        stride: usize,
+        buffer: Buf,
+        batch: &mut ReceiveBatch<M>,
+    ) {
         let found = self.demux.find(from).or_else(|| self.demux.admit(LISTENER, from.clone(), ()));
         match found {
-            Some(own) if batch.connection() == found => self.demux.deliver_own(own, messages, batch),
-            Some(other) => self.counters.overflow += self.demux.deliver(other, messages) as u64,
-            None => self.counters.unknown += messages.len() as u64,
+            Some(own) if batch.connection() == found => self.demux.deliver_own(own, buffer, stride, batch),
+            Some(other) => {
+                self.counters.overflow += self.demux.deliver(other, buffer.into_pieces(stride)) as u64;
+            }
+            None => self.counters.unknown += buffer.into_pieces(stride).len() as u64,
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::{Endpoint, ReceivingSocket, Request, State};
 use crate::Waiting;
 use crate::async_socket::AsyncSocket;
-use bertha_core::buf::Pieces;
 use bertha_core::{Error, ErrorKind};
-use bertha_polling::{Demux, ReceiveBatch, Received, Role, Source, WaiterKey, release};
+use bertha_polling::{Batched, Demux, ReceiveBatch, Received, Role, Source, WaiterKey, release};
 use parking_lot::MutexGuard;
 use std::io;
+use std::marker::PhantomData;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -17,10 +17,11 @@ use tokio::task::yield_now;
 /// attempt went through the scheduler, and others wait for little more than a microsecond.
 const ATTEMPTS: u32 = 4;
 
-/// One receiving call at an endpoint.
-pub(super) struct SocketSource<'a, S: ReceivingSocket> {
+/// One receiving call at an endpoint, for single messages or for buffers of them.
+pub(super) struct SocketSource<'a, S: ReceivingSocket, M> {
     endpoint: &'a Endpoint<S>,
     spin: Spin,
+    messages: PhantomData<M>,
 }
 
 /// The state of an adaptive wait.
@@ -34,10 +35,10 @@ enum Spin {
     Not,
 }
 
-impl<'a, S: ReceivingSocket> SocketSource<'a, S> {
+impl<'a, S: ReceivingSocket, M> SocketSource<'a, S, M> {
     #[inline]
     pub(super) fn new(endpoint: &'a Endpoint<S>) -> Self {
-        Self { endpoint, spin: Spin::Before }
+        Self { endpoint, spin: Spin::Before, messages: PhantomData }
     }
 
     /// Whether to ask again at once, should nothing be there.
@@ -68,11 +69,11 @@ impl<'a, S: ReceivingSocket> SocketSource<'a, S> {
     }
 }
 
-impl<'a, S: ReceivingSocket> Source<'a> for SocketSource<'a, S> {
+impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
     type State = State<S>;
     type Key = S::Peer;
     type Connection = ();
-    type Message = Pieces;
+    type Message = M;
     type Error = Error;
 
     const ROLE: Role = Role::Candidate;
@@ -92,7 +93,7 @@ impl<'a, S: ReceivingSocket> Source<'a> for SocketSource<'a, S> {
         &mut self,
         mut state: MutexGuard<'a, State<S>>,
         key: &WaiterKey,
-        batch: &mut ReceiveBatch<Pieces>,
+        batch: &mut ReceiveBatch<M>,
     ) -> (MutexGuard<'a, State<S>>, Received<Error>) {
         if !state.demux.begin_receiving() {
             return (state, Received::Excluded(Role::Follower));

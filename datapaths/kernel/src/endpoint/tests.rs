@@ -68,11 +68,7 @@ impl ReceivingSocket for Fake {
         self
     }
 
-    fn receive(
-        &self,
-        request: Request,
-        mut deliver: impl FnMut(&usize, usize, Buf),
-    ) -> io::Result<Received> {
+    fn receive(&self, request: Request, mut deliver: impl FnMut(&usize, usize, Buf)) -> io::Result<Received> {
         let take = || {
             let mut state = self.0.lock();
             let count = request.width.min(state.datagrams.len());
@@ -80,7 +76,11 @@ impl ReceivingSocket for Fake {
             if taken.is_empty() {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            let left = if taken.len() < request.width && (taken.len() > 1 || request.others_wait) { Left::Nothing } else { Left::Unknown };
+            let left = if taken.len() < request.width && (taken.len() > 1 || request.others_wait) {
+                Left::Nothing
+            } else {
+                Left::Unknown
+            };
             Ok((taken, left))
         };
         let taken = self.attempt(request.eager, take)?;

@@ -5,8 +5,8 @@ use super::remote::Remote;
 use super::run::{Run, SEGMENTS};
 use super::runs::Runs;
 use crate::SocketBase;
-use crate::base::{Bound, Local};
 use crate::async_socket::{AsyncSocket, Left};
+use crate::base::{Bound, Local};
 use crate::datagram::{DatagramSocket, sendmmsg};
 use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
@@ -18,13 +18,41 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
+use std::cell::Cell;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use tokio::io::Interest;
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
+
+/// The longest message that is copied to a buffer of its size.
+///
+/// A short message that its receiver keeps would keep all of a large buffer from being used, a thousand queued ones 64 MiB; and the
+/// copy of so few bytes, which are in the cache, costs less than fetching a large buffer that is not.
+const FEW: usize = 2048;
+
+thread_local! {
+    /// The room that the sockets of a thread receive single messages in: those that wait hold no memory, and the room stays in
+    /// the cache.
+    static SPACE: Cell<Option<Buf>> = const { Cell::new(None) };
+}
+
+#[inline]
+fn take_space() -> io::Result<Buf> {
+    match SPACE.try_with(Cell::take) {
+        Ok(Some(space)) => Ok(space),
+        _ => Buf::new(RECEIVE, 0).map_err(io::Error::other),
+    }
+}
+
+#[inline]
+fn give_space_back(space: Buf) {
+    // In a thread that ends, it goes where buffers go.
+    let _ = SPACE.try_with(|place| place.set(Some(space)));
+}
 
 /// The ways in which a socket receives, in [`UdpSocket::mode`].
 mod mode {
@@ -171,21 +199,31 @@ impl UdpSocket {
         request: Request,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        let (from, message) = self.io.attempt(request.eager, || {
-            let mut buffer = Buf::new(RECEIVE, 0).map_err(io::Error::other)?;
-            let (len, from) = match self.peer {
-                Some(peer) => {
-                    let (len, _) = rustix::net::recv(&self.io, &mut buffer[..], RecvFlags::empty())?;
-                    (len, Some(peer))
-                }
-                None => {
-                    let (len, _, from) = rustix::net::recvfrom(&self.io, &mut buffer[..], RecvFlags::empty())?;
-                    (len, from.and_then(|from| SocketAddr::try_from(from).ok()))
-                }
-            };
-            let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
-            Ok(((from, buffer.fitted(len)), Left::Unknown))
-        })?;
+        let mut space = take_space()?;
+        let (mut len, mut from) = (0, self.peer);
+        let mut receive = || {
+            if from.is_some() {
+                (len, _) = rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())?;
+            } else {
+                let sender;
+                (len, _, sender) = rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())?;
+                from = sender.and_then(|sender| SocketAddr::try_from(sender).ok());
+            }
+            Ok(())
+        };
+        let received = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
+        let message = match received {
+            Ok(()) if len > FEW => {
+                space.truncate(len);
+                Ok(space)
+            }
+            received => {
+                let copy = received.and_then(|()| Buf::copy_of(&space[..len], 0).map_err(io::Error::other));
+                give_space_back(space);
+                copy
+            }
+        }?;
+        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
         deliver(&from, message.len(), message);
         Ok(Received { buffers: 1, oversize: 0 })
     }
@@ -206,7 +244,14 @@ impl UdpSocket {
                 buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_deref_mut().unwrap_or_default()));
             let filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut meta)?;
             let was_single = filled == 1 && meta[0].len <= meta[0].stride;
-            Ok((filled, if filled < N && (request.others_wait || !was_single) { Left::Nothing } else { Left::Unknown }))
+            Ok((
+                filled,
+                if filled < N && (request.others_wait || !was_single) {
+                    Left::Nothing
+                } else {
+                    Left::Unknown
+                },
+            ))
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
             deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
@@ -405,8 +450,9 @@ mod tests {
             let mut received = 0;
             while received < number {
                 socket.io.readable().await.unwrap();
-                let counted =
-                    socket.receive(request(number), |_, _, message| received += usize::from(*message == *b"message"));
+                let counted = socket.receive(request(number), |_, _, message| {
+                    received += usize::from(*message == *b"message")
+                });
                 if let Ok(Received { buffers, .. }) = counted {
                     assert_eq!(buffers, number);
                 }

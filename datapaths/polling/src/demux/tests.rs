@@ -60,9 +60,13 @@ fn queues_are_bounded_until_accepted_and_after() {
     assert_eq!(deliver(&mut demux, 1, &[0; 100]), 60);
     assert_eq!(queued(&mut demux, connection).len(), 40);
     // The future that receives takes at once, so messages of its own are not bounded.
-    let mut batch = ReceiveBatch::new(connection, 30);
-    demux.deliver_own(connection, messages(&[0; 100]), &mut batch);
+    let buffer = || Buf::copy_of(&[0; 100], 0).unwrap();
+    let mut batch = ReceiveBatch::<Pieces>::new(connection, 30);
+    demux.deliver_own(connection, buffer(), 1, &mut batch);
     assert_eq!((batch.drain().flatten().count(), queued(&mut demux, connection).len()), (30, 70));
+    let mut single = ReceiveBatch::<Buf>::new(connection, 1);
+    demux.deliver_own(connection, buffer(), 1, &mut single);
+    assert_eq!((single.drain().count(), queued(&mut demux, connection).len()), (1, 99));
 }
 
 #[test]
