@@ -24,16 +24,16 @@
 
 #![forbid(unsafe_code)]
 
-mod agreement;
 mod auth;
-mod driver;
+mod connect;
+mod connection;
+mod deadline;
 mod early;
-mod early_cache;
 pub mod handshake;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
+mod listen;
 mod negotiate;
-mod negotiated;
 mod runs;
 mod settings;
 mod shortage;
@@ -41,14 +41,13 @@ mod shortage;
 mod upgrade;
 pub mod wire;
 
-pub use agreement::{Agreement, ZeroRtt};
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
-pub use driver::Incoming;
-pub use early::Early;
-pub use early_cache::EarlyCache;
+pub use connection::Negotiated;
+pub use early::{Early, EarlyCache};
+pub use handshake::{Agreement, ZeroRtt};
 pub use link::Link;
+pub use listen::Incoming;
 pub use negotiate::{BoxedStack, Negotiate};
-pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
 pub use upgrade::{Pick, Switching, Upgradable};
@@ -57,7 +56,7 @@ pub use upgrade::{Pick, Switching, Upgradable};
 /// `bertha-rendezvous` alone.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::link::{CAPACITY_AMONG, End, Lane, Liveness, Parked};
+    pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
     pub use crate::upgrade::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
 }
 

@@ -1,8 +1,8 @@
 //! Several stacks over one base, one after the other: what the rounds of a link share.
 
-use super::{Lane, Link, Parked, Shared};
-use crate::handshake::Frame;
-use crate::negotiated::Standing;
+use super::{EpochQueue, Link, Parked, Shared};
+use crate::handshake::CurrentAgreement;
+use crate::handshake::Requirements;
 use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep};
 use crate::{Agreement, Settings};
 use bertha_core::{Base, Buf, Connection, Connector, Error, Role};
@@ -13,28 +13,28 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc::Sender;
 
 /// The rounds that there are at once, at most: the one in force, the one before, and one that is being built.
-const LANES: usize = 4;
+const QUEUES: usize = 4;
 
 /// What is there for a connection that can change its stack.
-pub(crate) struct Rounds<C: Connection<Data = Buf>> {
-    lanes: Mutex<Vec<Arc<Lane>>>,
+pub(crate) struct Epochs<C: Connection<Data = Buf>> {
+    queues: Mutex<Vec<Arc<EpochQueue>>>,
     /// Where the peer's wishes and answers go.
     agent: Mutex<Option<Sender<Upgrade>>>,
     /// Opens further connections for the Chunnels of a later round.
-    reach: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
+    connector: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
     /// What is in force.
-    standing: OnceLock<Arc<Standing>>,
+    current_agreement: OnceLock<Arc<CurrentAgreement>>,
     /// The peer's end, while messages wait that came before it.
     farewell: Mutex<Option<Close>>,
 }
 
-impl<C: Connection<Data = Buf>> Default for Rounds<C> {
+impl<C: Connection<Data = Buf>> Default for Epochs<C> {
     fn default() -> Self {
         Self {
-            lanes: Mutex::default(),
+            queues: Mutex::default(),
             agent: Mutex::default(),
-            reach: Mutex::default(),
-            standing: OnceLock::new(),
+            connector: Mutex::default(),
+            current_agreement: OnceLock::new(),
             farewell: Mutex::default(),
         }
     }
@@ -46,57 +46,61 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Makes the links of later rounds of a connection.
 pub(crate) struct Fork<C: Connection<Data = Buf>> {
-    pub(super) first: Arc<Lane>,
+    pub(super) first: Arc<EpochQueue>,
     pub(crate) shared: Arc<Shared<C>>,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
     /// Prepares for later rounds; `agent` hears what the peer says about them.
     pub(crate) fn fork(&self, agent: Sender<Upgrade>) -> Fork<C> {
-        *lock(&self.shared.rounds.agent) = Some(agent);
-        lock(&self.shared.rounds.lanes).push(self.lane.clone());
-        Fork { first: self.lane.clone(), shared: self.shared.clone() }
+        *lock(&self.shared.epochs.agent) = Some(agent);
+        lock(&self.shared.epochs.queues).push(self.queue.clone());
+        Fork { first: self.queue.clone(), shared: self.shared.clone() }
     }
 
     /// Keeps what later rounds need of the driver: what is in force, and how Chunnels open further connections.
-    pub(crate) fn stand(&self, standing: Arc<Standing>, reach: Arc<dyn Connector<Link<C>>>) {
-        let _ = self.shared.rounds.standing.set(standing);
-        *lock(&self.shared.rounds.reach) = Some(reach);
+    pub(crate) fn stand(
+        &self,
+        current_agreement: Arc<CurrentAgreement>,
+        connector: Arc<dyn Connector<Link<C>>>,
+    ) {
+        let _ = self.shared.epochs.current_agreement.set(current_agreement);
+        *lock(&self.shared.epochs.connector) = Some(connector);
     }
 }
 
 impl<C: Connection<Data = Buf>> Fork<C> {
-    /// The lane of the round that the connection began with.
-    pub(crate) fn first(&self) -> Arc<Lane> {
+    /// The queue of the round that the connection began with.
+    pub(crate) fn first(&self) -> Arc<EpochQueue> {
         self.first.clone()
     }
 
-    /// The link of a later round. Until its [lane reads](Shared::read_through), another round's reader reads for it.
-    pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<Lane>) {
-        let lane = Arc::new(Lane::later(Tag::of(self.shared.id), round));
-        let mut lanes = lock(&self.shared.rounds.lanes);
-        lanes.retain(|other| other.header != lane.header);
-        if lanes.len() == LANES {
-            lanes.remove(0);
+    /// The link of a later round. Until its [queue reads](Shared::read_through), another round's reader reads for it.
+    pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<EpochQueue>) {
+        let queue = Arc::new(EpochQueue::later(Tag::of(self.shared.id), round));
+        let mut queues = lock(&self.shared.epochs.queues);
+        queues.retain(|other| other.header != queue.header);
+        if queues.len() == QUEUES {
+            queues.remove(0);
         }
-        lanes.push(lane.clone());
-        let link = Link { shared: self.shared.clone(), lane: lane.clone() };
-        (link, lane)
+        queues.push(queue.clone());
+        let link = Link { shared: self.shared.clone(), queue: queue.clone() };
+        (link, queue)
     }
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     pub(crate) fn opener(&self) -> Option<Arc<dyn Connector<Link<C>>>> {
-        lock(&self.rounds.reach).clone()
+        lock(&self.epochs.connector).clone()
     }
 
     pub(crate) fn agreement(&self) -> Option<Arc<Agreement>> {
-        self.rounds.standing.get().map(|standing| standing.get())
+        self.epochs.current_agreement.get().map(|current_agreement| current_agreement.get())
     }
 
     pub(crate) fn agree(&self, agreement: Agreement) {
-        if let Some(standing) = self.rounds.standing.get() {
-            standing.set(agreement);
+        if let Some(current_agreement) = self.epochs.current_agreement.get() {
+            current_agreement.set(agreement);
         }
     }
 
@@ -117,8 +121,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// What this end's stack has to guarantee, and what the transport does.
-    pub(crate) fn frame(&self) -> Frame {
-        Frame::new(self.settings.floor, self.base.base().properties())
+    pub(crate) fn requirements(&self) -> Requirements {
+        Requirements::new(self.settings.floor, self.base.base().properties())
     }
 
     /// An error once the link has ended.
@@ -137,64 +141,65 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// From now on the reader of `to` reads the base, and no longer that of `from`.
-    pub(crate) fn read_through(&self, from: &Lane, to: &Lane) {
+    pub(crate) fn read_through(&self, from: &EpochQueue, to: &EpochQueue) {
         from.set_aside(true);
         to.set_aside(false);
         self.liveness.wake();
     }
 
     /// Forgets a round: what still arrives of it is dropped and counted.
-    pub(crate) fn forget(&self, lane: &Arc<Lane>) {
-        lane.forget();
-        lock(&self.rounds.lanes).retain(|other| !Arc::ptr_eq(other, lane));
+    pub(crate) fn forget(&self, queue: &Arc<EpochQueue>) {
+        queue.forget();
+        lock(&self.epochs.queues).retain(|other| !Arc::ptr_eq(other, queue));
     }
 
     /// Keeps the peer's end for later if messages wait that another reader has read before; else gives it back.
     pub(super) fn put_off(&self, close: Close) -> Option<Close> {
-        let lanes = lock(&self.rounds.lanes);
-        if !lanes.iter().any(|lane| lane.is_queued()) {
+        let queues = lock(&self.epochs.queues);
+        if !queues.iter().any(|queue| queue.is_queued()) {
             return Some(close);
         }
-        *lock(&self.rounds.farewell) = Some(close);
-        lanes.iter().for_each(|lane| lane.part());
-        drop(lanes);
+        *lock(&self.epochs.farewell) = Some(close);
+        queues.iter().for_each(|queue| queue.part());
+        drop(queues);
         self.liveness.wake();
         None
     }
 
-    /// The end that was put off, if it is the next that a reader meets who has received all of `lane`: not while messages of later
+    /// The end that was put off, if it is the next that a reader meets who has received all of `queue`: not while messages of later
     /// rounds wait.
-    pub(super) fn farewell_after(&self, lane: &Arc<Lane>) -> Option<Close> {
-        let lanes = lock(&self.rounds.lanes);
-        let mut later = lanes.iter().rev().take_while(|other| !Arc::ptr_eq(other, lane));
-        if later.any(|lane| lane.is_queued()) { None } else { lock(&self.rounds.farewell).take() }
+    pub(super) fn farewell_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
+        let queues = lock(&self.epochs.queues);
+        let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
+        if later.any(|queue| queue.is_queued()) { None } else { lock(&self.epochs.farewell).take() }
     }
 
     /// Reads one message for whoever it is for, unless the peer has closed. Only while no round's reader reads. Cancellation-safe.
     pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.liveness.check()?;
-        if lock(&self.rounds.farewell).is_some() {
+        if lock(&self.epochs.farewell).is_some() {
             return Err(poll_fn(|context| self.poll_ended(context)).await);
         }
-        // No lane of its own whose news would interrupt it.
-        let lane = Lane::later(Tag::of(self.id), 0);
+        // No queue of its own whose news would interrupt it.
+        let queue = EpochQueue::later(Tag::of(self.id), 0);
         let reception = pin!(self.base.recv());
-        let reception = Parked::new(&self.liveness, &lane, lane.state(), reception);
+        let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
         let Some(message) = reception.await? else { return Ok(()) };
         self.liveness.arrived();
         self.deal_with(None, [message]).await;
         Ok(())
     }
 
-    /// Hands data of a round to its lane: one of those that there are, or the reader's `own`.
-    pub(super) fn sort(&self, own: Option<&Arc<Lane>>, mut message: Buf) -> Sorted {
-        let lane = lock(&self.rounds.lanes).iter().chain(own).find(|lane| lane.strip(&mut message)).cloned();
-        let Some(lane) = lane else { return Sorted::Control(message) };
+    /// Hands data of a round to its queue: one of those that there are, or the reader's `own`.
+    pub(super) fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
+        let queue =
+            lock(&self.epochs.queues).iter().chain(own).find(|queue| queue.strip(&mut message)).cloned();
+        let Some(queue) = queue else { return Sorted::Control(message) };
         let is_reliable = self.base.base().properties().reliable;
-        match lane.put(message, is_reliable) {
+        match queue.put(message, is_reliable) {
             Ok(()) => {
                 self.liveness.wake();
-                Sorted::Kept(lane)
+                Sorted::Kept(queue)
             }
             Err(_) => {
                 self.count_dropped();
@@ -203,16 +208,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Waits until there is room in a lane, and so keeps its reader from reading more, over a base that keeps what is not
+    /// Waits until there is room in a queue, and so keeps its reader from reading more, over a base that keeps what is not
     /// read. Cancellation-safe.
-    pub(super) async fn room(&self, lane: &Lane) {
+    pub(super) async fn room(&self, queue: &EpochQueue) {
         if !self.base.base().properties().reliable {
             return;
         }
-        while lane.is_full() && !lane.is_forgotten() {
-            let state = lane.state();
-            let full = || lane.is_full() && !lane.is_forgotten();
-            if Parked::aside(&self.liveness, lane, state, full).await.is_err() {
+        while queue.is_full() && !queue.is_forgotten() {
+            let state = queue.state();
+            let full = || queue.is_full() && !queue.is_forgotten();
+            if Parked::aside(&self.liveness, queue, state, full).await.is_err() {
                 return;
             }
         }
@@ -220,9 +225,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// What the peer says about a change of stacks.
     pub(super) async fn peer_upgrades(&self, message: &[u8]) {
-        match self.session().hear::<Upgrade>(message) {
+        match self.session().decode::<Upgrade>(message) {
             Ok(upgrade) if upgrade.id == self.id => {
-                let agent = lock(&self.rounds.agent).clone();
+                let agent = lock(&self.epochs.agent).clone();
                 match agent {
                     // A full queue means a peer that repeats itself, and it will do so again.
                     Some(agent) => drop(agent.try_send(upgrade)),
@@ -240,7 +245,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(crate) async fn say_upgrade(&self, upgrade: &Upgrade) {
-        if let Some(message) = self.session().say(Kind::Upgrade, Tag::of(self.id), upgrade) {
+        if let Some(message) = self.session().encode(Kind::Upgrade, Tag::of(self.id), upgrade) {
             self.send_bytes(&message).await;
         }
     }
@@ -249,6 +254,6 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 /// What became of a message.
 pub(super) enum Sorted {
     Control(Buf),
-    Kept(Arc<Lane>),
+    Kept(Arc<EpochQueue>),
     Dropped,
 }

@@ -1,21 +1,21 @@
 //! Which offers are decided at all.
 
 use crate::Settings;
-use crate::handshake::{Admission, Gate, Memory, Strikes};
-use crate::link::Places;
+use crate::handshake::{Admission, AdmissionControl, Freshness, ReplayFilter};
+use crate::link::LiveCount;
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The gate with its clock, and the counts of clients that may be anybody.
 pub(super) struct Admissions {
-    gate: Mutex<Option<Gate>>,
-    strikes: Mutex<Option<Strikes>>,
+    gate: Mutex<Option<AdmissionControl>>,
+    replay_filter: Mutex<Option<ReplayFilter>>,
     settings: Arc<Settings>,
     /// Clients that were accepted on their word.
-    pub(super) unproven: Places,
+    pub(super) unproven: LiveCount,
     /// Clients that have to confirm.
-    pub(super) unconfirmed: Places,
+    pub(super) unconfirmed: LiveCount,
 }
 
 impl Admissions {
@@ -23,10 +23,10 @@ impl Admissions {
         let settings = settings.clone();
         Self {
             gate: Mutex::default(),
-            strikes: Mutex::default(),
+            replay_filter: Mutex::default(),
             settings,
-            unproven: Places::default(),
-            unconfirmed: Places::default(),
+            unproven: LiveCount::default(),
+            unconfirmed: LiveCount::default(),
         }
     }
 
@@ -60,28 +60,28 @@ impl Admissions {
     }
 
     /// What is remembered of an offer that came with messages.
-    pub(super) fn remembered(&self, now: Instant, offer: &[u8; 32]) -> Memory {
-        self.with_strikes(now, |strikes| strikes.look_up(offer, now))
+    pub(super) fn remembered(&self, now: Instant, offer: &[u8; 32]) -> Freshness {
+        self.with_replay_filter(now, |replay_filter| replay_filter.look_up(offer, now))
     }
 
     /// Remembers that it makes a connection, and says what was remembered before.
-    pub(super) fn strike(&self, now: Instant, offer: [u8; 32]) -> Memory {
-        self.with_strikes(now, |strikes| strikes.strike(offer, now))
+    pub(super) fn insert(&self, now: Instant, offer: [u8; 32]) -> Freshness {
+        self.with_replay_filter(now, |replay_filter| replay_filter.insert(offer, now))
     }
 
-    fn with_strikes<T>(&self, now: Instant, ask: impl FnOnce(&mut Strikes) -> T) -> T {
-        let mut strikes = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
-        ask(strikes.get_or_insert_with(|| Strikes::new(self.settings.remembered_flights, now)))
+    fn with_replay_filter<T>(&self, now: Instant, ask: impl FnOnce(&mut ReplayFilter) -> T) -> T {
+        let mut replay_filter = self.replay_filter.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(replay_filter.get_or_insert_with(|| ReplayFilter::new(self.settings.remembered_flights, now)))
     }
 
     /// The first client brings the clock and the randomness along.
-    fn with_gate<C, T>(&self, now: Instant, base: &C, ask: impl FnOnce(&mut Gate) -> T) -> T
+    fn with_gate<C, T>(&self, now: Instant, base: &C, ask: impl FnOnce(&mut AdmissionControl) -> T) -> T
     where
         C: Connection<Data = Buf>,
     {
         let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let runtime = base.base().runtime();
-        ask(gate.get_or_insert_with(|| Gate::new(&self.settings, || runtime.random(), now)))
+        ask(gate.get_or_insert_with(|| AdmissionControl::new(&self.settings, || runtime.random(), now)))
     }
 }
 

@@ -10,7 +10,7 @@ const MEMORY: Duration = Duration::from_secs(30);
 
 /// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two generations.
 #[derive(Debug)]
-pub struct Strikes {
+pub struct ReplayFilter {
     young: HashSet<[u8; 32], RandomState>,
     old: HashSet<[u8; 32], RandomState>,
     since: Instant,
@@ -19,7 +19,7 @@ pub struct Strikes {
 
 /// What is remembered of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Memory {
+pub enum Freshness {
     /// Nothing; it can be remembered.
     New,
     /// Nothing; and it can't be remembered, since too many others are.
@@ -28,28 +28,28 @@ pub enum Memory {
     Spent,
 }
 
-impl Strikes {
+impl ReplayFilter {
     /// Remembers at most `most` offers.
     pub fn new(most: usize, now: Instant) -> Self {
         Self { young: HashSet::default(), old: HashSet::default(), since: now, most }
     }
 
     /// What is remembered of an offer.
-    pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Memory {
+    pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Freshness {
         self.age(now);
         if self.young.contains(offer) || self.old.contains(offer) {
-            Memory::Spent
+            Freshness::Spent
         } else if self.young.len() + self.old.len() >= self.most {
-            Memory::Full
+            Freshness::Full
         } else {
-            Memory::New
+            Freshness::New
         }
     }
 
     /// Remembers an offer if it is new, and says what was remembered of it before.
-    pub fn strike(&mut self, offer: [u8; 32], now: Instant) -> Memory {
+    pub fn insert(&mut self, offer: [u8; 32], now: Instant) -> Freshness {
         let memory = self.look_up(&offer, now);
-        if memory == Memory::New {
+        if memory == Freshness::New {
             self.young.insert(offer);
         }
         memory
@@ -77,24 +77,24 @@ mod tests {
         let start = Instant::now();
         for begin in [0, 10, 29u64] {
             let at = |after: u64| start + Duration::from_secs(begin + after);
-            let mut strikes = Strikes::new(10, start);
-            assert_eq!(strikes.strike([1; 32], at(0)), Memory::New);
-            assert_eq!(strikes.strike([1; 32], at(0)), Memory::Spent);
-            assert_eq!(strikes.look_up(&[2; 32], at(0)), Memory::New);
-            assert_eq!(strikes.look_up(&[1; 32], at(30)), Memory::Spent);
-            assert_eq!(strikes.look_up(&[1; 32], at(90)), Memory::New);
+            let mut replay_filter = ReplayFilter::new(10, start);
+            assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::New);
+            assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::Spent);
+            assert_eq!(replay_filter.look_up(&[2; 32], at(0)), Freshness::New);
+            assert_eq!(replay_filter.look_up(&[1; 32], at(30)), Freshness::Spent);
+            assert_eq!(replay_filter.look_up(&[1; 32], at(90)), Freshness::New);
         }
     }
 
     #[test]
     fn a_full_memory_remembers_nothing_new() {
         let start = Instant::now();
-        let mut strikes = Strikes::new(2, start);
+        let mut replay_filter = ReplayFilter::new(2, start);
         for number in [1, 2] {
-            assert_eq!(strikes.strike([number; 32], start), Memory::New);
+            assert_eq!(replay_filter.insert([number; 32], start), Freshness::New);
         }
-        assert_eq!(strikes.strike([3; 32], start), Memory::Full);
-        assert_eq!(strikes.strike([1; 32], start), Memory::Spent);
-        assert_eq!(strikes.strike([3; 32], start + 2 * MEMORY), Memory::New);
+        assert_eq!(replay_filter.insert([3; 32], start), Freshness::Full);
+        assert_eq!(replay_filter.insert([1; 32], start), Freshness::Spent);
+        assert_eq!(replay_filter.insert([3; 32], start + 2 * MEMORY), Freshness::New);
     }
 }

@@ -1,60 +1,27 @@
-//! The client.
+//! The handshake of a client that waits for the answer.
 
-use super::open::Reach;
-use crate::handshake::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks, check_possible};
-use crate::link::{Agreed, Start};
-use crate::negotiated::Standing;
+use super::{Agreed, Link, Start};
+use crate::handshake::{Handshake, Progress, Requirements, agreed_idle_timeout, check_picks, check_possible};
 use crate::shortage::or_lost;
 use crate::wire::{Answer, HEADER, parted};
-use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};
-use bertha_core::{Addr, Base, Buf, ConnectContext, Connection, Describe, Error, Node, Picks, Role, Runtime};
+use crate::{Session, Settings};
+use bertha_core::{Base, Buf, Connection, Error, Node, Role, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
-/// Connects, agrees and builds the stack.
-pub(crate) async fn connect<S, D>(
-    stack: &S,
-    datapath: D,
-    to: Addr,
-    settings: Settings,
-) -> Result<Negotiated<D::Out>, Error>
-where
-    S: Describe + Sync + ?Sized,
-    D: Runs<S>,
-{
-    let (nodes, settings) = (stack.nodes(), Arc::new(settings));
-    let (link, answer, session) = agree(datapath.connect(to).await?, &nodes, &settings).await?;
-    let (dropped, setup) = (link.dropped(), link.setup());
-    let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
-    let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
-    let (standing, reach) = (Standing::new(agreement), Arc::new(Reach { datapath, settings }));
-    link.stand(standing.clone(), reach.clone());
-    let context = ConnectContext::new(&*reach, Role::Client).with_transcript(transcript);
-    let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
-        Ok(connection) => connection,
-        Err(error) => {
-            setup.failed(&error).await;
-            return Err(error);
-        }
-    };
-    setup.done();
-    tracing::debug!(agreement = %standing.get(), "connected");
-    Ok(Negotiated::new(connection, (standing, session), dropped))
-}
-
 /// Agrees over `base` on a stack that describes itself as `nodes`.
-pub(super) async fn agree<C: Connection<Data = Buf>>(
+pub(crate) async fn establish<C: Connection<Data = Buf>>(
     base: C,
     nodes: &[Node],
     settings: &Arc<Settings>,
 ) -> Result<(Link<C>, Answer, Arc<Session>), Error> {
     let runtime = base.base().runtime();
-    let frame = Frame::new(settings.floor, base.base().properties());
-    check_possible(nodes, frame)?;
+    let requirements = Requirements::new(settings.floor, base.base().properties());
+    check_possible(nodes, requirements)?;
     let (mtu, now) = (base.base().mtu(), runtime.now());
-    let mut handshake = Handshake::new(nodes, frame, || runtime.random(), mtu, now, settings)?;
+    let mut handshake = Handshake::new(nodes, requirements, || runtime.random(), mtu, now, settings)?;
     let (mut early, mut behind) = (VecDeque::new(), None);
     let (answer, session, encoded) = loop {
         if let Some(offer) = handshake.poll_transmit(runtime.now())? {
@@ -109,7 +76,7 @@ pub(super) async fn agree<C: Connection<Data = Buf>>(
         idle_timeout: agreed_idle_timeout(settings.idle_timeout, answer.idle_ms),
         now,
     });
-    if let Err(error) = check_picks(nodes, &answer.client_picks, frame) {
+    if let Err(error) = check_picks(nodes, &answer.client_picks, requirements) {
         link.setup().failed(&error).await;
         return Err(error);
     }

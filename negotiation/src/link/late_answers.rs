@@ -14,7 +14,7 @@ use std::task::{Poll, Waker};
 /// Sends the answers of links whose application has had its turn and said nothing.
 ///
 /// When it is dropped, all that is left is answered.
-pub(crate) struct Answerer<C: Connection<Data = Buf>> {
+pub(crate) struct LateAnswers<C: Connection<Data = Buf>> {
     unsaid: Arc<Unsaid<C>>,
     /// On the runtime of the first link; if that one has gone, of the first one after that.
     task: Mutex<Option<TaskOf<C>>>,
@@ -30,7 +30,7 @@ struct Queue<C: Connection<Data = Buf>> {
     is_served: bool,
 }
 
-impl<C: Connection<Data = Buf>> Answerer<C> {
+impl<C: Connection<Data = Buf>> LateAnswers<C> {
     pub(crate) fn new() -> Self {
         let queue = Queue { links: VecDeque::new(), waker: None, is_served: false };
         Self { unsaid: Arc::new(Unsaid(Mutex::new(queue))), task: Mutex::new(None) }
@@ -103,7 +103,7 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Drop for Answerer<C> {
+impl<C: Connection<Data = Buf>> Drop for LateAnswers<C> {
     fn drop(&mut self) {
         self.unsaid.answer_at_once();
     }

@@ -1,6 +1,6 @@
 //! Clients that were answered and have to confirm before the server builds anything for them.
 
-use super::credit::Credit;
+use super::amplification::Credit;
 use super::server::Accepted;
 use crate::wire::{self, Confirm, HEADER, Kind, Tag, offer_in};
 use bertha_core::Buf;
@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// `handle` takes what arrives, `add` what was decided of an offer; `poll_transmit` gives an answer that is to be
 /// repeated, since answer or confirmation may have been lost. No more is sent than the address may get.
 #[derive(Debug)]
-pub struct Pending {
+pub struct ConfirmationWait {
     candidates: VecDeque<Accepted>,
     early: VecDeque<(Tag, Buf)>,
     most_early: usize,
@@ -37,7 +37,7 @@ pub enum Step {
     Drop,
     /// It was kept, or is of no consequence.
     Kept,
-    /// A new offer, which brings its own credit: decide it, and [`add`](Pending::add) it if it is accepted.
+    /// A new offer, which brings its own credit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
     Decide(Buf),
     /// An offer that was answered before: send this.
     Repeat(Vec<u8>),
@@ -45,7 +45,7 @@ pub enum Step {
     Confirmed(Box<Accepted>, VecDeque<Buf>),
 }
 
-impl Pending {
+impl ConfirmationWait {
     /// Waits for the confirmation of `first`, whose answer was sent and has left `credit`. At most `most_early`
     /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
     pub fn new(first: Accepted, credit: Credit, most_early: usize, pause: Duration, now: Instant) -> Self {
@@ -134,7 +134,7 @@ impl Accepted {
     /// Whether `message` is the client's confirmation of just this.
     pub fn is_confirmed_by(&self, message: &[u8]) -> bool {
         self.session
-            .hear::<Confirm>(message)
+            .decode::<Confirm>(message)
             .is_ok_and(|confirm| confirm.id == self.id && Some(confirm.number) == self.answer.confirm)
     }
 }

@@ -1,15 +1,15 @@
 //! What a server does with one client.
 
 use super::admission::Admissions;
-use super::deadline::within;
-use super::open::Reach;
 use crate::auth::offer_hash;
+use crate::deadline::within;
+use crate::handshake::CurrentAgreement;
 use crate::handshake::{
-    Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Precedents, Terms, agreed_idle_timeout,
-    decide_hashed, is_flight, name,
+    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Requirements, Terms,
+    agreed_idle_timeout, decide_hashed, is_flight, name,
 };
-use crate::link::{Agreed, Answerer, FromLink, Seat, Start};
-use crate::negotiated::Standing;
+use crate::link::LinkConnector;
+use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
 use crate::wire;
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
     nodes: Vec<Node>,
-    precedents: Precedents,
-    reach: Arc<Reach<D>>,
+    decisions: DecisionCache,
+    connector: Arc<LinkConnector<D>>,
     pub(super) listener: D::Listener,
     pub(super) admissions: Admissions,
     pub(super) settings: Arc<Settings>,
-    answerer: Answerer<D::Connection>,
+    late_answers: LateAnswers<D::Connection>,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
     dropped: AtomicU64,
 }
@@ -44,12 +44,12 @@ impl<S, D: Runs<S>> Server<S, D> {
         Self {
             stack,
             nodes,
-            precedents: Precedents::default(),
-            reach: Arc::new(Reach { datapath, settings: settings.clone() }),
+            decisions: DecisionCache::default(),
+            connector: Arc::new(LinkConnector { datapath, settings: settings.clone() }),
             listener,
             admissions: Admissions::new(&settings),
             settings,
-            answerer: Answerer::new(),
+            late_answers: LateAnswers::new(),
             to_listener,
             dropped: AtomicU64::new(0),
         }
@@ -137,8 +137,8 @@ where
         credit: Credit,
     ) -> Outcome<D::Out> {
         if accepted.is_flight && self.settings.early_data {
-            let memory = self.admissions.strike(now, accepted.offer);
-            if memory == Memory::Spent || (memory == Memory::Full && !accepted.early.is_empty()) {
+            let memory = self.admissions.insert(now, accepted.offer);
+            if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
                 // The same offer was let in from another address meanwhile, or so many were that this one can't be
                 // remembered. The answer says that its messages were taken, so nothing else can become of them.
                 self.count_dropped();
@@ -155,13 +155,13 @@ where
         base: Arc<D::Connection>,
         offer: Buf,
         fresh: Fresh,
-        seat: Arc<Seat>,
+        slot: Arc<CandidateSlot>,
     ) -> Outcome<D::Out> {
         match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
             Ok(Some((accepted, mut credit))) => {
                 let reply = accepted.reply.clone();
                 credit.spend(reply.len());
-                seat.take(accepted, credit);
+                slot.take(accepted, credit);
                 reply_with(&*base, &reply).await;
                 Outcome::Nothing
             }
@@ -194,10 +194,10 @@ where
         let early_data = match &hash {
             Some(hash) if self.settings.early_data && is_flight(message) => {
                 match self.admissions.remembered(now, hash) {
-                    Memory::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
-                    Memory::New => EarlyData::AtOnce,
-                    Memory::Full => EarlyData::Refused,
-                    Memory::Spent => EarlyData::Spent,
+                    Freshness::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
+                    Freshness::New => EarlyData::AtOnce,
+                    Freshness::Full => EarlyData::Refused,
+                    Freshness::Spent => EarlyData::Spent,
                 }
             }
             _ => EarlyData::Refused,
@@ -208,12 +208,12 @@ where
             idle_timeout: self.settings.idle_timeout,
             credentials: &self.settings.credentials,
             fresh: fresh.as_ref(),
-            frame: Frame::new(self.settings.floor, base.base().properties()),
+            requirements: Requirements::new(self.settings.floor, base.base().properties()),
             peer: &peer,
             early_data,
             credit,
         };
-        match decide_hashed((message, hash), (&self.nodes, &self.precedents), &terms) {
+        match decide_hashed((message, hash), (&self.nodes, &self.decisions), &terms) {
             Decision::Ignore => Box::pin(self.turn_away(base, Admission::Drop)).await,
             Decision::Retry => {
                 Box::pin(self.turn_away(base, self.admissions.retry(now, base, message))).await
@@ -286,22 +286,22 @@ where
             now,
         });
         if has_to_answer {
-            self.answerer.add(&link);
+            self.late_answers.add(&link);
         }
         let (dropped, setup) = (link.dropped(), link.setup());
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
         let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
-        let standing = Standing::new(agreement);
-        link.stand(standing.clone(), self.reach.clone());
-        let context = ConnectContext::new(&*self.reach, Role::Server).with_transcript(transcript);
+        let current_agreement = CurrentAgreement::new(agreement);
+        link.stand(current_agreement.clone(), self.connector.clone());
+        let context = ConnectContext::new(&*self.connector, Role::Server).with_transcript(transcript);
         let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built.as_mut()).await {
             Ok(connection) => {
                 setup.done();
-                tracing::debug!(agreement = %standing.get(), peer = %connection.base().peer_addr(), "accepted");
-                Ok(Negotiated::new(connection, (standing, session), dropped))
+                tracing::debug!(agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
+                Ok(Negotiated::new(connection, (current_agreement, session), dropped))
             }
             Err(error) => {
                 Box::pin(setup.failed(&error)).await;

@@ -1,13 +1,17 @@
 //! The server.
 
-use super::server::{Outcome, Server};
-use crate::handshake::{Frame, check_possible};
+mod admission;
+mod confirmation;
+mod server;
+
+use crate::handshake::{Requirements, check_possible};
 use crate::link::FromLink;
 use crate::{Negotiated, Runs, Settings};
 use bertha_core::{Addr, BoxFuture, Describe, Error, Listener, Properties, Role};
 use futures_util::future::{FutureExt, pending};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, select_biased};
+use server::{Outcome, Server};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
@@ -35,8 +39,8 @@ where
     let nodes = stack.nodes();
     let listener = datapath.listen(on).await?;
     // What is not known before a client is there, is asked then; no datapath promises more than a stream.
-    let frame = Frame::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
-    check_possible(&nodes, frame)?;
+    let requirements = Requirements::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
+    check_possible(&nodes, requirements)?;
     let (to_listener, from_links) = mpsc::channel(settings.concurrent_handshakes.max(1));
     tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server::new((stack, nodes), (datapath, listener), settings, to_listener));
@@ -74,8 +78,8 @@ where
                     None => continue,
                 },
                 from_link = self.from_links.recv().fuse() => match from_link {
-                    Some(FromLink::Offered { base, offer, fresh, seat }) => {
-                        Box::pin(self.server.clone().reoffered(base, offer, fresh, seat))
+                    Some(FromLink::Offered { base, offer, fresh, slot }) => {
+                        Box::pin(self.server.clone().reoffered(base, offer, fresh, slot))
                     }
                     Some(FromLink::Confirmed { base, accepted }) => {
                         Box::pin(self.server.clone().welcome(base, *accepted))

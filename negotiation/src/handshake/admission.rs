@@ -1,8 +1,8 @@
 //! What an offer has to pass before the server does any work for it.
 
+use super::amplification::Credit;
 use super::cookie::Cookies;
-use super::credit::Credit;
-use super::limiter::Limiter;
+use super::rate_limiter::RateLimiter;
 use crate::Settings;
 use crate::auth::seed;
 use crate::wire::{self, Kind, Retry, Tag, offer_in};
@@ -12,11 +12,11 @@ use std::time::Instant;
 
 /// Asks for proofs of address, and keeps to the rates. Its memory is of one size, whoever sends whatever.
 #[derive(Debug)]
-pub struct Gate {
+pub struct AdmissionControl {
     cookies: Cookies,
     /// For those who showed that their address is theirs: nobody else can use up what is theirs.
-    proven: Limiter,
-    unproven: Limiter,
+    proven: RateLimiter,
+    unproven: RateLimiter,
     most_unproven: usize,
 }
 
@@ -31,11 +31,11 @@ pub enum Admission {
     Admit(Credit),
 }
 
-impl Gate {
+impl AdmissionControl {
     /// A gate for a server that starts now. `random` gives unpredictable bits.
     pub fn new(settings: &Settings, mut random: impl FnMut() -> u64, now: Instant) -> Self {
         let secret = seed(&mut random);
-        let limiter = |label| Limiter::new(secret.derive(label, &[]), now, settings.offers_per_second);
+        let limiter = |label| RateLimiter::new(secret.derive(label, &[]), now, settings.offers_per_second);
         Self {
             cookies: Cookies::new(*secret.derive("cookies", &[]).bytes(), now),
             proven: limiter("proven"),
@@ -113,7 +113,7 @@ mod tests {
     fn under_load_an_address_is_proven_first() {
         let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 7)));
         let settings = Settings { unproven_clients: 3, ..Settings::default() };
-        let mut gate = Gate::new(&settings, || 9, start);
+        let mut gate = AdmissionControl::new(&settings, || 9, start);
         let offer = offer(1);
         assert_eq!(gate.admit(start, &peer, &offer, false, 2), Admission::Admit(Credit::of(offer.len())));
         let cookie = cookie(gate.admit(start, &peer, &offer, false, 3));
@@ -129,7 +129,7 @@ mod tests {
     fn who_pretends_to_have_an_address_does_not_use_up_its_owners_rate() {
         let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 7)));
         let settings = Settings { offers_per_second: 5, ..Settings::default() };
-        let mut gate = Gate::new(&settings, || 9, start);
+        let mut gate = AdmissionControl::new(&settings, || 9, start);
         let mut last = None;
         for id in 0..100 {
             last = Some(gate.admit(start, &peer, &offer(id), false, 0));
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_retry_is_no_more_than_three_times_the_offer() {
-        let gate = Gate::new(&Settings::default(), || 9, Instant::now());
+        let gate = AdmissionControl::new(&Settings::default(), || 9, Instant::now());
         for id in [0, 1, u64::MAX] {
             let offer = offer(id);
             let Admission::Retry(reply) = gate.retry(Instant::now(), &Addr::Unnamed, &offer) else {

@@ -11,7 +11,7 @@ const BUCKETS: usize = 1024;
 
 /// Token buckets by network, each for a second's worth of offers.
 #[derive(Debug)]
-pub(super) struct Limiter {
+pub(super) struct RateLimiter {
     secret: Keyed,
     start: Instant,
     rate: Rate,
@@ -23,7 +23,7 @@ pub(super) struct Limiter {
 /// The tokens of an offer, so that fractions of it count.
 const OFFER: u64 = 1000;
 
-impl Limiter {
+impl RateLimiter {
     pub(super) fn new(secret: MacKey, start: Instant, per_second: u32) -> Self {
         let tokens = u64::from(per_second) * OFFER;
         let rate = Rate { per_second: tokens, burst: tokens };
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_network_has_so_many_per_second() {
         let start = Instant::now();
-        let mut limiter = Limiter::new(MacKey::new([1; 32]), start, 10);
+        let mut limiter = RateLimiter::new(MacKey::new([1; 32]), start, 10);
         let here: Addr = ([10, 1, 2, 3], 4).into();
         let neighbour: Addr = ([10, 1, 2, 200], 5).into();
         let elsewhere: Addr = ([10, 1, 3, 3], 4).into();
@@ -91,6 +91,6 @@ mod tests {
     #[test]
     fn zero_admits_nobody() {
         let start = Instant::now();
-        assert!(!Limiter::new(MacKey::new([1; 32]), start, 0).admits(start, &([10, 1, 2, 3], 4).into()));
+        assert!(!RateLimiter::new(MacKey::new([1; 32]), start, 0).admits(start, &([10, 1, 2, 3], 4).into()));
     }
 }

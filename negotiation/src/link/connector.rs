@@ -1,8 +1,8 @@
 //! Further connections for Chunnels that reach several addresses.
 
-use super::connect::agree;
-use crate::agreement::binding;
-use crate::{Link, Settings};
+use super::{Link, establish};
+use crate::Settings;
+use crate::handshake::binding;
 use bertha_core::guarantee::Set;
 use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 ///
 /// Each is negotiated like any other, for the layers below the Chunnel that asks, with the alternatives that were
 /// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
-pub(super) struct Reach<D> {
-    pub(super) datapath: D,
-    pub(super) settings: Arc<Settings>,
+pub(crate) struct LinkConnector<D> {
+    pub(crate) datapath: D,
+    pub(crate) settings: Arc<Settings>,
 }
 
-impl<D: Datapath> Connector<Link<D::Connection>> for Reach<D> {
+impl<D: Datapath> Connector<Link<D::Connection>> for LinkConnector<D> {
     fn connect<'a>(
         &'a self,
         to: Addr,
@@ -29,7 +29,7 @@ impl<D: Datapath> Connector<Link<D::Connection>> for Reach<D> {
             let base = self.datapath.connect(to).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
             let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
-            let (connection, _, session) = agree(base, &above, &Arc::new(settings)).await?;
+            let (connection, _, session) = establish(base, &above, &Arc::new(settings)).await?;
             Ok(Connected { connection, transcript: binding(&above, &session) })
         })
     }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const CAPACITY: usize = 1024;
 
 /// The same among any number of endpoints.
-pub const CAPACITY_AMONG: usize = 8 * CAPACITY;
+pub const GROUP_CAPACITY: usize = 8 * CAPACITY;
 
 /// There are messages in the queue.
 const QUEUED: u8 = 1;
@@ -22,7 +22,7 @@ const OVER: u8 = 4;
 /// The peer has closed, and its end waits until what was read before is received.
 const PARTED: u8 = 8;
 
-pub struct Lane {
+pub struct EpochQueue {
     /// The first four bytes of the round's data, as the number that they are compared as.
     pub header: u32,
     /// Almost always 0, and then one load is all that a reception spends on it.
@@ -36,21 +36,21 @@ pub struct Lane {
     is_forgotten: AtomicBool,
 }
 
-impl Lane {
-    /// The lane of the round that a connection begins with, with the messages that overtook the answer.
+impl EpochQueue {
+    /// The queue of the round that a connection begins with, with the messages that overtook the answer.
     pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
         Self::new(u32::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
     }
 
-    /// The lane of a later round, which does not read the base yet.
+    /// The queue of a later round, which does not read the base yet.
     pub fn later(tag: Tag, round: u64) -> Self {
         Self::new(u32::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
     }
 
-    /// The lane of a round among any number of endpoints, of which some are ahead of others: so it has room for more.
+    /// The queue of a round among any number of endpoints, of which some are ahead of others: so it has room for more.
     pub fn among(header: [u8; HEADER], is_aside: bool) -> Self {
         let aside = if is_aside { ASIDE } else { 0 };
-        Self::new(u32::from_le_bytes(header), VecDeque::new(), aside, CAPACITY_AMONG)
+        Self::new(u32::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
     }
 
     fn new(header: u32, queue: VecDeque<Buf>, aside: u8, capacity: usize) -> Self {

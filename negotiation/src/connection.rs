@@ -1,9 +1,10 @@
 //! The connection that an application holds after negotiation.
 
+use crate::handshake::CurrentAgreement;
 use crate::{Agreement, Session};
 use bertha_core::{Connection, Error};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A connection whose stack two ends agreed on.
 ///
@@ -14,36 +15,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Negotiated<C> {
     connection: C,
-    standing: Arc<Standing>,
+    current_agreement: Arc<CurrentAgreement>,
     session: Arc<Session>,
     dropped: Arc<AtomicU64>,
-}
-
-/// The agreement in force.
-#[derive(Debug)]
-pub(crate) struct Standing(Mutex<Arc<Agreement>>);
-
-impl Standing {
-    pub(crate) fn new(agreement: Agreement) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Arc::new(agreement))))
-    }
-
-    pub(crate) fn get(&self) -> Arc<Agreement> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set(&self, agreement: Agreement) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
-    }
 }
 
 impl<C> Negotiated<C> {
     pub(crate) fn new(
         connection: C,
-        (standing, session): (Arc<Standing>, Arc<Session>),
+        (current_agreement, session): (Arc<CurrentAgreement>, Arc<Session>),
         dropped: Arc<AtomicU64>,
     ) -> Self {
-        Self { connection, standing, session, dropped }
+        Self { connection, current_agreement, session, dropped }
     }
 
     pub(crate) fn connection(&self) -> &C {
@@ -52,7 +35,7 @@ impl<C> Negotiated<C> {
 
     /// Which stack is in use, and why. Another one after an [`upgrade`](Negotiated::upgrade), by either end.
     pub fn explain(&self) -> Arc<Agreement> {
-        self.standing.get()
+        self.current_agreement.get()
     }
 
     /// How many messages arrived that were damaged, late, forged, or of no connection, and were dropped.

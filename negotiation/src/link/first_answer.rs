@@ -4,7 +4,7 @@
 //! and reply are one datagram. Else the answer leaves as soon as a reception waits, the connection ends, or the tasks that were
 //! ready when the client was let in had their turn.
 
-use super::{Agreed, End, Lane, Link, Shared, seal};
+use super::{Agreed, End, EpochQueue, Link, Shared, seal};
 use crate::wire::joined;
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::select;
@@ -17,7 +17,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     #[cold]
     pub(super) async fn send_first(&self, message: Buf) -> Result<Option<Buf>, Error> {
         match self.shared.liveness.is_answering() {
-            true => self.shared.answer_with(message, &self.lane).await,
+            true => self.shared.answer_with(message, &self.queue).await,
             false => self.shared.send_opening(message).await,
         }
     }
@@ -32,7 +32,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
             return self.shared.send_batch_opening(messages).await;
         }
         match messages.next() {
-            Some(message) => self.shared.answer_with(message, &self.lane).await,
+            Some(message) => self.shared.answer_with(message, &self.queue).await,
             None => Ok(None),
         }
     }
@@ -59,9 +59,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Sends the answer with `message` behind it, or alone, and then gives the message back.
-    async fn answer_with(&self, message: Buf, lane: &Lane) -> Result<Option<Buf>, Error> {
+    async fn answer_with(&self, message: Buf, queue: &EpochQueue) -> Result<Option<Buf>, Error> {
         let Some(answer) = self.unsaid() else { return Ok(Some(message)) };
-        let data = seal(message, lane.header)?;
+        let data = seal(message, queue.header)?;
         match joined(answer, &data, self.base.base().mtu())? {
             Some(both) => {
                 self.base.send(both).await?;

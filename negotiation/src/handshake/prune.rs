@@ -5,7 +5,7 @@
 //! transport has to give the rest. There are 64 such sets, so all that may be wanted at a place, over all picks, is a number
 //! of 64 bits, and whether an alternative can hold is found by one walk down and one up.
 
-use super::floor::Frame;
+use super::requirements::Requirements;
 use bertha_core::guarantee::Set;
 use bertha_core::{LayerInfo, Node};
 use std::borrow::Cow;
@@ -83,14 +83,18 @@ fn through(layer: &LayerInfo, wanted: u8) -> u8 {
     wanted & !layer.guarantees().bits() | layer.needs().bits()
 }
 
-/// Whether there is a pick with which `nodes` hold within `frame`.
-pub(super) fn can_hold(nodes: &[Node], frame: Frame) -> bool {
-    nodes.iter().rev().fold(Wants::given_by(frame.transport), Wants::above).meets(Wants::one(frame.floor))
+/// Whether there is a pick with which `nodes` hold within `requirements`.
+pub(super) fn can_hold(nodes: &[Node], requirements: Requirements) -> bool {
+    nodes
+        .iter()
+        .rev()
+        .fold(Wants::given_by(requirements.transport), Wants::above)
+        .meets(Wants::one(requirements.floor))
 }
 
 /// A stack without the alternatives that can't hold, so that the other end does not pick them.
 #[derive(Debug, Default)]
-pub(crate) struct Trimmed<'n> {
+pub(crate) struct Pruned<'n> {
     pub(crate) nodes: Cow<'n, [Node]>,
     pub(crate) choices: Choices,
 }
@@ -101,15 +105,15 @@ pub(crate) struct Choices {
     taken: Vec<Option<u8>>,
 }
 
-impl<'n> Trimmed<'n> {
-    /// `nodes` without the alternatives that don't hold within `frame`, whatever else is picked.
-    pub(crate) fn new(nodes: &'n [Node], frame: Frame) -> Self {
+impl<'n> Pruned<'n> {
+    /// `nodes` without the alternatives that don't hold within `requirements`, whatever else is picked.
+    pub(crate) fn new(nodes: &'n [Node], requirements: Requirements) -> Self {
         if !nodes.iter().any(|node| matches!(node, Node::Select { .. })) {
             return Self { nodes: nodes.into(), choices: Choices::default() };
         }
         let mut taken = Vec::new();
-        let (wanted, given) = (Wants::one(frame.floor), Wants::given_by(frame.transport));
-        let nodes = trim(nodes, wanted, given, &mut taken).into();
+        let (wanted, given) = (Wants::one(requirements.floor), Wants::given_by(requirements.transport));
+        let nodes = prune(nodes, wanted, given, &mut taken).into();
         Self { nodes, choices: Choices { taken } }
     }
 }
@@ -134,7 +138,7 @@ impl Choices {
 }
 
 /// `nodes`, above which something of `wanted` is wanted, and below which `given` can be had.
-fn trim(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option<u8>>) -> Vec<Node> {
+fn prune(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option<u8>>) -> Vec<Node> {
     // What can be had below each node.
     let mut below: Vec<Wants> = nodes
         .iter()
@@ -142,33 +146,33 @@ fn trim(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option<
         .scan(given, |given, node| Some(std::mem::replace(given, given.above(node))))
         .collect();
     below.reverse();
-    let mut trimmed = Vec::new();
+    let mut pruned = Vec::new();
     for (node, given) in nodes.iter().zip(below) {
         if let Node::Select { branches: [first, second], prefer } = node {
             let holds = |branch: &[Node]| branch.iter().rev().fold(given, Wants::above).meets(wanted);
             match (holds(first), holds(second)) {
                 (true, false) => {
                     taken.push(Some(0));
-                    trimmed.extend(trim(first, wanted, given, taken));
+                    pruned.extend(prune(first, wanted, given, taken));
                     drop_choices(second, taken);
                 }
                 (false, true) => {
                     taken.push(Some(1));
                     drop_choices(first, taken);
-                    trimmed.extend(trim(second, wanted, given, taken));
+                    pruned.extend(prune(second, wanted, given, taken));
                 }
                 _ => {
                     taken.push(None);
-                    let branches = [trim(first, wanted, given, taken), trim(second, wanted, given, taken)];
-                    trimmed.push(Node::Select { branches, prefer: *prefer });
+                    let branches = [prune(first, wanted, given, taken), prune(second, wanted, given, taken)];
+                    pruned.push(Node::Select { branches, prefer: *prefer });
                 }
             }
         } else {
-            trimmed.push(node.clone());
+            pruned.push(node.clone());
         }
         wanted = wanted.below(node);
     }
-    trimmed
+    pruned
 }
 
 /// The choices of a branch that is not taken.
@@ -180,7 +184,7 @@ fn drop_choices(branch: &[Node], taken: &mut Vec<Option<u8>>) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
-    use super::super::floor::{check_picks, check_possible};
+    use super::super::requirements::{check_picks, check_possible};
     use super::*;
     use bertha_core::guarantee::{Encrypted, Guarantees, Reliable};
     use bertha_core::{LayerInfo, Picks, Properties, resolve};
@@ -198,8 +202,8 @@ mod tests {
         Node::Select { branches: [first, second], prefer: 0.into() }
     }
 
-    fn above<G: Guarantees>() -> Frame {
-        Frame::new(Set::of::<G>(), Properties::DATAGRAM)
+    fn above<G: Guarantees>() -> Requirements {
+        Requirements::new(Set::of::<G>(), Properties::DATAGRAM)
     }
 
     fn written(nodes: &[Node]) -> Vec<String> {
@@ -213,10 +217,10 @@ mod tests {
             either(vec![layer::<()>("a")], vec![layer::<Reliable>("b")]),
             either(vec![layer::<()>("plain"), either(vec![], vec![])], vec![inner]),
         ];
-        let trimmed = Trimmed::new(&stack, above::<Encrypted>());
-        assert_eq!(trimmed.choices.left(), 1);
-        assert_eq!(written(&trimmed.nodes), ["(a | b)", "tls"]);
-        assert_eq!(trimmed.choices.expand(&[1]), [1, 1, 0, 1]);
+        let pruned = Pruned::new(&stack, above::<Encrypted>());
+        assert_eq!(pruned.choices.left(), 1);
+        assert_eq!(written(&pruned.nodes), ["(a | b)", "tls"]);
+        assert_eq!(pruned.choices.expand(&[1]), [1, 1, 0, 1]);
         assert!(check_picks(&stack, &[1, 1, 0, 1], above::<Encrypted>()).is_ok());
         let error = check_picks(&stack, &[1, 1, 0, 0], above::<Encrypted>()).unwrap_err();
         assert_eq!(
@@ -230,14 +234,14 @@ mod tests {
         let sort = || needy::<Reliable>("sort");
         let stack =
             [either(vec![sort()], vec![layer::<()>("gaps")]), either(vec![layer::<()>("raw")], vec![])];
-        let trimmed = Trimmed::new(&stack, above::<()>());
-        assert_eq!(written(&trimmed.nodes), ["gaps", "(raw | nothing)"]);
-        let over_streams = Trimmed::new(&stack, Frame::new(Set::NONE, Properties::STREAM));
+        let pruned = Pruned::new(&stack, above::<()>());
+        assert_eq!(written(&pruned.nodes), ["gaps", "(raw | nothing)"]);
+        let over_streams = Pruned::new(&stack, Requirements::new(Set::NONE, Properties::STREAM));
         assert_eq!(written(&over_streams.nodes), ["(sort | gaps)", "(raw | nothing)"]);
 
         // What stands above takes away the alternatives that don't give what it needs.
         let stack = [sort(), either(vec![layer::<()>("raw")], vec![layer::<Reliable>("repeat")])];
-        assert_eq!(written(&Trimmed::new(&stack, above::<()>()).nodes), ["sort", "repeat"]);
+        assert_eq!(written(&Pruned::new(&stack, above::<()>()).nodes), ["sort", "repeat"]);
         let error = check_picks(&stack, &[0], above::<()>()).unwrap_err();
         assert!(
             error.to_string().starts_with("sort: refused: the other end picked what can't hold: "),
@@ -271,31 +275,31 @@ mod tests {
         #[test]
         fn trimming_loses_what_can_not_hold_and_nothing_else(nodes in tree(), streams in any::<bool>()) {
             let properties = if streams { Properties::STREAM } else { Properties::DATAGRAM };
-            let frame = Frame::new(Set::of::<(Encrypted, Reliable)>(), properties);
+            let requirements = Requirements::new(Set::of::<(Encrypted, Reliable)>(), properties);
             let choices: usize = nodes.iter().map(Node::selects).sum();
             prop_assume!(choices <= 10);
             let all = |choices: usize| {
                 (0..1u32 << choices).map(move |bits| (0..choices).map(|at| (bits >> at & 1) as u8).collect::<Vec<_>>())
             };
-            let holding: Vec<_> = all(choices).filter(|picks| check_picks(&nodes, picks, frame).is_ok()).collect();
-            prop_assert_eq!(can_hold(&nodes, frame), !holding.is_empty());
-            prop_assert_eq!(check_possible(&nodes, frame).is_ok(), !holding.is_empty());
+            let holding: Vec<_> = all(choices).filter(|picks| check_picks(&nodes, picks, requirements).is_ok()).collect();
+            prop_assert_eq!(can_hold(&nodes, requirements), !holding.is_empty());
+            prop_assert_eq!(check_possible(&nodes, requirements).is_ok(), !holding.is_empty());
             if holding.is_empty() {
                 return Ok(());
             }
-            let trimmed = Trimmed::new(&nodes, frame);
+            let pruned = Pruned::new(&nodes, requirements);
             let names = |nodes: &[Node], picks: &[u8]| written(&resolve(nodes, Picks::new(picks)));
             let mut left = Vec::new();
-            let mut useful = vec![[false; 2]; trimmed.choices.left()];
-            for picks in all(trimmed.choices.left()) {
-                let whole = trimmed.choices.expand(&picks);
+            let mut useful = vec![[false; 2]; pruned.choices.left()];
+            for picks in all(pruned.choices.left()) {
+                let whole = pruned.choices.expand(&picks);
                 prop_assert_eq!(whole.len(), choices);
-                prop_assert_eq!(trimmed.choices.contract(&whole), picks.clone());
-                prop_assert_eq!(names(&trimmed.nodes, &picks), names(&nodes, &whole));
-                if check_picks(&nodes, &whole, frame).is_ok() {
+                prop_assert_eq!(pruned.choices.contract(&whole), picks.clone());
+                prop_assert_eq!(names(&pruned.nodes, &picks), names(&nodes, &whole));
+                if check_picks(&nodes, &whole, requirements).is_ok() {
                     picks.iter().zip(&mut useful).for_each(|(&pick, useful)| useful[usize::from(pick)] = true);
                 }
-                left.push(names(&trimmed.nodes, &picks));
+                left.push(names(&pruned.nodes, &picks));
             }
             for picks in holding {
                 prop_assert!(left.contains(&names(&nodes, &picks)));

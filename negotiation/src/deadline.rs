@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// Those of `work`; [`TimedOut`](ErrorKind::TimedOut) with `what` as text.
-pub(super) async fn within<T>(
+pub(crate) async fn within<T>(
     runtime: &impl Runtime,
     limit: Duration,
     what: &'static str,

@@ -3,8 +3,8 @@
 //! The clients of a server mostly run one program, and so offer one stack. What is decided of a stack depends on nothing else that a
 //! client says, so an offer whose stack is that of the last one, byte by byte, is neither read nor matched again.
 
-use super::floor::Frame;
 use super::matching::Match;
+use super::requirements::Requirements;
 use crate::wire::{self, CLAIM, Tag, VERSION};
 use bertha_core::Node;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,13 +43,13 @@ impl Found {
 /// The last stack for which there was a counterpart: one, so that strangers can't fill memory. Who offers another one costs the next
 /// client what it would have cost without.
 #[derive(Debug, Default)]
-pub(crate) struct Precedents(Mutex<Option<Precedent>>);
+pub(crate) struct DecisionCache(Mutex<Option<CachedDecision>>);
 
 #[derive(Debug)]
-struct Precedent {
+struct CachedDecision {
     /// The offer from its third field on.
     stack: Vec<u8>,
-    frame: Frame,
+    requirements: Requirements,
     found: Arc<Found>,
 }
 
@@ -69,16 +69,18 @@ impl<'o> Stated<'o> {
     }
 }
 
-impl Precedents {
-    pub(super) fn find(&self, stated: &Stated<'_>, frame: Frame) -> Option<Arc<Found>> {
+impl DecisionCache {
+    pub(super) fn find(&self, stated: &Stated<'_>, requirements: Requirements) -> Option<Arc<Found>> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = last.as_ref().filter(|last| last.stack == stated.stack && last.frame == frame)?;
+        let last =
+            last.as_ref().filter(|last| last.stack == stated.stack && last.requirements == requirements)?;
         Some(last.found.clone())
     }
 
-    pub(super) fn remember(&self, stated: &Stated<'_>, frame: Frame, found: &Arc<Found>) {
-        let precedent = Precedent { stack: stated.stack.to_vec(), frame, found: found.clone() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(precedent);
+    pub(super) fn remember(&self, stated: &Stated<'_>, requirements: Requirements, found: &Arc<Found>) {
+        let decision_cache =
+            CachedDecision { stack: stated.stack.to_vec(), requirements, found: found.clone() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision_cache);
     }
 }
 
@@ -101,20 +103,20 @@ mod tests {
     }
 
     /// What a server of `a::Zip | a::Lz` says to an offer.
-    fn decide(id: u64, nodes: &[Node], precedents: &Precedents, early_data: EarlyData) -> String {
+    fn decide(id: u64, nodes: &[Node], decisions: &DecisionCache, early_data: EarlyData) -> String {
         let credentials = Credentials::default();
         let terms = Terms {
             idle_timeout: Duration::from_secs(id % 100),
             credentials: &credentials,
             fresh: None,
-            frame: Frame::OPEN,
+            requirements: Requirements::OPEN,
             peer: b"peer",
             early_data,
             credit: Credit::UNLIMITED,
         };
         let offer = encode(Kind::Offer, Tag::of(id), &Offer::new(id, nodes).unwrap()).unwrap();
         let message = (&offer[..], Some(offer_hash(&offer)));
-        match super::super::decide_hashed(message, (&[either("a::Zip", "a::Lz")], precedents), &terms) {
+        match super::super::decide_hashed(message, (&[either("a::Zip", "a::Lz")], decisions), &terms) {
             Decision::Accept(accepted) => format!("{:?} {:?}", accepted.reply, accepted.answer),
             other => format!("{other:?}"),
         }
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn decisions_are_the_same_with_and_without_one() {
-        let precedents = Precedents::default();
+        let decisions = DecisionCache::default();
         let stacks = [
             vec![layer("a::Zip")],
             vec![layer("a::Lz")],
@@ -133,25 +135,26 @@ mod tests {
         for id in 0..200 {
             let stack = &stacks[(id * id + id / 7) as usize % stacks.len()];
             for early_data in [EarlyData::AtOnce, EarlyData::Spent] {
-                let known = decide(id, stack, &precedents, early_data);
-                assert_eq!(known, decide(id, stack, &Precedents::default(), early_data), "{id}");
+                let known = decide(id, stack, &decisions, early_data);
+                assert_eq!(known, decide(id, stack, &DecisionCache::default(), early_data), "{id}");
             }
         }
     }
 
     #[test]
     fn the_last_stack_is_found_within_its_frame_alone() {
-        let precedents = Precedents::default();
+        let decisions = DecisionCache::default();
         let offer =
             |id| encode(Kind::Offer, Tag::of(id), &Offer::new(id, &[layer("a::Lz")]).unwrap()).unwrap();
-        decide(1, &[layer("a::Lz")], &precedents, EarlyData::AtOnce);
+        decide(1, &[layer("a::Lz")], &decisions, EarlyData::AtOnce);
         let (other, damaged) = (offer(2), [&offer(2)[..], b"x"].concat());
         let stated = Stated::read(&other, Tag::of(2)).unwrap();
-        assert!(precedents.find(&stated, Frame::OPEN).is_some());
-        let elsewhere = Frame::new(bertha_core::guarantee::Set::ALL, bertha_core::Properties::DATAGRAM);
-        assert!(precedents.find(&stated, elsewhere).is_none());
+        assert!(decisions.find(&stated, Requirements::OPEN).is_some());
+        let elsewhere =
+            Requirements::new(bertha_core::guarantee::Set::ALL, bertha_core::Properties::DATAGRAM);
+        assert!(decisions.find(&stated, elsewhere).is_none());
         assert!(Stated::read(&other, Tag::of(3)).is_none() && Stated::read(&damaged, Tag::of(2)).is_none());
-        decide(4, &[layer("a::Zip")], &precedents, EarlyData::AtOnce);
-        assert!(precedents.find(&stated, Frame::OPEN).is_none());
+        decide(4, &[layer("a::Zip")], &decisions, EarlyData::AtOnce);
+        assert!(decisions.find(&stated, Requirements::OPEN).is_none());
     }
 }

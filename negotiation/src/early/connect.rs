@@ -1,18 +1,15 @@
 //! The client that sends its first messages with its offer.
 
-use super::connect::agree;
-use super::open::Reach;
-use super::settle::of_kept;
-use crate::agreement::binding;
-use crate::early::{Early, Settling, Shared};
-use crate::early_cache::Key;
+use super::answered::of_kept;
+use super::cache::Key;
+use super::{Early, EarlyCache, Settling, Shared};
 use crate::handshake::{
-    Choices, Expected, FirstFlight, Frame, Handshake, Proposal, agreed_idle_timeout, check_layers,
-    check_possible, takes_early_data,
+    Choices, Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout, binding,
+    check_layers, check_possible, takes_early_data,
 };
-use crate::link::{Connected, Minder, Opener};
+use crate::link::{Connected, LinkConnector, Minder, Opener, establish};
 use crate::wire::{Answer, CLAIM};
-use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
+use crate::{Agreement, Link, Runs, Session, Settings, ZeroRtt};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, ConnectContext, Connection, Datapath, Describe, Error, Node, Picks, Role,
     Runtime, resolve,
@@ -28,10 +25,10 @@ use std::time::{Duration, Instant};
 /// What it takes to build a stack, and to remember what was agreed.
 pub(super) struct Client<S, D> {
     stack: S,
-    pub(super) reach: Reach<D>,
+    pub(super) connector: LinkConnector<D>,
     pub(super) nodes: Vec<Node>,
     choices: Choices,
-    pub(super) frame: Frame,
+    pub(super) requirements: Requirements,
     cache: EarlyCache,
     key: Key,
 }
@@ -82,13 +79,14 @@ where
 {
     let base = datapath.connect(to.clone()).await?;
     let nodes = stack.nodes();
-    let frame = Frame::new(settings.floor, base.base().properties());
-    check_possible(&nodes, frame)?;
-    let proposal = Proposal::new(&nodes, frame)?;
+    let requirements = Requirements::new(settings.floor, base.base().properties());
+    check_possible(&nodes, requirements)?;
+    let proposal = Proposal::new(&nodes, requirements)?;
     let (key, choices) = (cache.key(to, &proposal.stack), proposal.choices.clone());
-    let reach = Reach { datapath, settings: Arc::new(settings) };
+    let connector = LinkConnector { datapath, settings: Arc::new(settings) };
     // Boxed, since it is handed on a few times.
-    let client = Box::new(Client { stack, reach, nodes, choices, frame, cache: cache.clone(), key });
+    let client =
+        Box::new(Client { stack, connector, nodes, choices, requirements, cache: cache.clone(), key });
     match client.hope() {
         Ok(hope) => client.connect_at_once(base, proposal, hope).await,
         Err(why) => Box::pin(client.connect_after_answer(base, why)).await,
@@ -102,7 +100,7 @@ where
 {
     /// What the server is expected to answer, or why it has to answer first.
     fn hope(&self) -> Result<Hope, &'static str> {
-        if !self.reach.settings.credentials.can_send_early() {
+        if !self.connector.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
         }
         let (expected, claim) = self.cache.find(&self.key).ok_or("no agreement with this server is known")?;
@@ -111,7 +109,7 @@ where
         }
         let picks = self.choices.expand(&expected.client_picks);
         let layers = resolve(&self.nodes, Picks::new(&picks));
-        check_layers(&layers, self.frame)
+        check_layers(&layers, self.requirements)
             .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
         match takes_early_data(&layers) {
             true => Ok(Hope { expected, claim, picks, layers }),
@@ -141,7 +139,7 @@ where
         let (dropped, setup) = (link.dropped(), link.setup());
         let picks = Picks::new(picks);
         let transcript = session.and_then(|session| binding(&resolve(&self.nodes, picks), session));
-        let context = ConnectContext::new(&self.reach, Role::Client).with_transcript(transcript);
+        let context = ConnectContext::new(&self.connector, Role::Client).with_transcript(transcript);
         match D::instantiate(&self.stack, link, picks, context).await {
             Ok(connection) => {
                 setup.done();
@@ -160,7 +158,7 @@ where
         base: D::Connection,
         why: &'static str,
     ) -> Result<Early<D::Out>, Error> {
-        let (link, answer, session) = agree(base, &self.nodes, &self.reach.settings).await?;
+        let (link, answer, session) = establish(base, &self.nodes, &self.connector.settings).await?;
         self.remember(&answer);
         let (connection, dropped) = self.build(link, &answer.client_picks, Some(&session)).await?;
         let shared = Shared::new(connection, 0);
@@ -178,7 +176,7 @@ where
         Hope { expected, claim, picks, layers }: Hope,
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
-        let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.reach.settings);
+        let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.connector.settings);
         let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, settings)?;
         let (most, delay) = (settings.first_flight, settings.first_flight_delay);
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
@@ -273,7 +271,7 @@ where
         opening: Opening<D::Connection>,
         (from, minder): (Instant, Minder<D::Connection>),
     ) -> Early<D::Out> {
-        let most = self.reach.settings.first_flight;
+        let most = self.connector.settings.first_flight;
         let shared = Arc::new(Shared::new(first, most));
         shared.steer_by(self.settle(Settling::new(shared.clone()), (layers, dropped), opening));
         let handshake = shared.clone();

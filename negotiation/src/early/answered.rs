@@ -1,8 +1,8 @@
 //! What becomes of a first flight: the stack stays, or another one takes its place.
 
-use super::deadline::within;
-use super::early::{Built, Client, Opening};
-use crate::early::Settling;
+use super::Settling;
+use super::connect::{Built, Client, Opening};
+use crate::deadline::within;
 use crate::handshake::check_picks;
 use crate::link::{Connected, Start};
 use crate::wire::Answer;
@@ -25,7 +25,7 @@ where
     ) -> Result<Built<D::Out>, Error> {
         let session = start.session.clone();
         let link = Link::new(*start);
-        if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.frame) {
+        if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.requirements) {
             link.setup().failed(&error).await;
             return Err(error);
         }
@@ -71,7 +71,7 @@ where
     ) {
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
-        let patience = self.reach.settings.handshake_timeout;
+        let patience = self.connector.settings.handshake_timeout;
         let rebuilt = {
             let rebuilding = pin!(self.rebuild(start, &answer));
             within(&runtime, patience, what, rebuilding).await

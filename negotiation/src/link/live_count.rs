@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A count of those that are there.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places(Arc<AtomicUsize>);
+pub(crate) struct LiveCount(Arc<AtomicUsize>);
 
 /// One of them, for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Place(Places);
+pub(crate) struct Counted(LiveCount);
 
-impl Places {
+impl LiveCount {
     pub(crate) fn taken(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take(&self) -> Place {
+    pub(crate) fn take(&self) -> Counted {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Place(self.clone())
+        Counted(self.clone())
     }
 }
 
-impl Drop for Place {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
 //! Waiting until a client has shown that it made its offer just now.
 
 use super::server::{Server, reply_with};
-use crate::handshake::{Accepted, Credit, Pending, Step};
+use crate::handshake::{Accepted, ConfirmationWait, Credit, Step};
 use crate::shortage::or_lost;
 use crate::{Fresh, Runs};
 use bertha_core::{Base, Buf, Connection, Runtime};
@@ -26,8 +26,13 @@ where
         let _unconfirmed = self.admissions.unconfirmed.take();
         let (runtime, settings) = (base.base().runtime(), &self.settings);
         let deadline = runtime.now() + settings.handshake_timeout;
-        let mut pending =
-            Pending::new(first, credit, settings.early_messages, settings.repeat_after, runtime.now());
+        let mut pending = ConfirmationWait::new(
+            first,
+            credit,
+            settings.early_messages,
+            settings.repeat_after,
+            runtime.now(),
+        );
         while runtime.now() < deadline {
             if let Some(reply) = pending.poll_transmit(runtime.now()) {
                 reply_with(base, &reply).await;

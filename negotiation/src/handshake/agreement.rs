@@ -1,11 +1,11 @@
 //! What two ends agreed on, and why.
 
-use crate::handshake::takes_early_data;
+use super::takes_early_data;
+use crate::auth::{PublicKey, Session};
 use crate::wire::Answer;
-use crate::{PublicKey, Session};
 use bertha_core::{Explanation, Node, Picks, Role, resolve};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The stack of one connection, and why it is this one.
 ///
@@ -133,6 +133,24 @@ impl Agreement {
     /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.
     pub fn reasons(&self) -> &str {
         &self.reasons
+    }
+}
+
+/// The agreement in force.
+#[derive(Debug)]
+pub(crate) struct CurrentAgreement(Mutex<Arc<Agreement>>);
+
+impl CurrentAgreement {
+    pub(crate) fn new(agreement: Agreement) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Arc::new(agreement))))
+    }
+
+    pub(crate) fn get(&self) -> Arc<Agreement> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, agreement: Agreement) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
     }
 }
 
