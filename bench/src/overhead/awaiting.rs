@@ -2,14 +2,14 @@
 
 use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
-/// Passes every message through like [`Nothing`](bertha_chunnels::Nothing), but in `async fn`s of its own: what a Chunnel
-/// pays that has work to do before or after the call below.
+/// Passes every message through like [`Nothing`](bertha_chunnels::Nothing), but in `async fn`s of its own: the cost of a
+/// Chunnel with work to do before or after the call below.
 ///
 /// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower layers, which
 /// the compiler then keeps in functions of their own, while it dissolves those of a program with one stack.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
-pub struct Awaiting<const STACK: usize>;
+pub(crate) struct Awaiting<const STACK: usize>;
 
 impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Awaiting<STACK> {
     type Connection = AwaitingConnection<STACK, Inner>;
@@ -23,9 +23,9 @@ impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Awaiting<STACK> {
     }
 }
 
-/// What [`Awaiting`] makes of a connection.
+/// The connection of [`Awaiting`].
 #[derive(Debug)]
-pub struct AwaitingConnection<const STACK: usize, Inner> {
+pub(crate) struct AwaitingConnection<const STACK: usize, Inner> {
     inner: Inner,
 }
 

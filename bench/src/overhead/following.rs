@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// to do, where [`Awaiting`](super::Awaiting) has none.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
-pub struct Following<const STACK: usize>;
+pub(crate) struct Following<const STACK: usize>;
 
 impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Following<STACK> {
     type Connection = FollowingConnection<STACK, Inner>;
@@ -21,9 +21,9 @@ impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Following<STACK> 
     }
 }
 
-/// What [`Following`] makes of a connection.
+/// The connection of [`Following`].
 #[derive(Debug)]
-pub struct FollowingConnection<const STACK: usize, Inner> {
+pub(crate) struct FollowingConnection<const STACK: usize, Inner> {
     inner: Inner,
     failures: AtomicU64,
 }

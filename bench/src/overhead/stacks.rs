@@ -1,8 +1,9 @@
 //! Stacks of every measured kind and depth.
 
 use super::calls::{Repeat, repeat};
-use super::ends::{Memory, in_memory, over_negotiated_udp, over_udp, runtime};
+use super::ends::{Memory, in_memory, over_negotiated_udp, over_udp};
 use super::{Awaiting, Case, Following, Layer, Path};
+use crate::harness::runtime;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Nothing;
 use bertha_core::{Buf, Chunnel, Connection, make_stack};
@@ -22,11 +23,11 @@ macro_rules! sixteen {
 }
 
 impl Case {
-    /// Connects two ends, one with the stack, and returns what makes the call between them.
+    /// Connects two ends, one with the stack, for the call between them.
     ///
     /// # Errors
     /// [`ErrorKind::Socket`] when the ends can't be connected.
-    pub fn open(self) -> Result<Repeat, Error> {
+    pub(crate) fn open(self) -> Result<Repeat, Error> {
         match (self.layer, self.depth) {
             (Layer::Awaiting | Layer::Following, _) if self.path != Path::Memory => {
                 Err(Error::new(ErrorKind::Probe, "layers that do something are measured in memory alone"))

@@ -7,7 +7,7 @@ use bertha_core::{Identity, subst};
 /// Leaves out layers that do nothing.
 #[subst(if [*, Nothing, *] then [*, *])]
 #[derive(Clone, Copy, Debug)]
-pub struct SkipNothing;
+pub(crate) struct SkipNothing;
 
 /// Makes one of two layers that await. Of four, it leaves one after two rounds.
 #[subst(
@@ -15,13 +15,13 @@ pub struct SkipNothing;
     if [*, Awaiting<UPPER>, Awaiting<LOWER>, *] then [*, Awaiting<UPPER>, *] with |upper, _| upper
 )]
 #[derive(Clone, Copy, Debug)]
-pub struct MergeAwaiting;
+pub(crate) struct MergeAwaiting;
 
 /// Looks for a Chunnel that is in no stack, wherever it might be.
 #[subst(if [*, Nothing, *, Absent, *] then [*, *, *])]
 #[derive(Clone, Copy, Debug)]
-pub struct NeverMatches;
+pub(crate) struct NeverMatches;
 
 /// The Chunnel that is in no stack.
 #[derive(Clone, Copy, Debug, Identity)]
-pub struct Absent;
+pub(crate) struct Absent;
