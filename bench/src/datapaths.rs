@@ -47,7 +47,10 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let memif = |setup: &Setup| negotiated(server.clone(), client.clone(), port.clone(), setup);
     let runs: [(&str, Run<'_>); 5] = [
         ("memif", Box::new(memif)),
-        ("memif, not negotiated", Box::new(|setup| bare(server.clone(), client.clone(), port.clone(), setup))),
+        (
+            "memif, not negotiated",
+            Box::new(|setup| bare(server.clone(), client.clone(), port.clone(), setup)),
+        ),
         ("kernel UDP", Box::new(udp)),
         ("Unix sockets", Box::new(|setup| negotiated(Unix::new(), Unix::new(), socket.clone(), setup))),
         ("memory", Box::new(in_memory)),

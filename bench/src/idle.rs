@@ -62,8 +62,11 @@ where
     settings.offers_per_second = u32::MAX;
     let idle = async {
         let before = resident()?;
-        let mut incoming =
-            stack.clone().listen_with(Udp::new(), (Ipv4Addr::LOCALHOST, 0), settings).await.map_err(failed)?;
+        let mut incoming = stack
+            .clone()
+            .listen_with(Udp::new(), (Ipv4Addr::LOCALHOST, 0), settings)
+            .await
+            .map_err(failed)?;
         let addr = incoming.local_addr();
         let mut open = Vec::with_capacity(connections);
         for _ in 0..connections {
@@ -85,7 +88,8 @@ where
 fn resident() -> Result<usize, Error> {
     let unreadable = || Error::new(ErrorKind::Core, "the system does not report the memory of this process");
     let pages = std::fs::read_to_string("/proc/self/statm").map_err(|_| unreadable())?;
-    let pages: usize = pages.split_whitespace().nth(1).and_then(|it| it.parse().ok()).ok_or_else(unreadable)?;
+    let pages: usize =
+        pages.split_whitespace().nth(1).and_then(|it| it.parse().ok()).ok_or_else(unreadable)?;
     Ok(pages * rustix::param::page_size())
 }
 

@@ -42,7 +42,12 @@ pub(crate) fn run(options: &Options) -> Result<Report, Error> {
             match counts.get(&name) {
                 Some(count) => {
                     let growth = count / before;
-                    counted.bounded(format!("{name}, to the stored count"), growth, "x", Budget::AtMost(GROWTH));
+                    counted.bounded(
+                        format!("{name}, to the stored count"),
+                        growth,
+                        "x",
+                        Budget::AtMost(GROWTH),
+                    );
                 }
                 None => counted.skip(&name, "not counted here"),
             }

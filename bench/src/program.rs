@@ -3,7 +3,9 @@
 use crate::harness::Effort;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
-use crate::{connect, echo, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows};
+use crate::{
+    connect, echo, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
+};
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -96,7 +98,10 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
     }
     if let Some(unknown) = wanted.iter().find(|name| !ALL.contains(&name.as_str())) {
         let names = ALL.join(", ");
-        return Err(Error::new(ErrorKind::Report, format!("no program is called {unknown}; there are: {names}")));
+        return Err(Error::new(
+            ErrorKind::Report,
+            format!("no program is called {unknown}; there are: {names}"),
+        ));
     }
     let programs = Programs::command();
     let sections = ALL.iter().map(|name| {

@@ -1,6 +1,6 @@
 //! What two ends agreed on, and why.
 
-use crate::proto::takes_early_data;
+use crate::handshake::takes_early_data;
 use crate::wire::Answer;
 use crate::{PublicKey, Session};
 use bertha_core::{Explanation, Node, Picks, Role, resolve};
@@ -56,7 +56,8 @@ impl Agreement {
     }
 
     /// Of a participant, which has no peer.
-    pub(crate) fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+    #[doc(hidden)]
+    pub fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let (role, layers) = (Role::Participant { leads }, resolve(nodes, Picks::new(&picks)));
         let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
         Self { role, layers, picks, reasons, round, session, zero_rtt: None }

@@ -1,7 +1,7 @@
 //! What servers agreed to before.
 
 use crate::auth::hash;
-use crate::proto::Expected;
+use crate::handshake::Expected;
 use crate::wire::CLAIM;
 use bertha_core::{Addr, Error, ErrorKind};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 //! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
 //! [`listen`](Negotiate::listen) on every stack.
 //!
-//! * [`wire`]: the messages, specified in `WIRE.md`. [`proto`]: the protocol, without I/O. The driver and the link around them are the only
+//! * [`wire`]: the messages, specified in `WIRE.md`. [`handshake`]: the protocol, without I/O. The driver and the link around them are the only
 //!   asynchronous code.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
@@ -29,16 +29,16 @@ mod auth;
 mod driver;
 mod early;
 mod early_cache;
-mod group;
+pub mod handshake;
+#[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
 mod negotiate;
 mod negotiated;
-pub mod proto;
-pub mod rendezvous;
 mod runs;
 mod settings;
 mod shortage;
-mod switch;
+#[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
+mod upgrade;
 pub mod wire;
 
 pub use agreement::{Agreement, ZeroRtt};
@@ -46,13 +46,20 @@ pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use driver::Incoming;
 pub use early::Early;
 pub use early_cache::EarlyCache;
-pub use group::{Gathers, GroupLink, MultiEndpoint};
 pub use link::Link;
 pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
-pub use switch::{Pick, Switching, Upgradable};
+pub use upgrade::{Pick, Switching, Upgradable};
+
+/// The parts of a link and of a change of stacks on which connections with any number of endpoints are built as well; for
+/// `bertha-rendezvous` alone.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::link::{CAPACITY_AMONG, End, Lane, Liveness, Parked};
+    pub use crate::upgrade::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
+}
 
 #[cfg(test)]
 mod wire_vectors;

@@ -75,6 +75,10 @@ impl<C: Connection> Connection for Negotiated<C> {
         self.connection.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.connection.mtu()
+    }
+
     fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
         self.connection.send(message)
     }

@@ -1,7 +1,7 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
 use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
-use crate::proto::Cookies;
+use crate::handshake::Cookies;
 use crate::wire::{
     self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, Refusal, RefusalKind, Retry,
     Standing, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,

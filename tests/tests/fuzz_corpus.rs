@@ -1,13 +1,13 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
-use bertha_negotiation::rendezvous::proto::Description;
-use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
+use bertha_rendezvous::member::Description;
+use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_tests::fuzz_targets::{ID, TARGETS, body_of, good_frames, hopeless, servers};
 use std::fs;
 use std::path::{Path, PathBuf};

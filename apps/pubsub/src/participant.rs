@@ -2,10 +2,10 @@
 
 use crate::history::{Line, What, now};
 use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
-use bertha_core::{Connection, Error, ErrorKind, NumParticipantsAtMost, Role, make_stack, select};
+use bertha_core::{Connection, Error, NumParticipantsAtMost, Role, make_stack, select};
 use bertha_datapath_kernel::UdpMulticast;
-use bertha_negotiation::rendezvous::{Name, RendezvousSettings, RendezvousStore};
-use bertha_negotiation::{Agreement, MultiEndpoint, Negotiate, Pick};
+use bertha_negotiation::{Agreement, Pick};
+use bertha_rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousSettings, RendezvousStore};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result
         )
     );
     let group = UdpMulticast::new(part.group).interface(part.interface);
-    let connection = stack.rendezvous(group, store, part.topic, settings).await?;
+    let connection = stack.rendezvous(group, store, part.topic).settings(settings).await?;
     let agreement = connection.explain();
     let (stack, leads) = (names(&agreement), leads(&agreement));
     let joined = What::Joined { round: agreement.round(), stack, leads };
@@ -112,10 +112,10 @@ where
             (["leave"], []) => return Ok(()),
             ([], []) => {}
             _ => {
-                let what = format!(
+                let reason = format!(
                     "{command:?}: a command is `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE` or `leave`"
                 );
-                return Err(Error::new(ErrorKind::Invalid, what));
+                Line::new(id, What::Refused { reason }).print()?;
             }
         }
     }

@@ -153,6 +153,9 @@ fn without_sequencer(url: &str) {
         all.rotate_left(1);
     }
     for process in &mut all {
+        // A word that is no command is answered, and ends nothing.
+        process.tell("pubish 1 2");
+        process.until(&["\"event\":\"refused\""]);
         process.tell("leave");
         process.until(&["\"event\":\"left\""]);
         let mut last = std::collections::BTreeMap::new();

@@ -4,8 +4,7 @@ use super::{Connect, Trial, failed, since, stack};
 use crate::Error;
 use bertha_core::{Connection, Runtime};
 use bertha_datapath_kernel::{TokioRuntime, UdpMulticast};
-use bertha_negotiation::rendezvous::{Name, RendezvousSettings, RendezvousStore};
-use bertha_negotiation::{Gathers, MultiEndpoint, Negotiate};
+use bertha_rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousStore, RunsAmong};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,14 +17,13 @@ pub(super) struct Client<S> {
     _resident: Participant,
 }
 
-type Participant = MultiEndpoint<<UdpMulticast as Gathers<super::Layers>>::Out>;
+type Participant = MultiEndpoint<<UdpMulticast as RunsAmong<super::Layers>>::Out>;
 
 async fn join<S: RendezvousStore>(store: Arc<S>, name: &Name) -> Result<Participant, Error> {
     // Loopback carries multicast; no other host hears it.
     let group = UdpMulticast::new(SocketAddrV4::new(Ipv4Addr::new(239, 255, 7, 42), 47_042));
     let group = group.interface(Ipv4Addr::LOCALHOST);
-    let joined = stack().rendezvous(group, store, name.clone(), RendezvousSettings::default()).await;
-    joined.map_err(failed)
+    stack().rendezvous(group, store, name.clone()).await.map_err(failed)
 }
 
 impl<S: RendezvousStore> Client<S> {

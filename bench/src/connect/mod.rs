@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind};
 use bertha_chunnels::Serialize;
 use bertha_core::{Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_negotiation::rendezvous::{MemoryStore, RedisStore};
+use bertha_rendezvous::MemoryStore;
 use negotiated::Proof;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -61,6 +61,7 @@ pub(crate) enum Way {
     /// The client joins others through a store in its own process.
     Memory,
     /// The client joins others through the Redis server at this address.
+    #[cfg(feature = "redis")]
     Redis(String),
 }
 
@@ -84,6 +85,7 @@ impl Way {
             Self::ZeroRttShared => "0-RTT, shared key",
             Self::OneRttIdentity => "1-RTT, identity",
             Self::Memory => "rendezvous, in memory",
+            #[cfg(feature = "redis")]
             Self::Redis(_) => "rendezvous, Redis",
         }
     }
@@ -107,8 +109,10 @@ impl Way {
                 Self::Memory => {
                     repeat(trials, joined::Client::new(MemoryStore::new(TokioRuntime)).await?).await
                 }
+                #[cfg(feature = "redis")]
                 Self::Redis(url) => {
-                    repeat(trials, joined::Client::new(RedisStore::new(url).map_err(failed)?).await?).await
+                    let store = bertha_rendezvous::RedisStore::new(url).map_err(failed)?;
+                    repeat(trials, joined::Client::new(store).await?).await
                 }
             }
         })

@@ -22,6 +22,7 @@ const BLOCK: usize = 25;
 const SET_UP: Budget = Budget::AtMost(1.6);
 
 /// Joining through a store, in round trips to it.
+#[cfg(feature = "redis")]
 const RENDEZVOUS: Budget = Budget::AtMost(2.5);
 
 /// A way, and the clients that took it, block by block.
@@ -37,13 +38,14 @@ struct Taken {
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     use Way::{Bare, Memory, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared};
     let mut report = Report::new("connect");
+    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "one more way with Redis"))]
     let mut ways = vec![Bare, ZeroRtt, OneRtt, ZeroRttShared, OneRttShared, OneRttIdentity, Memory];
     match options.redis.clone().or_else(|| std::env::var("BERTHA_REDIS").ok()) {
+        #[cfg(feature = "redis")]
         Some(url) => ways.push(Way::Redis(url)),
-        None => report.skip(
-            "rendezvous, Redis",
-            "no server; run scripts/services start redis, and eval \"$(scripts/services env)\"",
-        ),
+        #[cfg(not(feature = "redis"))]
+        Some(_) => report.skip("rendezvous, Redis", "built without it: `--features redis`"),
+        None => report.skip("rendezvous, Redis", "no server; run scripts/bench, which starts one"),
     }
     let taken = in_turn(ways, effort.pick(40, 5))?;
     ratios(&taken, &mut report);
@@ -87,8 +89,9 @@ impl Taken {
             report.figure(format!("{name}, p{percent}"), value, "us");
         }
         let exchange = match self.way {
-            Way::Memory | Way::Redis(_) => "a read of the store",
-            _ => "one more echo",
+            Way::Bare | Way::ZeroRtt | Way::ZeroRttShared => "one more echo",
+            Way::OneRtt | Way::OneRttShared | Way::OneRttIdentity => "one more echo",
+            _ => "a read of the store",
         };
         let trials: Vec<_> = self.blocks.iter().flatten().copied().collect();
         report.median(format!("{name}, {exchange}, p50"), &trials, |it| it.round_trip, "us");
@@ -103,18 +106,21 @@ fn ratios(taken: &[Taken], report: &mut Report) {
         let (way, set_up) = (&taken.way, taken.medians(|it| it.set_up));
         let (pairs, what): (Vec<_>, _) = match way {
             Way::Bare => continue,
-            Way::ZeroRtt | Way::ZeroRttShared => (set_up.into_iter().zip(bare.clone()).collect(), " to bare UDP"),
+            Way::ZeroRtt | Way::ZeroRttShared => {
+                (set_up.into_iter().zip(bare.clone()).collect(), " to bare UDP")
+            }
             Way::OneRtt | Way::OneRttShared | Way::OneRttIdentity => {
                 let less = set_up.iter().zip(&rtt).map(|(set_up, rtt)| set_up - rtt);
                 (less.zip(bare.clone()).collect(), " less one round trip, to bare UDP")
             }
-            Way::Memory | Way::Redis(_) => {
+            _ => {
                 let round_trips = taken.medians(|it| it.round_trip);
                 (set_up.into_iter().zip(round_trips).collect(), " to a round trip to the store")
             }
         };
         let budget = match way {
             Way::ZeroRtt | Way::OneRtt => Some(SET_UP),
+            #[cfg(feature = "redis")]
             Way::Redis(_) => Some(RENDEZVOUS),
             // A store in the same process is asked by a function call, so there is no round trip to compare with.
             _ => None,

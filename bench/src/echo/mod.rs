@@ -6,6 +6,7 @@ mod tokio;
 use crate::Error;
 use crate::harness::{Counter, Effort, Latency, Placement, alternate, meet, meet_on_one_runtime, run_on};
 use crate::report::{Budget, Report};
+use ::tokio::sync::oneshot;
 use bertha_datapath_kernel::Waiting;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -137,19 +138,21 @@ impl Program {
     ///
     /// Loopback with one datagram in flight loses nothing, so nothing is sent twice.
     fn run(self, place: Place, rounds: Rounds) -> Result<Latency, Error> {
-        let (tell, told) = ::tokio::sync::oneshot::channel();
-        match (self, place) {
-            (Self::Bertha(waiting), Place::OneRuntime) => pinned(move || {
-                meet_on_one_runtime(bertha::serve(waiting, tell), bertha::measure(told, waiting, rounds))
-            }),
-            (Self::Bertha(waiting), Place::Threads(placement)) => {
-                meet(placement, || bertha::serve(waiting, tell), || bertha::measure(told, waiting, rounds))
+        if let Self::Bertha(waiting) = self {
+            let (tell, told) = oneshot::channel();
+            let (server, client) =
+                (move || bertha::serve(waiting, tell), move || bertha::measure(told, waiting, rounds));
+            match place {
+                Place::OneRuntime => pinned(move || meet_on_one_runtime(server(), client())),
+                Place::Threads(placement) => meet(placement, server, client),
             }
-            (_, Place::OneRuntime) => pinned(move || {
-                meet_on_one_runtime(tokio::serve(self, tell), tokio::measure(told, self, rounds))
-            }),
-            (_, Place::Threads(placement)) => {
-                meet(placement, || tokio::serve(self, tell), || tokio::measure(told, self, rounds))
+        } else {
+            let (tell, told) = oneshot::channel();
+            let (server, client) =
+                (move || tokio::serve(self, tell), move || tokio::measure(told, self, rounds));
+            match place {
+                Place::OneRuntime => pinned(move || meet_on_one_runtime(server(), client())),
+                Place::Threads(placement) => meet(placement, server, client),
             }
         }
     }

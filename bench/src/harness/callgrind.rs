@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn the_collected_line_is_the_total_and_the_references_line_does_without_it() {
-        let log = "==4242== Events    : Ir Dr\n==4242== Collected : 1903277 5\n==4242== I   refs:      1,903,278\n";
+        let log =
+            "==4242== Events    : Ir Dr\n==4242== Collected : 1903277 5\n==4242== I   refs:      1,903,278\n";
         assert_eq!(total_of_instructions(log), Some(1_903_277));
         assert_eq!(total_of_instructions(&log.replace("Collected", "Something")), Some(1_903_278));
         for other in ["Collected : 5\n", "==1== Collected : many\n", ""] {

@@ -65,7 +65,10 @@ pub(crate) fn pin(core: usize) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`ErrorKind::Core`] when the thread cannot be pinned or panics; else the error of `work`.
-pub(crate) fn run_on<T: Send>(core: usize, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+pub(crate) fn run_on<T: Send>(
+    core: usize,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
     std::thread::scope(|scope| join(scope.spawn(move || pin(core).and_then(|()| work()))))
 }
 

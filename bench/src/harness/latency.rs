@@ -51,15 +51,7 @@ impl Recorder {
         self.0.len()
     }
 
-    /// Adds all that `other` recorded.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Report`] when the histograms do not fit together.
-    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        self.0.add(&other.0).map_err(Error::while_doing(ErrorKind::Report, "merging latency histograms"))
-    }
-
-    /// How they are spread; zeros when nothing was recorded.
+    /// Their percentiles; zeros when nothing was recorded.
     pub(crate) fn summary(&self) -> Latency {
         let microseconds = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
         Latency {
@@ -92,15 +84,5 @@ mod tests {
         let mut recorder = Recorder::new().unwrap();
         recorder.record(Duration::from_secs(3600));
         assert!((recorder.summary().p50_us / 60e6 - 1.0).abs() < 1e-3);
-    }
-
-    #[test]
-    fn merging_adds_counts() {
-        let mut all = Recorder::new().unwrap();
-        let mut part = Recorder::new().unwrap();
-        part.record(Duration::from_micros(7));
-        all.merge(&part).unwrap();
-        all.merge(&part).unwrap();
-        assert_eq!(all.count(), 2);
     }
 }

@@ -8,10 +8,11 @@ mod overload;
 mod raw;
 mod workload;
 
-pub(crate) use bertha::load_and_measure;
-pub(crate) use client::Client;
+#[cfg(feature = "dpdk")]
+pub(crate) use {bertha::load_and_measure, client::Client};
+
 pub(crate) use codec::encode;
-pub(crate) use workload::{Phase, Script, Workload};
+pub(crate) use workload::{Phase, Workload};
 
 use crate::Error;
 use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate};
@@ -90,8 +91,7 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
         let workload = Workload { value_bytes: options.value_bytes, ..Workload::default() };
         let requests = effort.pick(400_000, 200_000);
         let setup = Setup { shards, in_flight: options.in_flight, requests, workload };
-        let paired =
-            alternate(effort.pairs(), || raw::across_cores(&setup), || bertha::across_cores(&setup));
+        let paired = alternate(effort.pairs(), || raw::across_cores(&setup), || bertha::across_cores(&setup));
         let name = format!("{shards} shards, throughput and latency");
         if let Some(paired) = report.unless_impossible(&name, paired)? {
             times(&paired, shards, &mut report);
@@ -108,7 +108,8 @@ pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
 pub(crate) fn instructions(report: &mut Report, requests: u64) -> Result<(), Error> {
     for shards in [1, 2] {
         let name = |program| format!("{}, {program}, both ends, per request", shown(shards));
-        let count = |program: &str| Counter::of_probe(format!("kv-{program}-{shards}"))?.instructions(requests);
+        let count =
+            |program: &str| Counter::of_probe(format!("kv-{program}-{shards}"))?.instructions(requests);
         let raw = report.count(&name("raw sockets"), count("raw"))?;
         let bertha = report.count(&name("Bertha"), count("bertha"))?;
         if let (Some(raw), Some(bertha)) = (raw, bertha) {

@@ -3,8 +3,10 @@
 use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, map_output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Waits for each call of the layer below, and counts those that fail: by [`map_output`], and with some work
-/// to do, where [`Awaiting`](super::Awaiting) has none.
+/// Waits for each call of the layer below, and counts those that fail, by [`map_output`].
+///
+/// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower layers, which
+/// the compiler then keeps in functions of their own, while it dissolves those of a program with one stack.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
 pub(crate) struct Following<const STACK: usize>;

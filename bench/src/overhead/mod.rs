@@ -1,7 +1,6 @@
 //! `bertha-bench overhead`: the cost of a Chunnel that does nothing, by the same calls through stacks of 0, 1, 4 and 16 of
 //! them.
 
-mod awaiting;
 mod bare;
 mod calls;
 mod ends;
@@ -10,7 +9,6 @@ mod rows;
 mod stacks;
 mod stranger;
 
-pub(crate) use awaiting::Awaiting;
 pub(crate) use calls::{BURST, Repeat, repeat};
 pub(crate) use ends::{Memory, in_memory, over_negotiated_udp};
 pub(crate) use following::Following;
@@ -43,8 +41,6 @@ pub(crate) enum Layer {
     PassThrough,
     /// [`Following`], which does something after it.
     Following,
-    /// [`Awaiting`], which awaits it in an `async fn`.
-    Awaiting,
 }
 
 /// The path below a measured stack.
@@ -132,7 +128,7 @@ impl Case {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let cases = Path::ALL.into_iter().flat_map(|path| {
             DEPTHS.into_iter().flat_map(move |depth| {
-                [Layer::PassThrough, Layer::Following, Layer::Awaiting].into_iter().flat_map(move |layer| {
+                [Layer::PassThrough, Layer::Following].into_iter().flat_map(move |layer| {
                     Call::ALL.into_iter().map(move |call| Self { layer, depth, path, call })
                 })
             })
@@ -160,7 +156,6 @@ impl fmt::Display for Case {
         let layer = match self.layer {
             Layer::PassThrough => "pass-through",
             Layer::Following => "following",
-            Layer::Awaiting => "awaiting",
         };
         write!(f, "{}-{}-{}-{layer}", self.path.probe(), self.call.probe(), self.depth)
     }
@@ -178,7 +173,7 @@ mod tests {
     #[test]
     fn names_lead_back_to_their_cases() {
         let cases: Vec<_> = Case::all().collect();
-        assert_eq!(cases.len(), 4 * (3 * DEPTHS.len() + 2 * 3));
+        assert_eq!(cases.len(), 4 * (3 * DEPTHS.len() + 3));
         assert!(cases.iter().all(|case| Case::named(&case.to_string()) == Some(*case)));
         assert_eq!(Case::named("memory-send-2-pass-through"), None);
     }

@@ -9,9 +9,8 @@ use bertha_allocations::in_thread;
 use std::cell::RefCell;
 use std::time::Instant;
 
-/// The cost of a layer that awaits the one below by `map_output`, in instructions per message. In an `async fn` it is the
-/// compiler's choice; those rows show the gain of `map_output`.
-const AWAITING: Budget = Budget::AtMost(8.0);
+/// The cost of a layer that acts on the outcome of the one below by `map_output`, in instructions per message.
+const FOLLOWING: Budget = Budget::AtMost(8.0);
 
 /// No message may cost an allocation.
 const NO_ALLOCATION: Budget = Budget::AtMost(0.0);
@@ -76,8 +75,7 @@ pub(crate) fn instructions(report: &mut Report, calls: u64, depths: &[usize]) ->
             let name = format!("{}, per message and layer", shown(case));
             match case.layer {
                 Layer::PassThrough => report.bounded(name, added, "instructions", NO_INSTRUCTION),
-                Layer::Following => report.bounded(name, added, "instructions", AWAITING),
-                Layer::Awaiting => report.figure(name, added, "instructions"),
+                Layer::Following => report.bounded(name, added, "instructions", FOLLOWING),
             }
         }
     }
@@ -119,8 +117,7 @@ fn compile_time(report: &mut Report) -> Result<(), Error> {
 fn shown(case: Case) -> String {
     let kind = match case.layer {
         Layer::PassThrough => "",
-        Layer::Following => ", awaiting by `map_output`",
-        Layer::Awaiting => ", awaiting in an `async fn`",
+        Layer::Following => ", acting by `map_output`",
     };
     let layers = if case.depth == 1 { "layer" } else { "layers" };
     format!("{}, {}, {} {layers}{kind}", case.path.name(), case.call.name(), case.depth)

@@ -2,7 +2,7 @@
 
 use super::calls::{Repeat, repeat};
 use super::ends::{Memory, in_memory, over_negotiated_udp, over_udp};
-use super::{Awaiting, Case, Following, Layer, Path};
+use super::{Case, Following, Layer, Path};
 use crate::harness::runtime;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Nothing;
@@ -29,7 +29,7 @@ impl Case {
     /// [`ErrorKind::Socket`] when the ends can't be connected.
     pub(crate) fn open(self) -> Result<Repeat, Error> {
         match (self.layer, self.depth) {
-            (Layer::Awaiting | Layer::Following, _) if self.path != Path::Memory => {
+            (Layer::Following, _) if self.path != Path::Memory => {
                 Err(Error::new(ErrorKind::Probe, "layers that do something are measured in memory alone"))
             }
             (_, 0) => self.over_its_path(make_stack!()),
@@ -39,9 +39,6 @@ impl Case {
             (Layer::Following, 1) => self.in_memory(make_stack!(Following::<1>)),
             (Layer::Following, 4) => self.in_memory(four!(Following::<4>)),
             (Layer::Following, 16) => self.in_memory(sixteen!(Following::<16>)),
-            (Layer::Awaiting, 1) => self.in_memory(make_stack!(Awaiting::<1>)),
-            (Layer::Awaiting, 4) => self.in_memory(four!(Awaiting::<4>)),
-            (Layer::Awaiting, 16) => self.in_memory(sixteen!(Awaiting::<16>)),
             (_, depth) => Err(Error::new(ErrorKind::Probe, format!("no stack has {depth} layers here"))),
         }
     }

@@ -6,7 +6,7 @@ mod rules;
 mod stacks;
 
 pub(crate) use rows::{instructions, run};
-use rules::{MergeAwaiting, NeverMatches, SkipNothing};
+use rules::{MergeFollowing, NeverMatches, SkipNothing};
 
 use crate::Error;
 use crate::overhead::{Call, Path};

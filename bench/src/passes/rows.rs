@@ -1,10 +1,9 @@
 //! The rows of passes.
 
 use super::{Case, PATHS, Stack};
-use crate::compile_time::{Program, sixteen_layers};
 use crate::harness::{Counter, Effort};
 use crate::overhead::{Call, Path};
-use crate::report::{self, Budget, Report};
+use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 
 /// Instructions after passes against those of the stack written by hand.
@@ -13,23 +12,13 @@ const OPTIMISED: Budget = Budget::AtMost(1.01);
 /// Passes that match nowhere add nothing. A tenth is the largest difference of two counts of one program.
 const UNMATCHED: Budget = Budget::AtMost(0.1);
 
-/// Seconds that four passes may add to a build.
-const COMPILE_TIME: Budget = Budget::AtMost(1.0);
-
 /// Measures.
 ///
 /// # Errors
-/// Those of the counter and of the compiler.
+/// Those of the counter.
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("passes");
     instructions(&mut report, effort.pick(20_000, 2_000), &PATHS)?;
-    if effort == Effort::Full {
-        let program = Program::in_directory(report::directory().join("compile-time"))?;
-        let written = program.build_time(&sixteen_layers(false))?.as_secs_f64();
-        let rewritten = program.build_time(&sixteen_layers(true))?.as_secs_f64();
-        report.figure("build of a generic client, 16 different layers", written, "s");
-        report.bounded("seconds that 4 passes add to it", rewritten - written, "s", COMPILE_TIME);
-    }
     Ok(report)
 }
 

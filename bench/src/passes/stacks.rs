@@ -1,8 +1,8 @@
 //! The measured stacks.
 
-use super::{Case, MergeAwaiting, NeverMatches, SkipNothing, Stack};
+use super::{Case, MergeFollowing, NeverMatches, SkipNothing, Stack};
 use crate::harness::runtime;
-use crate::overhead::{Awaiting, Memory, Path, Repeat, in_memory, over_negotiated_udp, repeat};
+use crate::overhead::{Following, Memory, Path, Repeat, in_memory, over_negotiated_udp, repeat};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Nothing;
 use bertha_core::{Buf, Chunnel, Connection, make_stack, optimize};
@@ -14,12 +14,12 @@ macro_rules! written {
     ($number:literal) => {
         make_stack!(
             Nothing,
-            Awaiting::<$number>,
+            Following::<$number>,
             Nothing,
-            Awaiting::<$number>,
+            Following::<$number>,
             Nothing,
-            Awaiting::<$number>,
-            Awaiting::<$number>,
+            Following::<$number>,
+            Following::<$number>,
             Nothing
         )
     };
@@ -27,13 +27,13 @@ macro_rules! written {
 
 macro_rules! optimised {
     () => {
-        optimize!(written!(21), SkipNothing, MergeAwaiting)
+        optimize!(written!(21), SkipNothing, MergeFollowing)
     };
 }
 
 macro_rules! by_hand {
     () => {
-        make_stack!(Awaiting::<21>)
+        make_stack!(Following::<21>)
     };
 }
 

@@ -173,12 +173,6 @@ impl Report {
         Ok(())
     }
 
-    /// Takes over the rows and figures of another report.
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-        self.drawings.extend(other.drawings);
-    }
-
     /// The rows so far.
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows

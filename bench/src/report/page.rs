@@ -46,7 +46,8 @@ fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String]) 
     for line in machine {
         let _ = writeln!(page, "* {line}");
     }
-    let rows = || sections.iter().zip(reports).filter_map(|(section, report)| Some((section, report.as_ref()?)));
+    let rows =
+        || sections.iter().zip(reports).filter_map(|(section, report)| Some((section, report.as_ref()?)));
     let missed = || rows().flat_map(|(section, report)| report.rows.iter().map(move |row| (section, row)));
     let missed: Vec<_> = missed().filter(|(_, row)| row.is_kept() == Some(false)).collect();
     let judged = rows().flat_map(|(_, report)| &report.rows).filter(|row| row.is_kept().is_some()).count();

@@ -1,10 +1,8 @@
-//! Sending at a given rate, with or without regard to replies.
+//! A client with a fixed number of requests in flight, which looks at no reply.
 
 use crate::{Error, ErrorKind};
 use bertha::{Base, Buf, Connection};
-use std::cell::Cell;
 use std::time::{Duration, Instant};
-use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 /// The most messages that are sent or received at once.
@@ -68,37 +66,6 @@ impl<'c, C: Connection<Data = Buf>> Flood<'c, C> {
         let answered = Answered { replies: answered, elapsed: started.elapsed() };
         self.drain().await?;
         Ok(answered)
-    }
-
-    /// Sends `rate` requests per second, or as many as this client can, whatever comes back.
-    pub(super) async fn open(
-        &self,
-        requests: &[Vec<u8>],
-        rate: f64,
-        duration: Duration,
-    ) -> Result<(), Error> {
-        let started = Instant::now();
-        let sent = Cell::new(0);
-        let sending = async {
-            while started.elapsed() < duration {
-                let due = (rate * started.elapsed().as_secs_f64()) as u64 - sent.get();
-                let burst = due.min(BURST as u64);
-                self.send(requests, sent.get(), burst).await?;
-                sent.set(sent.get() + burst);
-                yield_now().await;
-            }
-            Ok(())
-        };
-        let receiving = async {
-            loop {
-                self.receive().await?;
-            }
-        };
-        tokio::select! {
-            sent = sending => sent,
-            received = receiving => received,
-        }?;
-        self.drain().await
     }
 
     async fn send(&self, requests: &[Vec<u8>], position: u64, count: u64) -> Result<(), Error> {

@@ -12,32 +12,24 @@ mod encoded;
 mod flood;
 mod service;
 
-use crate::harness::{Effort, Recorder, alternate};
+use crate::harness::{Effort, alternate};
 use crate::kv::Workload;
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
+use bertha::Buf;
 use bertha::chunnels::shard::KeyAt;
 use bertha::prelude::*;
-use bertha::{Base, Buf};
 use bertha_kvstore::Message;
-use bertha_ycsb::plot::{Line, Point, Scale, latency_by_load};
 use encoded::{Encoded, requests};
 use flood::Flood;
 use service::{Routing, Service};
-use std::time::{Duration, Instant};
-use tokio::time::timeout;
+use std::time::Duration;
 
 /// The codec: the key is the first field of a [`Message`], behind the eight bytes of its length.
 type Wire = KeyAt<8>;
 
 /// Requests in flight while processor time is measured.
 const IN_FLIGHT: u64 = 512;
-
-/// Offered loads of the figure, in operations per second.
-const RATES: [f64; 6] = [0.5e6, 1e6, 2e6, 3e6, 4e6, 5e6];
-
-/// A request without a reply for so long is lost.
-const TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Requests per second of processor time on raw bytes against decoding.
 const RAW: Budget = Budget::AtLeast(2.0);
@@ -68,19 +60,15 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let Some(paired) = report.unless_impossible(name, paired)? else { return Ok(report) };
     report.compare(name, &paired, |it| it.requests_per_cpu_second, Some(RAW));
     for (name, samples) in [("decoding", paired.a()), ("raw", paired.b())] {
-        report.median(format!("{name}, per CPU second"), &samples, |it| it.requests_per_cpu_second, "requests");
+        report.median(
+            format!("{name}, per CPU second"),
+            &samples,
+            |it| it.requests_per_cpu_second,
+            "requests",
+        );
         report.median(format!("{name}, throughput"), &samples, |it| it.requests_per_second, "ops/s");
         report.median(format!("{name}, busy"), &samples, |it| 100.0 * it.busy, "%");
     }
-    let mut lines = [Routing::Decoding, Routing::Raw].map(|routing| (routing, Vec::new()));
-    for rate in RATES {
-        // In turn, so that drift of the machine hits both alike.
-        for (routing, points) in &mut lines {
-            points.push(open(*routing, &workload, rate, effort.pick(1.0, 0.3))?);
-        }
-    }
-    let lines = lines.map(|(routing, points)| Line { label: routing.name().into(), points });
-    report.draw("shard-raw.svg", latency_by_load(&lines, Scale::Logarithmic))?;
     Ok(report)
 }
 
@@ -106,55 +94,11 @@ fn closed(routing: Routing, workload: &Workload, seconds: f64) -> Result<Sample,
     })
 }
 
-/// The latency of requests while the router is offered `rate` others per second, without regard to replies (the thesis's
-/// Figure 3.10). One connection floods the router; another has one request in flight at any time.
-fn open(routing: Routing, workload: &Workload, rate: f64, seconds: f64) -> Result<Point, Error> {
-    service::run(routing, async |service| {
-        let (flooded, probed) = (connect(service).await?, connect(service).await?);
-        let requests = requests(workload)?;
-        let (flood, duration) = (Flood::new(&flooded), Duration::from_secs_f64(seconds));
-        // Until queues are as long as they get at this load.
-        flood.open(&requests, rate, duration / 4).await?;
-        let mut latency = Recorder::new()?;
-        tokio::select! {
-            flooded = flood.open(&requests, rate, duration) => flooded?,
-            failed = probe(&probed, &requests, &mut latency) => return Err(failed),
-        };
-        let latency = latency.summary();
-        Ok(Point { load: rate, p50: latency.p50_us, p95: latency.p95_us })
-    })
-}
-
 async fn connect(service: &Service) -> Result<impl Connection<Data = Buf> + use<>, Error> {
     // The same for both routers.
     let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
     let stack = make_stack!(Encoded::like(&layers));
     stack.connect(bertha::datapath(), service.router).await.map_err(failed)
-}
-
-/// Has one request in flight at a time, until it is dropped or fails. A lost one counts as long as the time-out.
-async fn probe(connection: &impl Connection<Data = Buf>, requests: &[Vec<u8>], latency: &mut Recorder) -> Error {
-    for request in requests.iter().cycle() {
-        match timeout(TIMEOUT, round_trip(connection, request)).await {
-            Ok(Ok(taken)) => latency.record(taken),
-            Ok(Err(error)) => return failed(error),
-            Err(_) => latency.record(TIMEOUT),
-        }
-    }
-    Error::new(ErrorKind::Stalled, "there are no requests")
-}
-
-/// Sends a request and waits until it comes back. Late echoes of earlier ones differ from it, and are passed over.
-async fn round_trip(
-    connection: &impl Connection<Data = Buf>,
-    request: &[u8],
-) -> Result<Duration, bertha::Error> {
-    let mut message = connection.base().buffer(request.len())?;
-    message.copy_from_slice(request);
-    let sent = Instant::now();
-    connection.send(message).await?;
-    while *connection.recv().await? != *request {}
-    Ok(sent.elapsed())
 }
 
 fn failed(error: bertha::Error) -> Error {

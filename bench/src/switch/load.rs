@@ -51,7 +51,10 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// Those of the connections and threads; [`ErrorKind::Stalled`] if nothing arrives any more.
-pub(crate) fn across_threads<D>(datapath: impl Fn() -> D + Send + Sync, setup: Setup) -> Result<Outcome, Error>
+pub(crate) fn across_threads<D>(
+    datapath: impl Fn() -> D + Send + Sync,
+    setup: Setup,
+) -> Result<Outcome, Error>
 where
     D: Runs<super::Layers> + Runs<Upgradable<super::Layers>, Out = Out<D>>,
     Out<D>: Connection<Data = Message>,
@@ -71,7 +74,8 @@ where
             Ok(())
         },
         || async {
-            let addr = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the receiver"))?;
+            let addr =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the receiver"))?;
             send(datapath(), addr, setup).await.map_err(failed)
         },
     )?;

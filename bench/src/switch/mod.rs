@@ -41,8 +41,10 @@ pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("switch");
     let lasting = Duration::from_secs_f64(effort.pick(5.0, 1.0));
     let (with, without) = (Setup { changes: effort.pick(100, 20), lasting }, Setup { changes: 0, lasting });
-    let udp = across_threads(Udp::new, without).and_then(|still| Ok((still, across_threads(Udp::new, with)?)));
-    let tcp = across_threads(Tcp::new, without).and_then(|still| Ok((still, across_threads(Tcp::new, with)?)));
+    let udp =
+        across_threads(Udp::new, without).and_then(|still| Ok((still, across_threads(Udp::new, with)?)));
+    let tcp =
+        across_threads(Tcp::new, without).and_then(|still| Ok((still, across_threads(Tcp::new, with)?)));
     for (name, outcomes) in [("UDP", udp), ("TCP", tcp)] {
         if let Some((still, changed)) = report.unless_impossible(name, outcomes)? {
             stream(&mut report, name, still, changed, with);

@@ -91,7 +91,8 @@ where
             serve(incoming, setup.connections, file, message).await
         },
         || async {
-            let server = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+            let server =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
             measure(&other, &ends.client, server, setup).await
         },
     )

@@ -18,7 +18,12 @@ const HEADERS: usize = 28;
 const BUFFERS: u32 = 1023;
 
 /// Files over memif and over kernel UDP in turn.
-pub(super) fn run(connections: &[usize], bytes: usize, effort: Effort, report: &mut Report) -> Result<(), Error> {
+pub(super) fn run(
+    connections: &[usize],
+    bytes: usize,
+    effort: Effort,
+    report: &mut Report,
+) -> Result<(), Error> {
     let usual = Config::default().mtu;
     for (number, mtu, datagram) in [(0, usual, ETHERNET), (1, JUMBO, usize::from(JUMBO) - HEADERS)] {
         let ends = ends(number, mtu)?;

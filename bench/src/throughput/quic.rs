@@ -75,7 +75,8 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
             serving.await.map_err(failed)
         },
         || async {
-            let server = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+            let server =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
             measure(setup, server, root).await.map_err(failed)
         },
     )

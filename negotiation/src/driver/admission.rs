@@ -1,8 +1,8 @@
 //! Which offers are decided at all.
 
 use crate::Settings;
+use crate::handshake::{Admission, Gate, Memory, Strikes};
 use crate::link::Places;
-use crate::proto::{Admission, Gate, Memory, Strikes};
 use bertha_core::{Addr, Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Waiting until a client has shown that it made its offer just now.
 
 use super::server::{Server, reply_with};
-use crate::proto::{Accepted, Credit, Pending, Step};
+use crate::handshake::{Accepted, Credit, Pending, Step};
 use crate::shortage::or_lost;
 use crate::{Fresh, Runs};
 use bertha_core::{Base, Buf, Connection, Runtime};

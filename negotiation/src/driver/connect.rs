@@ -1,9 +1,9 @@
 //! The client.
 
 use super::open::Reach;
+use crate::handshake::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks, check_possible};
 use crate::link::{Agreed, Start};
 use crate::negotiated::Standing;
-use crate::proto::{Frame, Handshake, Progress, agreed_idle_timeout, check_picks, check_possible};
 use crate::shortage::or_lost;
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Agreement, Link, Negotiated, Runs, Session, Settings};

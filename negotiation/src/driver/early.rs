@@ -6,11 +6,11 @@ use super::settle::of_kept;
 use crate::agreement::binding;
 use crate::early::{Early, Settling, Shared};
 use crate::early_cache::Key;
-use crate::link::{Connected, Minder, Opener};
-use crate::proto::{
+use crate::handshake::{
     Choices, Expected, FirstFlight, Frame, Handshake, Proposal, agreed_idle_timeout, check_layers,
     check_possible, takes_early_data,
 };
+use crate::link::{Connected, Minder, Opener};
 use crate::wire::{Answer, CLAIM};
 use crate::{Agreement, EarlyCache, Link, Runs, Session, Settings, ZeroRtt};
 use bertha_core::{

@@ -1,8 +1,8 @@
 //! The server.
 
 use super::server::{Outcome, Server};
+use crate::handshake::{Frame, check_possible};
 use crate::link::FromLink;
-use crate::proto::{Frame, check_possible};
 use crate::{Negotiated, Runs, Settings};
 use bertha_core::{Addr, BoxFuture, Describe, Error, Listener, Properties, Role};
 use futures_util::future::{FutureExt, pending};

@@ -4,12 +4,12 @@ use super::admission::Admissions;
 use super::deadline::within;
 use super::open::Reach;
 use crate::auth::offer_hash;
-use crate::link::{Agreed, Answerer, FromLink, Seat, Start};
-use crate::negotiated::Standing;
-use crate::proto::{
+use crate::handshake::{
     Accepted, Admission, Credit, Decision, EarlyData, Frame, Memory, Precedents, Terms, agreed_idle_timeout,
     decide_hashed, is_flight, name,
 };
+use crate::link::{Agreed, Answerer, FromLink, Seat, Start};
+use crate::negotiated::Standing;
 use crate::wire;
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};

@@ -3,8 +3,8 @@
 use super::deadline::within;
 use super::early::{Built, Client, Opening};
 use crate::early::Settling;
+use crate::handshake::check_picks;
 use crate::link::{Connected, Start};
-use crate::proto::check_picks;
 use crate::wire::Answer;
 use crate::{Agreement, Link, Runs, Session, ZeroRtt};
 use bertha_core::{Base, Connection, Describe, Error, Node, Role};

@@ -77,6 +77,10 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
         self.shared.latest().base()
     }
 
+    fn mtu(&self) -> usize {
+        self.shared.latest().mtu()
+    }
+
     async fn send(&self, message: C::Data) -> Result<(), Error> {
         match self.shared.current() {
             Some(current) => current?.send(message).await,

@@ -2,7 +2,7 @@
 
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
-use crate::proto::{name, unknown};
+use crate::handshake::{name, unknown};
 use crate::shortage::or_lost;
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};

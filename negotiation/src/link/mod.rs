@@ -8,6 +8,7 @@ mod answering;
 mod control;
 mod filter;
 mod lane;
+pub(crate) mod last_waiter;
 mod liveness;
 mod opening;
 mod parking;
@@ -15,9 +16,10 @@ mod place;
 mod replacement;
 mod rounds;
 mod setup;
+mod sync;
 mod watchdog;
 
-use crate::proto::{Credit, FAREWELL};
+use crate::handshake::{Credit, FAREWELL};
 use crate::wire::{HEADER, TEXT_LIMIT, Tag, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
@@ -34,10 +36,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
 pub(crate) use answerer::Answerer;
-pub(crate) use lane::{CAPACITY_AMONG, Lane};
-pub(crate) use liveness::{End, Liveness};
+pub use lane::{CAPACITY_AMONG, Lane};
+pub use liveness::{End, Liveness};
 pub(crate) use opening::{Connected, Minder, Opener, gone};
-pub(crate) use parking::Parked;
+pub use parking::Parked;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
 pub(crate) use rounds::Fork;
@@ -215,6 +217,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 
     fn base(&self) -> &C::Base {
         self.shared.base.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.base.mtu()
     }
 
     async fn send(&self, mut message: Buf) -> Result<(), Error> {

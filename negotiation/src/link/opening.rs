@@ -1,7 +1,7 @@
 //! A link on which a stack stands before the server has answered.
 
 use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
-use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
+use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::shortage::{insist, or_lost};
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Session, Settings};

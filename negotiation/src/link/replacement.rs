@@ -2,7 +2,7 @@
 
 use crate::Fresh;
 use crate::auth::{MacKey, seed};
-use crate::proto::{Accepted, Credit};
+use crate::handshake::{Accepted, Credit};
 use crate::wire::Tag;
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

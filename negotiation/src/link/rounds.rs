@@ -1,8 +1,8 @@
 //! Several stacks over one base, one after the other: what the rounds of a link share.
 
 use super::{Lane, Link, Parked, Shared};
+use crate::handshake::Frame;
 use crate::negotiated::Standing;
-use crate::proto::Frame;
 use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep};
 use crate::{Agreement, Settings};
 use bertha_core::{Base, Buf, Connection, Connector, Error, Role};

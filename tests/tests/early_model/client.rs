@@ -3,7 +3,7 @@
 use super::state::Flaw;
 use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::Settings;
-use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Frame, Handshake};
+use bertha_negotiation::handshake::{Expected, FirstFlight, Flight, Frame, Handshake};
 use bertha_negotiation::wire::{self, Answer, HEADER, Kind, Tag};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start};
 use bertha_negotiation::Credentials;
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Memory, Strikes, Terms, decide};
+use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Frame, Memory, Strikes, Terms, decide};
 use bertha_negotiation::wire::{self, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};

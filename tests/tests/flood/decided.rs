@@ -4,7 +4,7 @@ use crate::meter::Meter;
 use crate::mutator::Mutator;
 use crate::scene::stack;
 use bertha_core::{Describe, Node};
-use bertha_negotiation::proto::{Accepted, Credit, Decision, EarlyData, Frame, Terms, decide};
+use bertha_negotiation::handshake::{Accepted, Credit, Decision, EarlyData, Frame, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };

@@ -7,8 +7,8 @@ use bertha_chunnels::Nothing;
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, make_stack, select,
 };
-use bertha_negotiation::rendezvous::Name;
-use bertha_negotiation::{Negotiate, Pick};
+use bertha_negotiation::Pick;
+use bertha_rendezvous::{Name, Rendezvous};
 use futures_util::future::{Either, pending, select as first_of};
 use std::pin::pin;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn who_can_not_run_what_is_in_force_holds_up_no_change() {
         let one = crowd.join(1, make_stack!(select!(Nothing, Stuck::default()))).await.unwrap();
         let stack = make_stack!(select!(Nothing, stuck.clone()));
         let name = Name::new("crowd").unwrap();
-        let two = stack.rendezvous(crowd.group(2), way, name, crowd.settings.clone()).await.unwrap();
+        let two = stack.rendezvous(crowd.group(2), way, name).settings(crowd.settings.clone()).await.unwrap();
         crowd.pause(Duration::from_secs(1)).await;
         cut.store(true, Ordering::Relaxed);
         stuck.0.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use crate::child::Child;
 use crate::{LONG, connect, idle};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Describe, ErrorKind, make_stack};
-use bertha_negotiation::proto::{Frame, Handshake};
+use bertha_negotiation::handshake::{Frame, Handshake};
 use bertha_negotiation::wire::{self, HEADER, Kind, Refusal, RefusalKind};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -90,10 +90,7 @@ pub(crate) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
 }
 
 /// Opens a shard, sends its address, and serves until told to stop.
-async fn serve_until(
-    opened: mpsc::Sender<SocketAddr>,
-    stopped: oneshot::Receiver<()>,
-) -> Result<(), Error> {
+async fn serve_until(opened: mpsc::Sender<SocketAddr>, stopped: oneshot::Receiver<()>) -> Result<(), Error> {
     let socket = BatchSocket::open()?;
     let address = socket.address()?;
     opened.send(address).map_err(Error::while_doing(ErrorKind::Core, "sending a shard's address"))?;

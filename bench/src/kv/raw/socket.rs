@@ -1,8 +1,8 @@
 //! A UDP socket that moves many datagrams per system call.
 
+use super::ANY_PORT;
 use super::inbox::Inbox;
 use super::outbox::Outbox;
-use super::ANY_PORT;
 use crate::{Error, ErrorKind};
 use quinn_udp::{Transmit, UdpSocketState};
 use std::io;

@@ -1,0 +1,193 @@
+//! What an application asks for when it changes the stack of a connection.
+
+use bertha_core::{Error, ErrorKind, Node, Preference};
+use std::collections::BTreeMap;
+
+/// Which alternatives a connection shall use.
+///
+/// The `select!`s of a stack are counted from 0 as they are written, from top to bottom, those inside an alternative right
+/// after the one that they are in; so are the alternatives of each. What is not named may stay or change, as it takes to
+/// suit both ends.
+///
+/// ```
+/// use bertha_negotiation::Pick;
+/// // Of `make_stack!(select!(Fast, Careful), Serialize::<T>::new())` the second alternative.
+/// let careful = Pick::alternative(1);
+/// // Of a stack with more choices, the first of the first and the third of the second.
+/// let both = Pick::alternative(0).and(1, 2);
+/// # let _ = (careful, both);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick(BTreeMap<usize, usize>);
+
+impl Pick {
+    /// The alternative with this number of the first `select!`.
+    pub fn alternative(number: usize) -> Self {
+        Self(BTreeMap::from([(0, number)]))
+    }
+
+    /// Also the alternative with the number `alternative` of the `select!` with the number `select`.
+    #[must_use]
+    pub fn and(mut self, select: usize, alternative: usize) -> Self {
+        self.0.insert(select, alternative);
+        self
+    }
+
+    /// The stack with these alternatives preferred, and elsewhere those that are in use.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if there are no such alternatives.
+    #[doc(hidden)]
+    pub fn preferred(&self, nodes: &[Node], picks: &[u8]) -> Result<Vec<Node>, Error> {
+        let mut nodes = nodes.to_vec();
+        let mut visit = Visit { picks: picks.iter(), selects: 0 };
+        visit.all(&mut nodes, &mut |select, prefer, in_use, is_last| {
+            let wanted = self.0.get(&select.0).copied().map(|it| it.saturating_sub(select.1));
+            *prefer = match wanted {
+                Some(0) => 0,
+                Some(beyond) if is_last && beyond > 1 => return Err(self.no_such(select.0)),
+                Some(_) => 1,
+                None => in_use,
+            }
+            .into();
+            Ok(())
+        })?;
+        match self.0.keys().find(|select| **select >= visit.selects) {
+            Some(select) => Err(self.no_such(*select)),
+            None => Ok(nodes),
+        }
+    }
+
+    fn no_such(&self, select: usize) -> Error {
+        let alternative = self.0.get(&select).copied().unwrap_or_default();
+        let what =
+            format!("the stack has no alternative {alternative} of a `select!` {select}, counted from 0");
+        Error::new(ErrorKind::Invalid, what).at("negotiation")
+    }
+
+    /// Whether these picks are what is asked for.
+    #[doc(hidden)]
+    pub fn is_met(&self, nodes: &[Node], picks: &[u8]) -> bool {
+        let mut in_use = BTreeMap::new();
+        let mut visit = Visit { picks: picks.iter(), selects: 0 };
+        let visited = visit.all(&mut nodes.to_vec(), &mut |(select, depth), _, pick, _| {
+            // In a choice of three the later picks count only if the earlier ones lead there.
+            if in_use.get(&select).copied().unwrap_or(0) == depth {
+                in_use.insert(select, depth + usize::from(pick > 0));
+            }
+            Ok(())
+        });
+        visited.is_ok() && self.0.iter().all(|(select, number)| in_use.get(select) == Some(number))
+    }
+}
+
+/// A walk over all choices, with the picks in use. A choice of three is a choice within a choice.
+struct Visit<'p> {
+    picks: std::slice::Iter<'p, u8>,
+    /// How many `select!`s were seen.
+    selects: usize,
+}
+
+/// The number of a `select!`, and how many of its alternatives come before this choice.
+type Place = (usize, usize);
+
+impl Visit<'_> {
+    fn all<F>(&mut self, nodes: &mut [Node], act: &mut F) -> Result<(), Error>
+    where
+        F: FnMut(Place, &mut Preference, u8, bool) -> Result<(), Error>,
+    {
+        for node in nodes {
+            if let Node::Select { .. } = node {
+                let number = self.selects;
+                self.selects += 1;
+                self.choice(node, (number, 0), act)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn choice<F>(&mut self, node: &mut Node, place: Place, act: &mut F) -> Result<(), Error>
+    where
+        F: FnMut(Place, &mut Preference, u8, bool) -> Result<(), Error>,
+    {
+        let Node::Select { branches: [first, second], prefer } = node else { return Ok(()) };
+        let pick = self.picks.next().copied().unwrap_or_default();
+        let goes_on = matches!(&second[..], [Node::Select { .. }]);
+        act(place, prefer, pick, !goes_on)?;
+        self.all(first, act)?;
+        match &mut second[..] {
+            [nested @ Node::Select { .. }] => self.choice(nested, (place.0, place.1 + 1), act),
+            branch => self.all(branch, act),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use bertha_core::LayerInfo;
+
+    fn layer(name: &'static str) -> Node {
+        Node::Layer(LayerInfo::plain(name, 1))
+    }
+
+    fn select(first: Vec<Node>, second: Vec<Node>) -> Node {
+        Node::Select { branches: [first, second], prefer: 0.into() }
+    }
+
+    /// `select!(A, B, C)` over `select!(D, make_stack!(select!(E, F)))`, whose inner one reads as a choice of three.
+    fn nodes() -> Vec<Node> {
+        let three = select(vec![layer("A")], vec![select(vec![layer("B")], vec![layer("C")])]);
+        let inner = select(vec![layer("E")], vec![layer("F")]);
+        vec![three, select(vec![layer("D"), inner], vec![layer("G")])]
+    }
+
+    fn prefers(nodes: &[Node]) -> Vec<u8> {
+        nodes
+            .iter()
+            .flat_map(|node| match node {
+                Node::Select { branches: [first, second], prefer } => {
+                    [vec![prefer.among(2)], prefers(first), prefers(second)].concat()
+                }
+                Node::Layer(_) => Vec::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_asked_for_is_preferred_and_the_rest_stays() {
+        let in_use = [1, 1, 0, 1];
+        assert_eq!(prefers(&Pick::alternative(0).preferred(&nodes(), &in_use).unwrap()), [0, 0, 0, 1]);
+        assert_eq!(prefers(&Pick::alternative(1).preferred(&nodes(), &in_use).unwrap()), [1, 0, 0, 1]);
+        assert_eq!(
+            prefers(&Pick::alternative(2).and(1, 1).preferred(&nodes(), &in_use).unwrap()),
+            [1, 1, 1, 1]
+        );
+        assert_eq!(
+            prefers(&Pick::alternative(2).and(2, 0).preferred(&nodes(), &in_use).unwrap()),
+            [1, 1, 0, 0]
+        );
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused() {
+        for pick in [Pick::alternative(3), Pick::alternative(0).and(3, 0), Pick::alternative(0).and(1, 2)] {
+            let error = pick.preferred(&nodes(), &[0; 4]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{pick:?}");
+        }
+    }
+
+    #[test]
+    fn picks_in_use_are_recognised() {
+        for (picks, alternative) in
+            [([0, 0, 0, 0], 0), ([0, 1, 0, 0], 0), ([1, 0, 0, 0], 1), ([1, 1, 0, 0], 2)]
+        {
+            for number in 0..3 {
+                let is_met = Pick::alternative(number).is_met(&nodes(), &picks);
+                assert_eq!(is_met, number == alternative, "{picks:?} {number}");
+            }
+        }
+        assert!(Pick::alternative(0).and(1, 1).and(2, 0).is_met(&nodes(), &[0, 0, 1, 0]));
+    }
+}
