@@ -64,7 +64,8 @@ where
         let before = resident()?;
         let mut incoming = stack
             .clone()
-            .listen_with(Udp::new(), (Ipv4Addr::LOCALHOST, 0), settings)
+            .listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0))
+            .settings(settings)
             .await
             .map_err(failed)?;
         let addr = incoming.local_addr();
