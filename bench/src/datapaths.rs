@@ -169,10 +169,10 @@ where
     meet(
         Placement::AcrossCores,
         || async {
-            let connection = accept().await?;
+            let (connection, shard) = (accept().await?, Shard::new(Capacity::default()));
             tokio::select! {
                 // It ends with the client's connection.
-                _ = Shard::new(Capacity::default()).serve(&connection) => {}
+                _ = shard.serve(&connection) => {}
                 _ = over => {}
             }
             Ok(())
