@@ -93,7 +93,7 @@ impl<R: Runtime> Participant<R> {
     }
 
     /// Whether there is an event to be taken now.
-    pub(crate) fn has_news(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
