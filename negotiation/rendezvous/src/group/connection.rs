@@ -17,23 +17,24 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// A connection with any number of endpoints, made by [`rendezvous`](crate::Rendezvous::rendezvous).
 ///
-/// What is sent reaches all other participants; what they send is received. Which stack is in use all participants agree on
-/// through a store, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
+/// A `send` reaches all other participants; a `recv` receives from any of them. All participants agree through a store on the stack
+/// in use, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
 /// [condition](bertha_core::NumParticipantsAtMost) of a `select!` prefers another one among so many participants, because a newcomer can't run it, or
 /// because the participant that led the round has gone.
 ///
-/// # What is promised
+/// # Promises
 /// * **Changes** lose, repeat and swap no message of a sender. A message is delivered by the stack through which it was sent, and all of
 ///   one stack before any of the next. For that a `send` waits while the Chunnels drain, and a `recv` while others do.
 /// * **Loss.** The stack promises what its Chunnels do. Over a group that loses messages a change waits for missing ones no longer than
 ///   [`drain_timeout`](crate::RendezvousSettings::drain_timeout) after the last one, and takes a duplicate that no
-///   Chunnel suppresses for a missing one. What a participant sent just before it vanished some may receive and others not.
-/// * **Participants that vanish** are expired by the store, and then no longer waited for. One that was taken for gone and is not
-///   joins again. The others may have changed meanwhile; what it sent in the round that they have left is lost.
+///   Chunnel suppresses for a missing one. The last messages of a participant that vanished may reach some and not others.
+/// * **Participants that vanish** expire in the store, and are then no longer waited for. One that was taken for gone and is not
+///   joins again. The others may have changed meanwhile; its messages in the round that they have left are lost.
 /// * **The store** may fail: then nobody comes in and nothing changes, and messages flow on.
 /// * **Receiving.** A participant takes part in changes while its application receives. One that does not for long holds up the
 ///   next change, which is then refused for not being staged in time.
 /// * **Cancellation.** As for every [`Connection`]. A `send` or `recv` that is neither polled nor dropped holds a change up.
+/// * **Attackers.** Messages among participants are not authenticated; see [the crate](crate#attackers) for what holds even so.
 ///
 /// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send` needs no other
 /// read-modify-write, as long as no more than eight threads send; a `recv` adds to a count of its sender's messages.
@@ -118,7 +119,7 @@ impl<C: Connection> MultiEndpoint<C> {
         Ok(state.participants.len())
     }
 
-    /// Which stack this participant sends through.
+    /// The stack through which this participant sends.
     pub fn explain(&self) -> Arc<Agreement> {
         self.state.borrow().agreement.clone()
     }
@@ -152,7 +153,7 @@ impl<C: Connection> MultiEndpoint<C> {
     /// In each case the stack in use goes on.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time;
-    ///   the text says who and why.
+    ///   the text names the participant and the reason.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.
     /// * Those of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
@@ -205,7 +206,7 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
 
     /// Drains the Chunnels, leaves the others, and closes. They go on without this participant. It stays until a
     /// change that is under way is over and, if it leads, until the others have begun another round: each for
-    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. What it receives meanwhile is dropped.
+    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. Messages that arrive meanwhile are dropped.
     async fn close(&self) -> Result<(), Error> {
         let runtime = self.base().runtime();
         let late = pin!(runtime.sleep_until(runtime.now() + self.drain_limit));

@@ -6,29 +6,29 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many participants' table are kept that the store has not shown to be there yet.
+/// The bound of participants in the table that the store has not shown yet.
 const MAX_STRANGERS: usize = 512;
 
-/// How often a progress is times_sent again, after pauses that double.
+/// The number of times that progress is repeated, after pauses that double.
 const REPETITIONS: u32 = 6;
 
 /// The first of these pauses.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The round of those who have left.
+/// The round of a participant that has left.
 const LEFT: u64 = u64::MAX;
 
-/// For how long a participant that has gone is remembered.
+/// The time for which a participant that has gone is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// What has to come of the old round from one of the others.
+/// The messages of the old round that one of the others still has to deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// It has not times_sent yet.
+    /// It has not said yet.
     Unknown,
     /// So many messages in all.
     Sent(u32),
-    /// Whatever comes until then: it has gone.
+    /// Any that come until then: it has gone.
     Until(Instant),
 }
 
@@ -50,11 +50,11 @@ impl SharedProgress {
 pub(super) struct ProgressTable {
     own: PeerProgress,
     known: BTreeMap<u64, PeerProgress>,
-    /// Everyone who is there.
+    /// All participants.
     present: Vec<u64>,
-    /// Who has gone, and when that was seen.
+    /// Participants that have gone, and when that was seen.
     gone: BTreeMap<u64, Instant>,
-    /// When the own progress is times_sent next, and how often it was since it changed.
+    /// When this participant's progress is sent next, and the times that it was sent since it changed.
     send_at: Option<Instant>,
     times_sent: u32,
 }
@@ -72,7 +72,7 @@ impl ProgressTable {
         Self { own, known, present: vec![own_id], gone, send_at: Some(now), times_sent: 0 }
     }
 
-    /// Where this participant stands, if it is time to say it.
+    /// This participant's progress, if it is due to be sent.
     pub(super) fn poll(&mut self, now: Instant) -> Option<PeerProgress> {
         self.send_at.take_if(|at| *at <= now)?;
         self.send_at = (self.times_sent < REPETITIONS).then(|| now + PAUSE * (1 << self.times_sent));
@@ -80,7 +80,7 @@ impl ProgressTable {
         Some(self.own.clone())
     }
 
-    /// When to look again.
+    /// When to call [`poll`](Self::poll) next.
     pub(super) fn next_time(&self) -> Option<Instant> {
         self.send_at
     }
@@ -90,7 +90,7 @@ impl ProgressTable {
         round_of(&self.own)
     }
 
-    /// Where this participant stands, as a question to the others.
+    /// This participant's progress, as a question to the others.
     pub(super) fn question(&self) -> PeerProgress {
         PeerProgress { asks: true, ..self.own.clone() }
     }
@@ -99,7 +99,7 @@ impl ProgressTable {
         (self.send_at, self.times_sent) = (Some(now), 0);
     }
 
-    /// This participant has left, and sends nothing more.
+    /// This participant leaves, and sends nothing more.
     pub(super) fn leave(&mut self, now: Instant, sent: u32) -> PeerProgress {
         self.begin(now, RoundId { number: LEFT, ..self.round() });
         self.finish(now, sent);
@@ -128,11 +128,11 @@ impl ProgressTable {
         self.has_changed(now);
     }
 
-    /// These participants are there. Who has gone so long ago that nothing comes of it any more, and is forgotten.
+    /// These participants are there. Returns those that have gone so long ago that nothing comes of them any more; they are forgotten.
     pub(super) fn set_present(&mut self, now: Instant, ids: &[u64]) -> Vec<u64> {
         let left = self.present.iter().filter(|id| !ids.contains(id));
         self.gone.extend(left.map(|id| (*id, now)));
-        // A reading of the store may have left somebody out who is there.
+        // One reading of the store may have left out a participant that is there.
         self.gone.retain(|id, _| !ids.contains(id));
         let is_over = |since: &Instant| now.saturating_duration_since(*since) >= MEMORY;
         let forgotten: Vec<u64> =
@@ -144,20 +144,20 @@ impl ProgressTable {
         forgotten
     }
 
-    /// What one of the others says.
+    /// The progress of one of the others.
     pub(super) fn on_progress(&mut self, now: Instant, progress: PeerProgress) {
         let is_gone = self.gone.contains_key(&progress.sender) && !has_left(&progress);
         if progress.sender == self.own.sender || is_gone {
             return;
         }
         if progress.asks {
-            // At once; what was to be times_sent later is times_sent with it.
+            // At once, and in place of the next repetition.
             self.send_at = Some(now);
         }
         if !self.known.contains_key(&progress.sender) && !self.is_known(progress.sender) {
             let strangers = self.known.keys().filter(|id| !self.is_known(**id)).count();
             if strangers >= MAX_STRANGERS {
-                // Some may never have been there. Who will be says it again.
+                // Some may never have been there. One that will be repeats its progress.
                 let Self { known, present, gone, .. } = self;
                 known.retain(|id, _| present.contains(id) || gone.contains_key(id));
             }
@@ -177,12 +177,12 @@ impl ProgressTable {
         self.present.iter().copied().filter(|id| *id != self.own.sender)
     }
 
-    /// Who of the others still sends in `from`, or has not times_sent that it sends in `to` or a later round.
+    /// The others that still send in `from`, or have not said that they send in `to` or a later round.
     pub(super) fn behind(&self, from: RoundId, to: RoundId) -> impl Iterator<Item = u64> {
         self.others().filter(move |id| !self.known.get(id).is_some_and(|it| has_moved(it, from, to)))
     }
 
-    /// What each of those that sent in `from` has still to deliver there; who has gone gets some time for what is under way.
+    /// What each of those that sent in `from` still has to deliver there; those that have gone get some time for messages under way.
     pub(super) fn rest(&self, from: RoundId, to: RoundId, grace: Duration) -> Vec<(u64, Rest)> {
         let rest = |id: u64| match self.known.get(&id) {
             Some(progress) if has_moved(progress, from, to) => match &progress.before {
@@ -194,7 +194,7 @@ impl ProgressTable {
             _ => Some(Rest::Unknown),
         };
         let others = self.others().filter_map(|id| Some((id, rest(id)?)));
-        // Who left in good order has times_sent how many messages there were.
+        // A participant that left in good order has said how many messages there were.
         let gone = self.gone.iter().filter_map(|(id, since)| match rest(*id)? {
             Rest::Unknown => Some((*id, Rest::Until(*since + grace))),
             rest => Some((*id, rest)),
@@ -220,7 +220,7 @@ fn has_moved(progress: &PeerProgress, from: RoundId, to: RoundId) -> bool {
 /// Whether `known` says more than `other`, which came late.
 fn is_later(known: &PeerProgress, other: &PeerProgress) -> bool {
     if known.life != other.life {
-        // Lives have no order; the latest known is the best guess.
+        // Lives have no order; the one received last is the best guess.
         return false;
     }
     let sent = |progress: &PeerProgress| progress.before.as_ref().and_then(|before| before.sent).is_some();

@@ -1,16 +1,16 @@
-//! How many messages of a round arrived from whom, counted without a lock.
+//! The messages of a round that arrived, counted by sender without a lock.
 
 use crate::store::limits::PARTICIPANTS;
 use bertha_negotiation::wire::Origin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Four times as many as there can be participants, so that those who come and go during a round find one.
+/// Four times as many as there can be participants, so that those that come and go during a round find one.
 const ENTRIES: usize = 4 * PARTICIPANTS;
 
-/// How many entries are looked at for a sender. Ids are random, so few are taken near each other.
+/// The number of entries that are looked at for a sender. Ids are random, so few are taken near each other.
 const PROBES: usize = 16;
 
-/// In the entry of an id: the entry was somebody's, and is free.
+/// In place of an id: the entry was some sender's, and is free.
 const FREE: u64 = u64::MAX;
 
 /// A table of senders.
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 impl Senders {
-    /// Nobody yet. `from_start`: what everyone sends in this round arrives here; else what they send from some time on.
+    /// Without senders. `from_start`: all messages of the round arrive here; otherwise those from some time on.
     pub(super) fn new(from_start: bool) -> Self {
         let entry = || Entry {
             id: AtomicU64::new(0),
@@ -43,7 +43,7 @@ impl Senders {
     /// Counts a message that has arrived. Whether there is room for its sender.
     #[inline]
     pub(super) fn count(&self, origin: Origin) -> bool {
-        // Relaxed: the numbers stand for themselves, and whoever decides by them looks again.
+        // Relaxed: each number stands for itself, and decisions by them are made after a second look.
         for entry in self.probe(origin.sender) {
             let id = entry.id.load(Ordering::Relaxed);
             if id == origin.sender {
