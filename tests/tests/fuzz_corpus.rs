@@ -1,7 +1,7 @@
 //! Everything that the fuzzers of `fuzz/` found worth keeping, once more.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
+use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
@@ -326,13 +326,14 @@ fn proven() -> Vec<(String, Vec<u8>)> {
         let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
         settings.credentials = at_client;
         for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
-            let mut handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, now, &settings).unwrap();
+            let mut handshake =
+                Handshake::new(nodes, Requirements::OPEN, || ID, 65_507, now, &settings).unwrap();
             let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
             let terms = Terms {
                 idle_timeout: Duration::from_secs(30),
                 credentials: &at_server,
                 fresh: Some(&fresh),
-                frame: Frame::OPEN,
+                requirements: Requirements::OPEN,
                 peer: b"peer",
                 early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,

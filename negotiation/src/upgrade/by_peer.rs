@@ -18,7 +18,7 @@
 use super::handover::Handover;
 use super::pick::Pick;
 use crate::auth::hash;
-use crate::handshake::{Frame, check_picks, find_wished};
+use crate::handshake::{Requirements, check_picks, find_wished};
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(crate) struct Terms {
     /// This end's stack with all alternatives.
     pub(crate) nodes: Vec<Node>,
     /// What a stack has to guarantee, and what the transport does.
-    pub(crate) frame: Frame,
+    pub(crate) requirements: Requirements,
     /// How long a proposal may take.
     pub(crate) proposal_timeout: Duration,
     /// When it is first repeated.
@@ -352,7 +352,9 @@ impl PeerAgreement {
         self.repetition = None;
         self.highest = epoch;
         let found = match offer.nodes() {
-            Some(wanted) => find_wished(&wanted, &self.terms.nodes, self.terms.frame).map_err(|it| it.reason),
+            Some(wanted) => {
+                find_wished(&wanted, &self.terms.nodes, self.terms.requirements).map_err(|it| it.reason)
+            }
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
@@ -396,7 +398,7 @@ impl PeerAgreement {
                         let text = format!("no stack with these alternatives suits both ends: {reasons}");
                         return self.abort(now, error(ErrorKind::Refused, text));
                     }
-                    if let Err(below) = check_picks(nodes, &picks, self.terms.frame) {
+                    if let Err(below) = check_picks(nodes, &picks, self.terms.requirements) {
                         return self.abort(now, below);
                     }
                     let said = said(of, offer, [&picks, peer_picks]);

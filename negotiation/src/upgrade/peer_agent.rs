@@ -9,7 +9,7 @@ use super::handover::Handover;
 use super::pick::Pick;
 use super::steps::{LOOK, sleep};
 use crate::Link;
-use crate::link::{Fork, Lane, Shared};
+use crate::link::{EpochQueue, Fork, Shared};
 use crate::wire::Upgrade;
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, Picks, Runtime,
@@ -64,7 +64,7 @@ where
             id: shared.id(),
             role: shared.role(),
             nodes: stack.nodes(),
-            frame: shared.frame(),
+            requirements: shared.requirements(),
             proposal_timeout: settings.handshake_timeout,
             repeat_after: settings.repeat_after,
         };
@@ -103,7 +103,7 @@ where
         ChangeLimits { building: limit, ending: limit }
     }
 
-    fn stage(&mut self, epoch: u64) -> Staged<Link<B>, Lane> {
+    fn stage(&mut self, epoch: u64) -> Staged<Link<B>, EpochQueue> {
         let (link, queue) = self.fork.link(epoch);
         Staged { link, queue }
     }
@@ -121,7 +121,7 @@ where
         })
     }
 
-    fn begin(&mut self, old: &Arc<Lane>, new: &Arc<Lane>) {
+    fn begin(&mut self, old: &Arc<EpochQueue>, new: &Arc<EpochQueue>) {
         let shared = &self.fork.shared;
         let epoch = self.agreement.handover().sends_in();
         if let (Some(before), Some(agreed)) = (shared.agreement(), self.agreement.agreed()) {
@@ -133,7 +133,11 @@ where
         new.put_in_force(true);
     }
 
-    fn await_rest(&mut self, epochs: &Arc<Epochs<S::Connection>>, _: &Arc<Lane>) -> BoxFuture<'static, ()> {
+    fn await_rest(
+        &mut self,
+        epochs: &Arc<Epochs<S::Connection>>,
+        _: &Arc<EpochQueue>,
+    ) -> BoxFuture<'static, ()> {
         let sent = self.agreement.peer_sent().unwrap_or_default();
         Box::pin(await_rest(epochs.clone(), self.fork.shared.clone(), sent))
     }
@@ -212,7 +216,7 @@ where
         self.agreement.on_receivers_left(self.now());
     }
 
-    async fn end(&mut self, _: &Lane) {}
+    async fn end(&mut self, _: &EpochQueue) {}
 
     fn ended(self) {
         if let (Some(report), Err(error)) = (self.report, self.fork.shared.check()) {
@@ -222,7 +226,7 @@ where
 }
 
 impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
-    type Queue = Lane;
+    type Queue = EpochQueue;
     type Base = B::Base;
 
     fn base(&self) -> &B::Base {
@@ -234,15 +238,15 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 
     /// The count of messages says that the old stack is empty.
-    fn complete(&self, _: &Lane, _: &Lane) -> bool {
+    fn complete(&self, _: &EpochQueue, _: &EpochQueue) -> bool {
         false
     }
 
-    fn read_through(&self, old: &Lane, new: &Lane) {
+    fn read_through(&self, old: &EpochQueue, new: &EpochQueue) {
         Shared::read_through(self, old, new);
     }
 
-    fn forget(&self, queue: &Arc<Lane>) {
+    fn forget(&self, queue: &Arc<EpochQueue>) {
         Shared::forget(self, queue);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::round::{RoundId, RoundQueue, Sorted};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
-use bertha_negotiation::internals::{Bottom, Lane, Liveness, Parked, Staged};
+use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};
 use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PeerProgress, Tag};
 use std::collections::VecDeque;
 use std::fmt;
@@ -161,7 +161,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     async fn read_one(&self) -> Result<(), Error> {
         self.liveness.check()?;
         // A queue that nothing is put into, whose news would interrupt the reception.
-        let unused = Lane::among([0; wire::HEADER], true);
+        let unused = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
         if let Some(message) = Parked::new(&self.liveness, &unused, unused.state(), reception).await? {
             self.on_other(message);
@@ -229,10 +229,10 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         if let Some((message, _)) = queue.take() {
             return Ok(Some(message));
         }
-        if Lane::is_over(state) {
+        if EpochQueue::is_over(state) {
             return Err(Error::new(ErrorKind::Closed, "the round is over").at("rendezvous"));
         }
-        if Lane::is_aside(state) {
+        if EpochQueue::is_aside(state) {
             Parked::aside(&self.shared.liveness, queue, state, || true).await?;
         }
         Ok(None)
@@ -267,7 +267,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
             if state != 0 {
                 match self.queued(state).await? {
                     Some(message) => return Ok(message),
-                    None if Lane::is_aside(state) => continue,
+                    None if EpochQueue::is_aside(state) => continue,
                     None => {}
                 }
             }
@@ -322,7 +322,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                         into.extend([message]);
                         return Ok(1);
                     }
-                    None if Lane::is_aside(state) => continue,
+                    None if EpochQueue::is_aside(state) => continue,
                     None => {}
                 }
             }

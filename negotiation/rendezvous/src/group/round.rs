@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::senders::Senders;
 use bertha_core::{Buf, Error};
-use bertha_negotiation::internals::{CAPACITY_AMONG, Lane};
+use bertha_negotiation::internals::{EpochQueue, GROUP_CAPACITY};
 use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,7 +18,7 @@ pub(super) struct RoundId {
 pub(crate) struct RoundQueue {
     pub(super) id: RoundId,
     /// Messages that wait for this round's receivers.
-    pub(super) queue: Lane,
+    pub(super) queue: EpochQueue,
     pub(super) senders: Senders,
     /// How many messages this end has sent.
     sent: Counter,
@@ -48,14 +48,14 @@ impl RoundId {
 impl RoundQueue {
     /// A round. `from_start`: all that is sent in it arrives here. `is_aside`: another round's receivers read for it.
     pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
-        let queue = Lane::among(id.header(), is_aside);
+        let queue = EpochQueue::among(id.header(), is_aside);
         let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
         Self { id, queue, senders: Senders::new(from_start), sent, allowance }
     }
 
     /// Among so many participants, sends no more than all others have room for, until they are ready.
     pub(super) fn limit_sends(&self, participants: usize) {
-        let each = CAPACITY_AMONG / 2 / participants.max(1);
+        let each = GROUP_CAPACITY / 2 / participants.max(1);
         self.allowance.store(each as u32, Ordering::Relaxed);
     }
 

@@ -53,7 +53,7 @@ impl End {
             id: 7,
             role,
             nodes: stack(),
-            frame: Frame::OPEN,
+            requirements: Requirements::OPEN,
             proposal_timeout: Duration::from_secs(10),
             repeat_after: Duration::from_millis(100),
         };
