@@ -10,6 +10,8 @@ use super::{Sample, Setup};
 use crate::harness::{self, Recorder, runtime};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
+use bertha_chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use bertha_core::Addr;
 use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
 use bertha_kvstore::{Capacity, Message, Options, Server, Shards, shard_map};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

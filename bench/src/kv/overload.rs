@@ -6,6 +6,7 @@ use crate::harness::{Effort, run_on, usable};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
+use bertha_chunnels::{ClientShard, Serialize};
 use bertha_kvstore::{Message, Options, Server};
 use bertha_ycsb::connect::{ToStore, connect};
 use bertha_ycsb::driver::{Counter, Driver, Phased, Plan};

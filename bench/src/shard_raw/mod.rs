@@ -18,6 +18,7 @@ use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha::Buf;
 use bertha::chunnels::shard::KeyAt;
+use bertha::chunnels::{Serialize, ServerShard};
 use bertha::prelude::*;
 use bertha_kvstore::Message;
 use encoded::{Encoded, requests};

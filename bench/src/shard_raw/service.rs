@@ -6,6 +6,7 @@ use crate::harness::{pin, run_on, runtime, thread_time, usable};
 use crate::{Error, ErrorKind};
 use bertha::Buf;
 use bertha::chunnels::shard::RouteUndecoded;
+use bertha::chunnels::{Serialize, ServerShard, ShardMap};
 use bertha::kernel::Udp;
 use bertha::prelude::*;
 use bertha_kvstore::server::{Listening, Router, Stop, Stopper};

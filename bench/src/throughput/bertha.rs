@@ -154,7 +154,8 @@ where
     S: Negotiate + Sync,
     D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
 {
-    let connecting = (0..setup.connections).map(|_| stack.connect(client.clone(), server.clone()).into_future());
+    let connecting =
+        (0..setup.connections).map(|_| stack.connect(client.clone(), server.clone()).into_future());
     let connections = try_join_all(connecting).await.map_err(failed)?;
     let start = Instant::now();
     let receiving = connections.iter().map(async |connection| {

@@ -23,14 +23,7 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// With the time-out to start with, the least time beyond the smoothed round trip, and the longest time-out.
     pub fn new(initial: Duration, min: Duration, max: Duration) -> Self {
-        Self {
-            smoothed: None,
-            variation: Duration::ZERO,
-            initial,
-            min,
-            max: max.max(min),
-            doublings: 0,
-        }
+        Self { smoothed: None, variation: Duration::ZERO, initial, min, max: max.max(min), doublings: 0 }
     }
 
     /// A request that was sent once has been answered after `rtt`.
