@@ -4,6 +4,7 @@ use super::{Limits, Requests};
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::select;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ pub struct RetryConnection<Inner: Connection> {
     start: Instant,
     /// Locked for single steps, never while anything waits.
     requests: Mutex<Requests<Inner::Data>>,
+    /// The requests that were given up, until `recv` has reported them.
+    given_up: Mutex<VecDeque<u64>>,
     /// Told when there may be room in the window.
     room: Notify,
     /// Told when the first request is in flight, so that `recv` waits for its time-out.
@@ -36,7 +39,7 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
     pub(super) fn new(inner: Inner, limits: Limits) -> Self {
         let start = inner.base().runtime().now();
         let requests = Mutex::new(Requests::new(limits));
-        Self { inner, start, requests, room: Notify::new(), armed: Notify::new() }
+        Self { inner, start, requests, given_up: Mutex::default(), room: Notify::new(), armed: Notify::new() }
     }
 
     /// The number of requests that were sent again.
@@ -70,17 +73,20 @@ impl<Inner: Connection<Data: Correlated + Clone>> RetryConnection<Inner> {
 
     /// Sends again the requests that are due. Returns the time of the next.
     async fn resend(&self) -> Result<Option<Duration>, Error> {
-        let (mut again, mut given_up) = (Vec::new(), None);
-        let next = {
-            let mut requests = self.requests.lock();
-            let now = self.now();
-            if requests.next_deadline().is_none_or(|deadline| deadline > now) {
-                return Ok(requests.next_deadline());
+        let mut again = Vec::new();
+        let (next, given_up) = {
+            let (mut requests, mut given_up) = (self.requests.lock(), self.given_up.lock());
+            // Not only at a time-out: a reply makes room for requests that were lost before.
+            requests.poll(
+                self.now(),
+                |_, request| again.push(request.clone()),
+                |id, _| given_up.push_back(id),
+            );
+            if requests.room() > 0 {
+                self.room.notify_waiters();
             }
-            requests.poll(now, |_, request| again.push(request.clone()), |id, _| given_up = Some(id));
-            requests.next_deadline()
+            (requests.next_deadline(), given_up.pop_front())
         };
-        self.room.notify_waiters();
         if !again.is_empty() {
             self.inner.send_batch(again.into_iter()).await?;
         }
