@@ -16,7 +16,7 @@
 //! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change nothing, and no
 //!   edited one is believed. [`Settings::floor`] says what a stack must guarantee, whatever the other end says.
 //!   [`Agreement::transcript`] is what a Chunnel such as TLS binds itself to.
-//! * **Zero round trips.** [`connect_early`](Negotiate::connect_early) sends the first messages with the offer, over the stack that
+//! * **Zero round trips.** [`Connect::early`] sends the first messages with the offer, over the stack that
 //!   the server agreed to before. If it picks another one they are sent again over that: an application that can't have
 //!   messages replayed by an attacker refuses them.
 //! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
@@ -24,16 +24,16 @@
 
 #![forbid(unsafe_code)]
 
-mod agreement;
 mod auth;
-mod driver;
+mod connect;
+mod connection;
+mod deadline;
 mod early;
-mod early_cache;
 pub mod handshake;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
+mod listen;
 mod negotiate;
-mod negotiated;
 mod runs;
 mod settings;
 mod shortage;
@@ -41,14 +41,14 @@ mod shortage;
 mod upgrade;
 pub mod wire;
 
-pub use agreement::{Agreement, ZeroRtt};
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
-pub use driver::Incoming;
-pub use early::Early;
-pub use early_cache::EarlyCache;
+pub use connect::{Connect, ConnectEarly};
+pub use connection::Negotiated;
+pub use early::{Early, EarlyCache};
+pub use handshake::{Agreement, ZeroRtt};
 pub use link::Link;
+pub use listen::{Incoming, Listen};
 pub use negotiate::{BoxedStack, Negotiate};
-pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
 pub use upgrade::{Pick, Switching, Upgradable};
@@ -57,7 +57,7 @@ pub use upgrade::{Pick, Switching, Upgradable};
 /// `bertha-rendezvous` alone.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::link::{CAPACITY_AMONG, End, Lane, Liveness, Parked};
+    pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
     pub use crate::upgrade::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
 }
 

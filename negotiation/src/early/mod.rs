@@ -1,5 +1,8 @@
 //! A connection that can be used before the server has answered.
 
+mod answered;
+mod cache;
+mod connect;
 mod helm;
 mod settling;
 mod shared;
@@ -11,12 +14,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) use settling::Settling;
-pub(crate) use shared::Shared;
+use settling::Settling;
+use shared::Shared;
+
+pub use cache::EarlyCache;
+pub(crate) use connect::connect_early;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-/// A connection that [`connect_early`](crate::Negotiate::connect_early) made.
+/// A connection that [`Connect::early`](crate::Connect::early) made.
 ///
 /// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that both are those of
 /// the stack, for one atomic load.

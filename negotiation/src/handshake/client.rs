@@ -1,9 +1,9 @@
 //! The client's side of the handshake.
 
 use super::first_flight::Expected;
-use super::floor::Frame;
 use super::idle;
-use super::trim::{Choices, Trimmed};
+use super::prune::{Choices, Pruned};
+use super::requirements::Requirements;
 use crate::auth::Offering;
 use crate::wire::{
     self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
@@ -36,12 +36,12 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// What a client offers whose stack describes itself as `nodes`, and has to hold within `frame`.
+    /// What a client offers whose stack describes itself as `nodes`, and has to hold within `requirements`.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if it can't be offered.
-    pub(crate) fn new(nodes: &[Node], frame: Frame) -> Result<Self, Error> {
-        let Trimmed { nodes, choices } = Trimmed::new(nodes, frame);
+    pub(crate) fn new(nodes: &[Node], requirements: Requirements) -> Result<Self, Error> {
+        let Pruned { nodes, choices } = Pruned::new(nodes, requirements);
         let offer = Offer::new(0, &nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
         let stack = offer.stack().map_err(unencoded)?;
         Ok(Self { choices, offer, stack })
@@ -97,7 +97,7 @@ pub enum Progress {
 
 impl Handshake {
     /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't hold within
-    /// `frame` are not offered. `random` gives unpredictable bits: the first 64 are
+    /// `requirements` are not offered. `random` gives unpredictable bits: the first 64 are
     /// the connection id, and more are drawn only with credentials.
     ///
     /// # Errors
@@ -105,13 +105,13 @@ impl Handshake {
     /// [`Invalid`](ErrorKind::Invalid) if the credentials can't tell a server from others.
     pub fn new(
         nodes: &[Node],
-        frame: Frame,
+        requirements: Requirements,
         random: impl FnMut() -> u64,
         mtu: usize,
         now: Instant,
         settings: &Settings,
     ) -> Result<Self, Error> {
-        Self::proposing(Proposal::new(nodes, frame)?, random, mtu, now, settings)
+        Self::proposing(Proposal::new(nodes, requirements)?, random, mtu, now, settings)
     }
 
     /// As [`new`](Self::new), for what is to be offered.

@@ -5,7 +5,7 @@
 //! pair of states that was found to lead nowhere is not tried again, so the work is bounded by the product of the two
 //! sizes.
 
-use super::floor::Frame;
+use super::requirements::Requirements;
 use crate::wire::{OfferedLayer, OfferedNode};
 use bertha_core::guarantee::Set;
 use bertha_core::{LayerInfo, Node, Preference};
@@ -41,16 +41,20 @@ pub struct Rejected {
 /// # Errors
 /// [`Rejected`] if there is none.
 pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
-    find_within(client, server, Frame::OPEN)
+    find_within(client, server, Requirements::OPEN)
 }
 
-/// As [`find`], among those whose layers on the server guarantee the floor of `frame` together, and each of which finds
+/// As [`find`], among those whose layers on the server guarantee the floor of `requirements` together, and each of which finds
 /// what it needs in what stands below it. Each guarantee that is asked for may double the steps.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub fn find_within(client: &[OfferedNode], server: &[Node], frame: Frame) -> Result<Match, Rejected> {
-    search(client, server, frame, false)
+pub fn find_within(
+    client: &[OfferedNode],
+    server: &[Node],
+    requirements: Requirements,
+) -> Result<Match, Rejected> {
+    search(client, server, requirements, false)
 }
 
 /// As [`find_within`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
@@ -58,14 +62,18 @@ pub fn find_within(client: &[OfferedNode], server: &[Node], frame: Frame) -> Res
 ///
 /// # Errors
 /// [`Rejected`] if there is none.
-pub fn find_wished(wished: &[OfferedNode], own: &[Node], frame: Frame) -> Result<Match, Rejected> {
-    search(wished, own, frame, true)
+pub fn find_wished(
+    wished: &[OfferedNode],
+    own: &[Node],
+    requirements: Requirements,
+) -> Result<Match, Rejected> {
+    search(wished, own, requirements, true)
 }
 
 fn search(
     client: &[OfferedNode],
     server: &[Node],
-    frame: Frame,
+    requirements: Requirements,
     client_first: bool,
 ) -> Result<Match, Rejected> {
     let (client, client_choices) = Automaton::of(client);
@@ -79,11 +87,11 @@ fn search(
         dead_ends: HashSet::new(),
         reasons: Vec::new(),
         furthest: (0, Vec::new()),
-        frame,
+        requirements,
         demands: Vec::new(),
         steps: 0,
     };
-    if search.from(client.start, server.start, 0, frame.floor) {
+    if search.from(client.start, server.start, 0, requirements.floor) {
         let Search { client_picks, server_picks, reasons, steps, .. } = search;
         return Ok(Match { client_picks, server_picks, reasons, steps });
     }
@@ -236,7 +244,7 @@ struct Search<'a> {
     client_first: bool,
     /// With what has to be guaranteed from there on.
     dead_ends: HashSet<(usize, usize, Set)>,
-    frame: Frame,
+    requirements: Requirements,
     /// What the server's layers on the way here need below them, top first.
     demands: Vec<(&'static str, Set)>,
     reasons: Vec<String>,
@@ -285,7 +293,7 @@ impl Search<'_> {
             },
             (State::End, State::End) if wanted.is_empty() => Some(()),
             (State::End, State::End) => {
-                let floor = self.frame.floor;
+                let floor = self.requirements.floor;
                 // The lowest layer that asks for it: no other below it gives it.
                 let asks = |&&(_, needs): &&(&'static str, Set)| !needs.common(wanted).is_empty();
                 let demand = self.demands.iter().rev().find(asks).copied();
@@ -312,7 +320,7 @@ impl Search<'_> {
 
     /// Goes on below a layer of the server's, with what is then wanted.
     fn below(&mut self, layer: &LayerInfo, wanted: Set, go_on: impl FnOnce(&mut Self, Set) -> bool) -> bool {
-        let needs = layer.needs().without(self.frame.transport);
+        let needs = layer.needs().without(self.requirements.transport);
         self.demands.push((layer.name(), needs));
         let found = go_on(self, wanted.without(layer.guarantees()) | needs);
         self.demands.pop();

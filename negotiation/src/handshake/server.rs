@@ -1,11 +1,11 @@
 //! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of a
 //! client that it did not accept.
 
-use super::credit::Credit;
-use super::floor::Frame;
+use super::amplification::Credit;
+use super::decision_cache::{DecisionCache, Found, Stated};
 use super::idle;
 use super::matching;
-use super::precedent::{Found, Precedents, Stated};
+use super::requirements::Requirements;
 use crate::auth::{Answering, Unanswerable, offer_hash, reset};
 use crate::wire::{
     self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
@@ -27,7 +27,7 @@ pub struct Terms<'t> {
     /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
     pub fresh: Option<&'t Fresh>,
     /// What the stack must guarantee, and what the transport does.
-    pub frame: Frame,
+    pub requirements: Requirements,
     /// The client's address, as bytes.
     pub peer: &'t [u8],
     /// What becomes of messages that come with the offer.
@@ -108,13 +108,13 @@ impl Accepted {
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
 pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
-    decide_hashed((message, hash), (nodes, &Precedents::default()), terms)
+    decide_hashed((message, hash), (nodes, &DecisionCache::default()), terms)
 }
 
 /// As [`decide`], with the hash of the offer in the message, if there is one, and with what was decided before.
 pub(crate) fn decide_hashed(
     (message, hash): (&[u8], Option<[u8; 32]>),
-    server: (&[Node], &Precedents),
+    server: (&[Node], &DecisionCache),
     terms: &Terms<'_>,
 ) -> Decision {
     if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
@@ -144,7 +144,7 @@ pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) ->
 fn decide_offer(
     (message, hash): (&[u8], [u8; 32]),
     whole: &[u8],
-    (nodes, precedents): (&[Node], &Precedents),
+    (nodes, decisions): (&[Node], &DecisionCache),
     terms: &Terms<'_>,
 ) -> Decision {
     let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
@@ -154,7 +154,7 @@ fn decide_offer(
     let stated = if terms.credentials.is_some() { None } else { Stated::read(message, tag) };
     if let Some(stated) = &stated
         && terms.early_data != EarlyData::Spent
-        && let Some(found) = precedents.find(stated, terms.frame)
+        && let Some(found) = decisions.find(stated, terms.requirements)
     {
         let answering = Answering::unproven(terms.credentials, message, hash);
         return accept(&answering, (stated.id, stated.idle_ms), whole, &found, terms);
@@ -189,13 +189,13 @@ fn decide_offer(
         let text = "this offer has made a connection before, which is gone; connect again".into();
         return refuse(&answering, (offer.id, tag), RefusalKind::Spent, text, terms);
     }
-    match matching::find_within(&offered, nodes, terms.frame) {
+    match matching::find_within(&offered, nodes, terms.requirements) {
         Ok(picks) => {
             let layers = resolve(nodes, Picks::new(&picks.server_picks));
             let text = wire::cut(described(&layers));
             let found = Arc::new(Found::new(picks, layers, text));
             if let Some(stated) = stated {
-                precedents.remember(&stated, terms.frame, &found);
+                decisions.remember(&stated, terms.requirements, &found);
             }
             accept(&answering, (offer.id, offer.idle_ms), whole, &found, terms)
         }

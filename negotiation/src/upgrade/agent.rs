@@ -6,7 +6,7 @@ use super::round::{Round, Rounds};
 use super::work::{end_sending, read_meanwhile, receive_rest, vacate};
 use crate::Agreement;
 use crate::Link;
-use crate::link::{Fork, Lane, Shared};
+use crate::link::{EpochQueue, Fork, Shared};
 use crate::wire::Upgrade;
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, Picks, Runtime,
@@ -44,14 +44,14 @@ pub(super) struct Agent<S, C, B: Connection<Data = Buf>> {
 
 struct Stage<C> {
     round: Arc<Round<C>>,
-    lane: Arc<Lane>,
+    lane: Arc<EpochQueue>,
     /// The room in front of messages that its stack has reserved, in bytes.
     reserved: usize,
 }
 
 /// The round to which the connection is about to change.
 struct Staged<C, B: Connection<Data = Buf>> {
-    lane: Arc<Lane>,
+    lane: Arc<EpochQueue>,
     /// Until its stack is being built.
     link: Option<Link<B>>,
     /// Once it is.
@@ -95,7 +95,7 @@ where
             (shared.id(), shared.role()),
             stack.nodes(),
             picks,
-            shared.frame(),
+            shared.requirements(),
             (settings.handshake_timeout, settings.repeat_after),
         );
         let current = Stage { round: first, lane: fork.first(), reserved };

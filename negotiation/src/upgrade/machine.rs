@@ -16,7 +16,7 @@
 
 use super::pick::Pick;
 use crate::auth::hash;
-use crate::handshake::{Frame, check_picks, find_wished};
+use crate::handshake::{Requirements, check_picks, find_wished};
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
 use bertha_core::{Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ pub(crate) struct Upgrades {
     id: u64,
     role: Role,
     nodes: Vec<Node>,
-    frame: Frame,
+    requirements: Requirements,
     /// How long a proposal may take, and when it is first repeated.
     patience: Duration,
     repeat_after: Duration,
@@ -141,14 +141,14 @@ impl Upgrades {
         (id, role): (u64, Role),
         nodes: Vec<Node>,
         picks: Vec<u8>,
-        frame: Frame,
+        requirements: Requirements,
         (patience, repeat_after): (Duration, Duration),
     ) -> Self {
         Self {
             id,
             role,
             nodes,
-            frame,
+            requirements,
             patience,
             repeat_after,
             picks,
@@ -347,7 +347,7 @@ impl Upgrades {
         self.repeat = None;
         self.highest = round;
         let found = match offer.nodes() {
-            Some(wished) => find_wished(&wished, &self.nodes, self.frame).map_err(|it| it.reason),
+            Some(wished) => find_wished(&wished, &self.nodes, self.requirements).map_err(|it| it.reason),
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
@@ -385,7 +385,7 @@ impl Upgrades {
                             format!("no stack with these alternatives suits both ends: {}", terms.reasons);
                         return self.abort(now, error(ErrorKind::Refused, text));
                     }
-                    if let Err(below) = check_picks(&self.nodes, &terms.picks, self.frame) {
+                    if let Err(below) = check_picks(&self.nodes, &terms.picks, self.requirements) {
                         return self.abort(now, below);
                     }
                     let (picks, said) = (terms.picks.clone(), said(of, offer, [&terms.picks, theirs]));

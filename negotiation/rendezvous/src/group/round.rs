@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::senders::Senders;
 use bertha_core::{Buf, Error};
-use bertha_negotiation::internals::{CAPACITY_AMONG, Lane};
+use bertha_negotiation::internals::{EpochQueue, GROUP_CAPACITY};
 use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,7 +18,7 @@ pub(super) struct RoundId {
 pub(super) struct GroupLane {
     pub(super) id: RoundId,
     /// What waits for this round's reader.
-    pub(super) lane: Lane,
+    pub(super) lane: EpochQueue,
     pub(super) senders: Senders,
     /// What this end sends.
     sent: Counter,
@@ -48,14 +48,14 @@ impl RoundId {
 impl GroupLane {
     /// A round, which reads the base itself or has another round's reader read for it.
     pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
-        let lane = Lane::among(id.header(), is_aside);
+        let lane = EpochQueue::among(id.header(), is_aside);
         let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
         Self { id, lane, senders: Senders::new(from_start), sent, allowance }
     }
 
     /// Among so many participants, sends no more than all others have room for, until they are ready.
     pub(super) fn hold_back(&self, participants: usize) {
-        let each = CAPACITY_AMONG / 2 / participants.max(1);
+        let each = GROUP_CAPACITY / 2 / participants.max(1);
         self.allowance.store(each as u32, Ordering::Relaxed);
     }
 

@@ -10,7 +10,7 @@ use crate::store::{Name, RendezvousStore};
 use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
 use bertha_negotiation::Agreement;
-use bertha_negotiation::handshake::{Frame, check_possible};
+use bertha_negotiation::handshake::{Requirements, check_possible};
 use bertha_negotiation::internals::Rounds;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -82,7 +82,7 @@ where
             let base = self.join().await?;
             let nodes = stack.nodes();
             // Before anybody hears of it.
-            check_possible(&nodes, Frame::new(Set::NONE, base.base().properties()))?;
+            check_possible(&nodes, Requirements::new(Set::NONE, base.base().properties()))?;
             let runtime = base.base().runtime().clone();
             let participant =
                 Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;

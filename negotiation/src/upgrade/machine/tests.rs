@@ -46,7 +46,7 @@ impl End {
     fn new(role: Role) -> Self {
         let times = (Duration::from_secs(10), Duration::from_millis(100));
         Self {
-            upgrades: Upgrades::new((7, role), stack(), vec![0], Frame::OPEN, times),
+            upgrades: Upgrades::new((7, role), stack(), vec![0], Requirements::OPEN, times),
             is_staged: false,
             is_built: false,
             begun: Vec::new(),
