@@ -9,7 +9,7 @@ use parking_lot::MutexGuard;
 use std::io;
 use std::marker::PhantomData;
 use std::pin::pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
@@ -75,8 +75,6 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
     type Connection = ();
     type Message = M;
     type Error = Error;
-
-    const ROLE: Role = Role::Candidate;
 
     #[inline]
     fn lock(&self) -> MutexGuard<'a, State<S>> {
@@ -144,15 +142,21 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         }
     }
 
-    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    fn arm(
+        &mut self,
+        state: MutexGuard<'a, State<S>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Error>> {
         if self.spins() {
+            release(self, state);
             // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to the
             // reactor.
             let _ = pin!(yield_now()).poll(cx);
             return Poll::Pending;
         }
-        let readable = ready!(self.endpoint.socket.socket().poll_readable(cx));
-        Poll::Ready(readable.map_err(runtime_ended))
+        let readable = self.endpoint.socket.socket().poll_readable(cx);
+        release(self, state);
+        readable.map_err(runtime_ended)
     }
 
     /// Registers the waker of another future at the reactor; one that spins is polled instead, and one for which there is
