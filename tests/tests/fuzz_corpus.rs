@@ -74,7 +74,7 @@ fn compressed() -> Vec<(&'static str, Vec<u8>)> {
     use bertha_chunnels::compress::frame::{Bounds, pack};
     let packed = |bytes: &[u8]| {
         let message = bertha_core::Buf::copy_of(bytes, 8).unwrap();
-        pack(message, Bounds { least: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
+        pack(message, Bounds { min: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
     };
     let mut longer = packed(&[7; 5_000]);
     longer[1..5].copy_from_slice(&5_001_u32.to_le_bytes());
@@ -95,7 +95,7 @@ fn some_of_the_compressed_messages_are_messages() {
         .into_iter()
         .map(|(_, bytes)| {
             let message = bertha_core::Buf::copy_of(&bytes, 0).unwrap();
-            unpack(message, Bounds { least: 0, limit: 1 << 20 }).err()
+            unpack(message, Bounds { min: 0, limit: 1 << 20 }).err()
         })
         .collect();
     assert_eq!(outcomes[..4], [None; 4]);
@@ -264,8 +264,8 @@ fn streams() -> Vec<(&'static str, Vec<u8>)> {
 
 /// What the encrypting Chunnel takes, and what it nearly takes.
 fn greetings() -> Vec<(&'static str, Vec<u8>)> {
-    use bertha_chunnels::seal::wire::{Greeting, PROOF, SALT, associated};
-    let greeting = |asks| Greeting { salt: [3; SALT], asks, proof: [5; PROOF] }.write().to_vec();
+    use bertha_chunnels::seal::wire::{Hello, PROOF, SALT, associated};
+    let greeting = |asks| Hello { salt: [3; SALT], asks, proof: [5; PROOF] }.encode().to_vec();
     vec![
         ("greeting", greeting(true)),
         ("answer", greeting(false)),

@@ -4,7 +4,7 @@ use crate::digest::Digesting;
 use crate::message::CHUNK;
 use crate::{Digest, Error, Message, Name};
 use bertha::prelude::*;
-use bertha::{Datapath, Settings};
+use bertha::{Addr, Datapath, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -105,7 +105,7 @@ where
     S: Negotiate + Sync,
     D: Runs<S, Out: Connection<Data = Message>>,
 {
-    let connection = stack.connect_with(datapath, sending.to.clone(), sending.settings.clone()).await?;
+    let connection = stack.connect(datapath, sending.to.clone()).settings(sending.settings.clone()).await?;
     tracing::info!(agreement = %connection.explain(), "connected");
     let sent = match converse(&connection, source, sending.expected, progress).await {
         // The connection is closed behind a refusal, which may still be there to be read.
