@@ -37,6 +37,7 @@ impl<S: DatagramSocket> DatagramConnection<S> {
 
     #[cold]
     fn failed(&self, error: io::Error, len: usize) -> Error {
+        self.endpoint.socket().on_error();
         match Errno::from_io_error(&error) {
             Some(Errno::MSGSIZE) => self.base.too_large(len).because(error),
             Some(Errno::NOBUFS) => {

@@ -44,6 +44,9 @@ pub trait ReceivingSocket: Send + Sync + 'static {
     /// `WouldBlock` if nothing was there, which the reactor then knows, unless it was asked eagerly; errors of the socket.
     fn receive(&self, request: Request, deliver: impl FnMut(&Self::Peer, usize, Buf))
     -> io::Result<Received>;
+
+    /// An error of the socket was returned to a caller.
+    fn on_error(&self) {}
 }
 
 /// How to receive.

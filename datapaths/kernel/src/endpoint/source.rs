@@ -125,7 +125,10 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
                 state.width.on_nothing();
                 Received::Nothing
             }
-            Err(error) if endpoint.errors.get().is_some() => Received::Failed(from_source(error)),
+            Err(error) if endpoint.errors.get().is_some() => {
+                endpoint.socket.on_error();
+                Received::Failed(from_source(error))
+            }
             Err(error) => {
                 tracing::debug!(%error, "receiving failed; the listener goes on");
                 state.counters.errors += 1;

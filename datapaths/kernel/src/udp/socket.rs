@@ -34,6 +34,9 @@ const RECEIVE: usize = 65_536;
 /// copy of so few bytes, which are in the cache, costs less than fetching a large buffer that is not.
 const FEW: usize = 2048;
 
+/// How many reports of errors are thrown away at once.
+const MAX_REPORTS: usize = 64;
+
 thread_local! {
     /// The room that the sockets of a thread receive single messages in: those that wait hold no memory, and the room stays in
     /// the cache.
@@ -116,6 +119,12 @@ impl UdpSocket {
             socket.bind(&SockAddr::from(local))?;
         }
         if let Some(peer) = peer {
+            // Without it, the kernel keeps to itself that no host answers at the address.
+            if v4 {
+                nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv4RecvErr, &true)?;
+            } else {
+                nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv6RecvErr, &true)?;
+            }
             socket.connect(&SockAddr::from(peer))?;
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
@@ -320,6 +329,15 @@ impl ReceivingSocket for UdpSocket {
             _ => self.receive_with::<MAX_WIDTH>(request, deliver),
         }
     }
+    /// Empties the queue in which the kernel keeps the reports behind an error: they take of the receive buffer's room.
+    #[cold]
+    fn on_error(&self) {
+        for _ in 0..MAX_REPORTS {
+            if rustix::net::recv(&self.io, &mut [0_u8; 0][..], RecvFlags::ERRQUEUE).is_err() {
+                return;
+            }
+        }
+    }
 }
 
 impl DatagramSocket for UdpSocket {
@@ -423,7 +441,9 @@ fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Waiting;
     use crate::datagram::Burst;
+    use crate::endpoint::Endpoint;
     use bertha_core::buf::BurstArena;
 
     fn request(width: usize) -> Request {
@@ -493,5 +513,51 @@ mod tests {
         assert_eq!([told, still, again], [after_two; 3]);
         let [small, ..] = granted(&Udp::new().receive_buffer(1 << 14)).await;
         assert!(small < at_first);
+    }
+
+    /// A socket whose receiving calls are counted: each asks the kernel once, unless the reactor knows that nothing is there.
+    struct Counted {
+        socket: UdpSocket,
+        calls: AtomicUsize,
+        in_vain: AtomicUsize,
+    }
+
+    impl ReceivingSocket for Counted {
+        type Peer = SocketAddr;
+        type Socket = tokio::net::UdpSocket;
+
+        fn socket(&self) -> &Self::Socket {
+            &self.socket.io
+        }
+
+        fn receive(
+            &self,
+            request: Request,
+            deliver: impl FnMut(&SocketAddr, usize, Buf),
+        ) -> io::Result<Received> {
+            let received = self.socket.receive(request, deliver);
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            self.in_vain.fetch_add(received.is_err().into(), Ordering::Relaxed);
+            received
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_there_takes_one_call_and_no_visit_to_the_reactor() {
+        const MESSAGES: usize = 100;
+        let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let socket = UdpSocket::open(&Udp::new(), None, Some(sender.local_addr().unwrap())).unwrap();
+        let (peer, to) = (sender.local_addr().unwrap(), socket.io.local_addr().unwrap());
+        let socket =
+            Arc::new(Counted { socket, calls: AtomicUsize::new(0), in_vain: AtomicUsize::new(0) });
+        let limits = Udp::new().options.limits;
+        let (endpoint, connection) = Endpoint::connected(socket.clone(), peer, limits, Waiting::Park);
+        for number in 0..MESSAGES {
+            sender.send_to(&[number as u8], to).unwrap();
+            assert_eq!(*endpoint.recv(connection).await.unwrap().unwrap(), [number as u8]);
+        }
+        // In vain once or twice at first, when the reactor has not reported the socket yet.
+        let (calls, in_vain) = (socket.calls.load(Ordering::Relaxed), socket.in_vain.load(Ordering::Relaxed));
+        assert!(in_vain <= 2 && calls == MESSAGES + in_vain, "{calls} calls, {in_vain} in vain");
     }
 }
