@@ -39,7 +39,7 @@ impl Dpdk {
     /// # Errors
     /// [`Unavailable`](ErrorKind::Unavailable) if there is no DPDK, no such port or interface, or not the privilege for it;
     /// [`Exhausted`](ErrorKind::Exhausted) if there is too little memory; [`Invalid`](ErrorKind::Invalid) if a setting makes
-    /// no sense, or another port is open at the same interface of the kernel with the same address.
+    /// no sense; [`AddrInUse`](ErrorKind::AddrInUse) if another port has the same address at the same interface of the kernel.
     pub fn open(config: &Config) -> Result<Self, Error> {
         Ok(Self { device: Some(Device::open(config)?) })
     }
@@ -138,9 +138,7 @@ impl Datapath for Dpdk {
         let on = on.ip(NAME)?;
         let device = self.device()?;
         listenable(&device, on)?;
-        let listening = listen(&device, on.port()).ok_or_else(|| {
-            failure(ErrorKind::Invalid, format!("cannot listen on {on}: the port is in use, or none is left"))
-        })?;
+        let listening = listen(&device, on.port()).ok_or_else(|| not_listening(NAME, on))?;
         let port = listening[0].port;
         Ok(DpdkListener::new(device, listening, (on.ip(), port).into()))
     }
@@ -167,6 +165,16 @@ fn listen(device: &Device, port: u16) -> Option<Vec<Listening>> {
         }
         Some(all)
     })
+}
+
+/// The error for a listener without a port.
+#[cold]
+pub(crate) fn not_listening(datapath: &'static str, on: SocketAddr) -> Error {
+    let (kind, why) = match on.port() {
+        0 => (ErrorKind::Exhausted, "no port is left"),
+        _ => (ErrorKind::AddrInUse, "the port is in use"),
+    };
+    Error::new(kind, format!("cannot listen on {on}: {why}")).at(datapath)
 }
 
 /// An error if the interface can have no connection to `peer`.

@@ -12,7 +12,7 @@ use bertha_dpdk_sys as sys;
 use bertha_netstack::{Arrival, Flow, Prediction};
 #[cfg(feature = "tcp")]
 use bertha_polling::{Awaited, PollGuard};
-use bertha_polling::{Demux, ReceiveBatch, Received, Role, Source, WaiterKey};
+use bertha_polling::{Demux, ReceiveBatch, Received, Role, Source, WaiterKey, release};
 use parking_lot::MutexGuard;
 use std::convert::Infallible;
 #[cfg(feature = "tcp")]
@@ -104,8 +104,6 @@ impl<'a> Source<'a> for QueueSource<'a> {
     type Message = Buf;
     type Error = Infallible;
 
-    const ROLE: Role = Role::Successor;
-
     #[inline]
     fn lock(&self) -> MutexGuard<'a, QueueState> {
         self.queue().lock()
@@ -141,7 +139,12 @@ impl<'a> Source<'a> for QueueSource<'a> {
         if follows { 1 } else { ATTEMPTS }
     }
 
-    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn arm(
+        &mut self,
+        state: MutexGuard<'a, QueueState>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Infallible>> {
+        release(self, state);
         look_after_another(self.queues, self.number);
         if self.idle >= IDLE {
             std::thread::yield_now();

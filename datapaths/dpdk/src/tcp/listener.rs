@@ -1,10 +1,11 @@
 //! Accepting TCP connections at a port.
 
-use super::{QUEUE, Tcp, TcpConnection, failure};
+use super::{NAME, QUEUE, Tcp, TcpConnection};
 use crate::Counters;
+use crate::datapath::not_listening;
 use crate::device::Device;
 use crate::queue::{QueueState, wait_for};
-use bertha_core::{Addr, Error, ErrorKind, Listener, Properties};
+use bertha_core::{Addr, Error, Listener, Properties};
 use bertha_polling::Awaited;
 use std::fmt;
 use std::net::SocketAddr;
@@ -31,8 +32,7 @@ impl TcpListener {
         let listening = state.tcp.streams.listen(on, settings, options.backlog, event, rand::random());
         let Some((acceptor, port)) = listening else {
             state.connections.demux.close_event(event);
-            let what = format!("cannot listen on {on}: the port is in use, or none is left");
-            return Err(failure(ErrorKind::Invalid, what));
+            return Err(not_listening(NAME, on));
         };
         drop(state);
         let largest = options.settings.largest;
