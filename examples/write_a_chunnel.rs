@@ -62,6 +62,11 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
         }
     }
 
+    // Passed on: this Chunnel holds nothing back, but one below it may.
+    async fn drain(&self) -> Result<(), Error> {
+        self.inner.drain().await
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.inner.close().await
     }

@@ -31,6 +31,7 @@ use std::fmt;
 /// #     fn base(&self) -> &Inner::Base { self.inner.base() }
 /// #     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send { self.inner.send(message) }
 /// #     fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send { self.inner.recv() }
+/// #     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send { self.inner.drain() }
 /// #     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send { self.inner.close() }
 /// # }
 /// ```

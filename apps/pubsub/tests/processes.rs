@@ -125,6 +125,20 @@ fn over_etcd_the_others_go_on_without_the_sequencer_once_it_was_killed() {
     etcd().into_iter().for_each(|url| without_sequencer(&url));
 }
 
+#[test]
+fn a_mistyped_command_ends_no_participant() {
+    let Some(url) = redis() else { return };
+    let topic = format!("pubsub-mistyped-{}", std::process::id());
+    let mut process = Process::start(1, &url, &topic, &group());
+    process.until(&["joined"]);
+    process.tell("pubish 1 1");
+    process.tell("publish 1");
+    process.tell("publish 1 1");
+    process.until(&["\"event\":\"sent\",\"number\":0"]);
+    process.tell("leave");
+    process.until(&["\"event\":\"left\""]);
+}
+
 fn without_sequencer(url: &str) {
     let (topic, group) = (format!("pubsub-killed-{}", std::process::id()), group());
     let mut all: Vec<Process> = Vec::new();

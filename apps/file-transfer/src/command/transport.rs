@@ -45,13 +45,13 @@ enum Kind {
 /// What carries files if QUIC may.
 pub(super) struct ByQuic {
     quic: Quic,
-    patience: Duration,
+    timeout: Duration,
     is_optional: bool,
 }
 
 impl Transport {
     /// QUIC, if it may carry the file, with packets of up to `packet` bytes.
-    pub(super) fn quic(&self, packet: u16, patience: Duration) -> Result<Option<ByQuic>, Error> {
+    pub(super) fn quic(&self, packet: u16, timeout: Duration) -> Result<Option<ByQuic>, Error> {
         if self.transport == Kind::Reliable {
             return Ok(None);
         }
@@ -62,8 +62,8 @@ impl Transport {
         for path in &self.trust {
             certificates = certificates.trusting(read(path)?);
         }
-        let quic = Quic::new(certificates).packet(packet).idle_timeout(patience);
-        Ok(Some(ByQuic { quic, patience, is_optional: self.transport == Kind::Either }))
+        let quic = Quic::new(certificates).packet(packet).idle_timeout(timeout);
+        Ok(Some(ByQuic { quic, timeout, is_optional: self.transport == Kind::Either }))
     }
 }
 
@@ -84,8 +84,8 @@ impl ByQuic {
     where
         D: Datapath,
     {
-        let Self { quic, patience, is_optional } = self;
-        let either = |quic| select!(quic, reliable(packet, patience));
+        let Self { quic, timeout, is_optional } = self;
+        let either = |quic| select!(quic, reliable(packet, timeout));
         let transport = match (is_optional, faults) {
             (false, None) => make_stack!(quic).boxed(datapath),
             (false, Some(faults)) => make_stack!(quic, faults).boxed(datapath),
