@@ -63,8 +63,8 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
     }
 
     // Passed on: this Chunnel holds nothing back, but one below it may.
-    async fn drain(&self) -> Result<(), Error> {
-        self.inner.drain().await
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
     }
 
     async fn close(&self) -> Result<(), Error> {

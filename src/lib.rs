@@ -49,8 +49,8 @@
 //! * Changing the stack of a connection in use: [`Negotiate::upgradable`], [`Negotiated::upgrade`].
 //! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
 //! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
-//! * More than two ends on one connection, agreeing through a store: [`Negotiate::rendezvous`], [`MultiEndpoint`]; the stores
-//!   and the protocol: [`negotiation::rendezvous`].
+//! * More than two ends on one connection, agreeing through a store: [`Rendezvous`], [`MultiEndpoint`]; the stores
+//!   and the protocol: [`rendezvous`].
 //! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
 //! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
 //! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
@@ -71,7 +71,7 @@
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
-//! | `redis`, `etcd` | no | stores for [`rendezvous`](negotiation::rendezvous); `etcd` needs `protoc` to build |
+//! | `redis`, `etcd` | no | stores for [`rendezvous`]; `etcd` needs `protoc` to build |
 
 #![forbid(unsafe_code)]
 
@@ -85,6 +85,7 @@ pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
 pub use bertha_negotiation as negotiation;
+pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
@@ -94,9 +95,10 @@ pub use bertha_core::{
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
-    Agreement, BoxedStack, Credentials, Early, EarlyCache, Gathers, IdentityKey, Incoming, MultiEndpoint,
-    Negotiate, Negotiated, Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
+    Agreement, BoxedStack, Credentials, Early, EarlyCache, IdentityKey, Incoming, Negotiate, Negotiated,
+    Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
+pub use bertha_rendezvous::{Gathers, MultiEndpoint, Rendezvous};
 
 #[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 mod datapath;
@@ -109,7 +111,7 @@ pub use datapath::{DefaultDatapath, datapath};
 pub mod prelude {
     pub use crate::{
         Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, NumParticipantsAtMost,
-        Pick, Runs,
+        Pick, Rendezvous, Runs,
     };
     pub use bertha_core::{Wrap, make_stack, optimize, select};
 

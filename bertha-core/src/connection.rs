@@ -81,18 +81,17 @@ pub trait Connection: Send + Sync + 'static {
         }
     }
 
-    /// Sends what layers still hold back, and waits until nothing of it needs to be sent again. The connection goes on; no
-    /// `send` may be under way.
+    /// Sends everything that layers hold back, and waits until none of it needs to be sent again. The connection goes
+    /// on; no `send` may be under way.
     ///
-    /// A Chunnel that holds messages back, or repeats them until they arrive, does that here and then drains the
-    /// connection below; one that doesn't passes the call on. What it held is on its way before a connection changes its
-    /// stack. The default is for the bottom of a stack, which holds nothing.
+    /// A Chunnel that holds messages back, or repeats them until they arrive, first does that and then drains the
+    /// connection below; any other passes the call on. A connection is drained before it changes its stack, so a layer
+    /// that forgets to pass the call on loses the messages that layers below it hold. The bottom of a stack, which
+    /// holds nothing, returns at once.
     ///
     /// # Errors
-    /// As for [`send`](Self::send); what is held is lost only if the connection has ended.
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        async { Ok(()) }
-    }
+    /// As for [`send`](Self::send); held messages are lost only if the connection has ended.
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Sends what layers still hold back, tells the peer, and closes. Later calls fail with
     /// [`Closed`](crate::ErrorKind::Closed), on this end at once and at the peer when the message reaches it.

@@ -50,9 +50,11 @@ mod map_output;
 pub mod pass;
 mod picks;
 mod preference;
+pub mod replay_window;
 mod runtime;
 mod select;
 mod stack;
+pub mod token_bucket;
 
 pub use addr::Addr;
 pub use base::{Base, Properties};

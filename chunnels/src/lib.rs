@@ -58,9 +58,6 @@ pub mod seal;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(any(feature = "pace", feature = "reliable"))]
-mod token_bucket;
-
 #[cfg(feature = "total_order")]
 pub mod total_order;
 

@@ -118,6 +118,10 @@ impl<T: Send + 'static> Connection for Memory<T> {
         .await
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         for lane in [&self.out, &self.back] {
             let mut lane = lane.lock().unwrap();

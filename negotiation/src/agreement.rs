@@ -56,7 +56,8 @@ impl Agreement {
     }
 
     /// Of a participant, which has no peer.
-    pub(crate) fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+    #[doc(hidden)]
+    pub fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
         let (role, layers) = (Role::Participant { leads }, resolve(nodes, Picks::new(&picks)));
         let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
         Self { role, layers, picks, reasons, round, session, zero_rtt: None }

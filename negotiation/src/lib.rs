@@ -29,15 +29,15 @@ mod auth;
 mod driver;
 mod early;
 mod early_cache;
-mod group;
+#[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
 mod negotiate;
 mod negotiated;
 pub mod proto;
-pub mod rendezvous;
 mod runs;
 mod settings;
 mod shortage;
+#[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod switch;
 pub mod wire;
 
@@ -46,13 +46,20 @@ pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
 pub use driver::Incoming;
 pub use early::Early;
 pub use early_cache::EarlyCache;
-pub use group::{Gathers, GroupLink, MultiEndpoint};
 pub use link::Link;
 pub use negotiate::{BoxedStack, Negotiate};
 pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
 pub use switch::{Pick, Switching, Upgradable};
+
+/// The parts of a link and of a change of stacks on which connections with any number of endpoints are built as well; for
+/// `bertha-rendezvous` alone.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::link::{CAPACITY_AMONG, End, Lane, Liveness, Parked};
+    pub use crate::switch::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
+}
 
 #[cfg(test)]
 mod wire_vectors;

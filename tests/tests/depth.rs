@@ -35,6 +35,10 @@ impl<Inner: Connection<Data = Buf>> Connection for MarkingConnection<Inner> {
         self.inner.recv()
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }
@@ -129,6 +133,10 @@ impl<Inner: Connection<Data = Buf>> Connection for WaitsConnection<Inner> {
 
     async fn recv(&self) -> Result<Buf, Error> {
         self.0.recv().await
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
     }
 
     async fn close(&self) -> Result<(), Error> {

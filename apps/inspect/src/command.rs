@@ -4,7 +4,7 @@ use crate::follow::follow;
 use crate::print::Printer;
 use crate::status::Status;
 use bertha_core::{Error, ErrorKind};
-use bertha_negotiation::rendezvous::{Name, RendezvousStore};
+use bertha_rendezvous::{Name, RendezvousStore};
 use clap::Parser;
 
 /// Shows the connections in a rendezvous store: round, stack in force, participants, and the upgrade under way.
@@ -31,12 +31,12 @@ impl Arguments {
         match self.store.split_once("://").map(|(scheme, _)| scheme) {
             #[cfg(feature = "redis")]
             Some("redis") => {
-                let store = bertha_negotiation::rendezvous::RedisStore::new(&self.store)?;
+                let store = bertha_rendezvous::RedisStore::new(&self.store)?;
                 self.show(store).await
             }
             #[cfg(feature = "etcd")]
             Some("etcd") => {
-                let store = bertha_negotiation::rendezvous::EtcdStore::new(&self.store)?;
+                let store = bertha_rendezvous::EtcdStore::new(&self.store)?;
                 self.show(store).await
             }
             #[cfg(not(feature = "redis"))]

@@ -3,7 +3,7 @@
 use crate::print::Printer;
 use crate::status::Status;
 use bertha_core::Error;
-use bertha_negotiation::rendezvous::{Name, RendezvousStore, Watch};
+use bertha_rendezvous::{Name, RendezvousStore, Watch};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

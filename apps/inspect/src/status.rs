@@ -1,7 +1,7 @@
 //! What is known of one connection.
 
-use bertha_negotiation::rendezvous::proto::{Recorded, View};
-use bertha_negotiation::rendezvous::{Name, Snapshot};
+use bertha_rendezvous::proto::{Recorded, View};
+use bertha_rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
 /// What is wrong with a connection that has no entries any more.

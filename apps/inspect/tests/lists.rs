@@ -4,7 +4,7 @@
 
 use bertha_core::{Identity, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_negotiation::rendezvous::{Event, Name, Participant, RedisStore, RendezvousSettings};
+use bertha_rendezvous::{Event, Name, Participant, RedisStore, RendezvousSettings};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 

@@ -90,9 +90,9 @@ fn report(summary: &check::Summary, json: bool) -> Result<(), Error> {
 async fn join(store: &str, part: Part) -> Result<(), Error> {
     match store.split_once("://").map(|(scheme, _)| scheme) {
         #[cfg(feature = "redis")]
-        Some("redis") => take_part(part, bertha_negotiation::rendezvous::RedisStore::new(store)?).await,
+        Some("redis") => take_part(part, bertha_rendezvous::RedisStore::new(store)?).await,
         #[cfg(feature = "etcd")]
-        Some("etcd") => take_part(part, bertha_negotiation::rendezvous::EtcdStore::new(store)?).await,
+        Some("etcd") => take_part(part, bertha_rendezvous::EtcdStore::new(store)?).await,
         #[cfg(not(feature = "redis"))]
         Some("redis") => Err(built_without("redis", &part)),
         #[cfg(not(feature = "etcd"))]

@@ -4,7 +4,7 @@ use super::{Connect, Trial, bare, echo, failed, since, stack};
 use crate::Error;
 use bertha_core::{Addr, Datapath, Runtime, Wrap};
 use bertha_datapath_kernel::{TokioRuntime, Udp};
-use bertha_negotiation::rendezvous::{Event, Name, Participant, RendezvousSettings, RendezvousStore};
+use bertha_rendezvous::{Event, Name, Participant, RendezvousSettings, RendezvousStore};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

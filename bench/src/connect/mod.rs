@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, cores};
 use bertha_chunnels::Serialize;
 use bertha_core::{Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_negotiation::rendezvous::{MemoryStore, RedisStore};
+use bertha_rendezvous::{MemoryStore, RedisStore};
 use negotiated::Proof;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;

@@ -40,6 +40,10 @@ impl<C: Connection> Connection for Bare<C> {
         self.0.recv_batch(into, limit)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.0.close()
     }

@@ -62,6 +62,10 @@ impl<C: Connection> Connection for Locked<C> {
         stack.recv_batch(into, limit).await
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.stack.drain()
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.stack.close().await
     }

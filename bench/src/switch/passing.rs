@@ -59,6 +59,10 @@ impl<const STACK: usize, Inner: Connection> Connection for PassingConnection<STA
         self.inner.recv_batch(into, limit)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.inner.close().await
     }

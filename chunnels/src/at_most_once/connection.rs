@@ -1,6 +1,6 @@
 //! The connection that drops duplicates.
 
-use super::window::Window;
+use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{Base, Buf, Connection, Error};
 use parking_lot::Mutex;
 use std::fmt;
@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The number in front of each message.
 const HEADER: usize = 8;
 
+/// A number this far beyond the newest is damaged, most likely, and must not move the window.
+const MAX_LEAP: u64 = 1 << 24;
+
 /// What [`AtMostOnce`](super::AtMostOnce) makes of a connection that carries bytes.
 ///
 /// Errors, loss, backpressure and what dropping a future means are those of the connection below.
@@ -16,7 +19,7 @@ pub struct AtMostOnceConnection<Inner> {
     inner: Inner,
     next: AtomicU64,
     /// Locked for a look at a few words.
-    window: Mutex<Window>,
+    window: Mutex<ReplayWindow<64>>,
     duplicates: AtomicU64,
 }
 
@@ -24,7 +27,7 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
     pub(super) fn new(inner: Inner) -> Self {
         inner.base().reserve(HEADER);
         let (next, duplicates) = Default::default();
-        Self { inner, next, window: Mutex::new(Window::EMPTY), duplicates }
+        Self { inner, next, window: Mutex::default(), duplicates }
     }
 
     /// How many messages were dropped since they had come before, came too late to tell, or had no number.
@@ -46,7 +49,10 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
     #[inline]
     fn is_first(&self, message: &mut Buf) -> bool {
         let number = message.first_chunk().map(|number| u64::from_le_bytes(*number));
-        let is_first = number.is_some_and(|number| self.window.lock().is_new(number));
+        let is_first = number.is_some_and(|number| {
+            let mut window = self.window.lock();
+            number < window.next().saturating_add(MAX_LEAP) && window.insert(number)
+        });
         if !is_first || message.advance(HEADER).is_err() {
             self.duplicates.fetch_add(1, Relaxed);
             return false;

@@ -4,14 +4,13 @@
 //! nothing and keeps no message: where nothing may be lost either, use [`Reliable`](crate::Reliable), which drops
 //! duplicates as well.
 //!
-//! The receiver remembers the last 4,096 numbers. A message that is overtaken by that many others is dropped, since nobody
-//! can tell any more whether it is new.
+//! The receiver remembers at least the last 4,033 numbers. A message that arrives later than that is dropped, since it can no longer
+//! be told from a duplicate.
 
 mod chunnel;
 mod connection;
 #[cfg(test)]
 mod tests;
-mod window;
 
 pub use chunnel::AtMostOnce;
 pub use connection::AtMostOnceConnection;

@@ -1,7 +1,6 @@
 //! The connection that waits its time.
 
-use super::chunnel::Limits;
-use crate::token_bucket::TokenBucket;
+use bertha_core::token_bucket::{Rate, TokenBucket};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use tokio::sync::{Mutex, MutexGuard};
 /// loss are those of the connection below, and a message that fails there counts as sent.
 pub struct PaceConnection<Inner> {
     inner: Inner,
-    limits: Limits,
+    rate: Rate,
     /// What the layers below put in front of a message.
     below: usize,
     start: Instant,
@@ -22,10 +21,10 @@ pub struct PaceConnection<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
-    pub(super) fn new(inner: Inner, limits: Limits) -> Self {
+    pub(super) fn new(inner: Inner, rate: Rate) -> Self {
         let base = inner.base();
         let (below, start) = (base.reserved(), base.runtime().now());
-        Self { inner, limits, below, start, bucket: Mutex::new(TokenBucket::new(limits.burst)) }
+        Self { inner, rate, below, start, bucket: Mutex::new(TokenBucket::new(rate.burst)) }
     }
 
     fn now(&self) -> Duration {
@@ -37,7 +36,7 @@ impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
     }
 
     fn wait(&self, bucket: &mut TokenBucket) -> Option<Duration> {
-        bucket.wait(self.now(), self.limits.rate, self.limits.burst)
+        bucket.ready_at(self.now(), self.rate)
     }
 
     /// Waits until something may go.
@@ -102,7 +101,7 @@ impl<Inner: fmt::Debug> fmt::Debug for PaceConnection<Inner> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PaceConnection")
             .field("inner", &self.inner)
-            .field("limits", &self.limits)
+            .field("rate", &self.rate)
             .finish_non_exhaustive()
     }
 }

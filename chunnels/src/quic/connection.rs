@@ -135,6 +135,10 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         Ok(count)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.socket.inner.drain()
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.shared.advance(Phase::Closed);
         // As above.

@@ -2,8 +2,8 @@
 
 use super::greeting::{self, Greeted};
 use super::keys::Keys;
-use super::replay::Replay;
 use super::wire::{self, Arrived, Greeting, HEADER, NUMBERS};
+use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use parking_lot::Mutex;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct SealConnection<Inner> {
     /// Whether the other end has asked for our salt.
     asks: AtomicBool,
     /// Locked for a look at a few words.
-    replay: Mutex<Replay>,
+    replay: Mutex<ReplayWindow<64>>,
     forged: AtomicU64,
     repeated: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
     pub(super) fn new(inner: Inner, below: usize, greeted: Greeted, keys: Keys) -> Self {
         inner.base().reserve(HEADER);
         let is_known = AtomicBool::new(greeted.is_known);
-        let replay = Mutex::new(Replay::EMPTY);
+        let replay = Mutex::default();
         let (next, asks, forged, repeated) = Default::default();
         Self { inner, below, greeted, keys, next, is_known, asks, replay, forged, repeated }
     }
@@ -95,7 +95,7 @@ impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
         if !self.is_known.load(Relaxed) {
             self.is_known.store(true, Relaxed);
         }
-        if !self.replay.lock().is_new(sealed.number) {
+        if !self.replay.lock().insert(sealed.number) {
             self.repeated.fetch_add(1, Relaxed);
             return None;
         }

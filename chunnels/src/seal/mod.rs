@@ -16,7 +16,7 @@
 //! ChaCha20-Poly1305 (RFC 8439), with a key for each direction of each connection. The keys are derived with HKDF-SHA-256
 //! (RFC 5869) from the shared key, the [transcript](bertha_core::ConnectContext::transcript) of the negotiation, and 16 random bytes of
 //! each end, which the ends tell each other in the clear when the connection begins. Since both ends add some, no key is used
-//! twice, and nothing that was recorded is accepted again. A message is numbered; the number is the nonce, and is authenticated with the message. The receiver remembers the last 4,032
+//! twice, and nothing that was recorded is accepted again. A message is numbered; the number is the nonce, and is authenticated with the message. The receiver remembers the last 4,033
 //! numbers and drops what comes twice or later than that. In front of a message stand 24 bytes.
 //!
 //! # What it does not do
@@ -40,7 +40,6 @@ mod chunnel;
 mod connection;
 mod greeting;
 mod keys;
-mod replay;
 #[cfg(test)]
 mod tests;
 pub mod wire;

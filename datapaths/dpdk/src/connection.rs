@@ -351,6 +351,10 @@ impl Connection for DpdkConnection {
         .await
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         let mut state = self.device.lock(self.lane);

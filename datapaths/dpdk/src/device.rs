@@ -253,11 +253,11 @@ impl Device {
         let route = if state.is_up() || self.interface.is_own(peer.ip()) {
             state.stack.route(flow, state.now)
         } else {
-            Route::Waiting
+            Route::Resolving
         };
         match route {
             Route::Ready(found) => {
-                let most = state.stack.most(peer.ip());
+                let most = state.stack.max_payload(peer.ip());
                 let longest = burst.iter_mut().map(|packet| packet.bytes().len()).max().unwrap_or(0);
                 if longest > found.len() + most {
                     let len = longest - found.len();
@@ -268,7 +268,7 @@ impl Device {
                 *state.demux.path_mut(connection).1 = Some(found);
                 Ok(Way::Open)
             }
-            Route::Here => {
+            Route::Local => {
                 let headers = self.interface.headers(peer.ip());
                 while let Some(packet) = burst.pop() {
                     let len = packet.bytes().len();
@@ -276,15 +276,15 @@ impl Device {
                 }
                 Ok(Way::Here)
             }
-            Route::Waiting => {
+            Route::Resolving => {
                 state.send_answers(&self.pool);
                 Ok(Way::NotYet)
             }
-            Route::Nobody => {
+            Route::NoNeighbour => {
                 let what = format!("nobody answers at {peer}: no neighbour says that it has the address");
                 Err(failure(ErrorKind::Unreachable, what))
             }
-            Route::None => {
+            Route::NoRoute => {
                 let what =
                     format!("no way to {peer}: it is in no subnet of the interface, and there is no gateway");
                 Err(failure(ErrorKind::Unreachable, what))

@@ -183,14 +183,14 @@ impl State {
         match self.stack.overhear(&mut packet.into_buf(), checksums, self.now) {
             Arrival::Unreachable(flow) => self.demux.fail(flow),
             Arrival::TooBig { flow, mtu } => self.narrow(flow, mtu),
-            Arrival::Datagram { .. } | Arrival::Segment { .. } | Arrival::Answer(_) | Arrival::Nothing => {}
+            Arrival::Datagram { .. } | Arrival::Segment { .. } | Arrival::Reply(_) | Arrival::Nothing => {}
         }
     }
 
     pub(crate) fn look_at_clock(&mut self) {
         self.now = Instant::now();
         self.polls = 0;
-        if self.stack.widens_at().is_some_and(|at| at <= self.now) {
+        if self.stack.path_mtu_expires_at().is_some_and(|at| at <= self.now) {
             self.widen();
         }
     }
@@ -239,7 +239,7 @@ impl State {
                     self.count(undelivered);
                 }
             }
-            Arrival::Answer(len) => {
+            Arrival::Reply(len) => {
                 frame.truncate(len);
                 if let Ok(packet) = Packet::from_buf(frame) {
                     self.answer(packet);
@@ -259,23 +259,23 @@ impl State {
     #[cold]
     fn narrow(&mut self, flow: Flow, mtu: usize) {
         let peer = flow.peer().ip();
-        if self.demux.knows(flow) && self.stack.narrow(peer, mtu, self.now) {
-            self.demux.set_most(peer, self.stack.most(peer));
+        if self.demux.knows(flow) && self.stack.reduce_path_mtu(peer, mtu, self.now) {
+            self.demux.set_most(peer, self.stack.max_payload(peer));
         }
     }
 
     /// Paths that were narrow some time ago may carry more by now.
     #[cold]
     fn widen(&mut self) {
-        while let Some(peer) = self.stack.poll_widened(self.now) {
-            self.demux.set_most(peer, self.stack.most(peer));
+        while let Some(peer) = self.stack.poll_expired_path_mtu(self.now) {
+            self.demux.set_most(peer, self.stack.max_payload(peer));
         }
     }
 
     /// Where the largest message stands that the path of a new connection to `peer` carries. Kept up to date.
     pub(crate) fn watch_path(&mut self, connection: usize, peer: IpAddr) -> Arc<AtomicUsize> {
         let most = self.demux.most(connection);
-        most.store(self.stack.most(peer), Ordering::Relaxed);
+        most.store(self.stack.max_payload(peer), Ordering::Relaxed);
         most
     }
 

@@ -107,8 +107,8 @@ impl Steering {
             Destination::Queue(queue) => queue,
             Destination::First => 0,
             Destination::Here => self.own,
-            Destination::Everyone if handed => return Steered::Overhear(packet),
-            Destination::Everyone => {
+            Destination::All if handed => return Steered::Overhear(packet),
+            Destination::All => {
                 self.copy(&packet);
                 self.own
             }
@@ -145,7 +145,7 @@ impl Steering {
             ring.put(burst);
             while let Some(packet) = burst.pop() {
                 // A copy is not lost.
-                dropped += u64::from(self.spread.destination(packet.bytes()) != Destination::Everyone);
+                dropped += u64::from(self.spread.destination(packet.bytes()) != Destination::All);
             }
         }
         dropped

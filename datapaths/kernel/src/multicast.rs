@@ -220,6 +220,10 @@ impl Connection for MulticastConnection {
         Ok(received)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.is_closed.store(true, Ordering::Release);
         self.closing.notify_waiters();

@@ -5,59 +5,37 @@
 //! and under a fuzzer. [`Stack`] is all of it:
 //!
 //! ```text
-//!  frame ---> Stack::receive ---> Arrival: a datagram, a segment, an answer to send, an error for a flow, or nothing
-//!  flow  ---> Stack::route   ---> Route: headers for this flow (a Path), or that a neighbour must answer first
-//!  peer  ---> Stack::link    ---> likewise: the Ethernet header alone (a Link), for who makes packets by himself
+//!  frame ---> Stack::receive     ---> Arrival: a datagram, a segment, a reply to send, an error for a flow, or nothing
+//!  flow  ---> Stack::route       ---> Route: headers for this flow (a Path), or that a neighbour must answer first
+//!  peer  ---> Stack::link_header ---> likewise: the Ethernet header alone, for packets that were made elsewhere
 //!             Stack::poll_transmit ---> ARP and neighbour requests, ICMP errors
 //! ```
 //!
 //! Payloads are never copied: [`Stack::receive`] says where in the frame a datagram's payload lies, and a [`Path`] writes
-//! headers into the room in front of one.
+//! headers into the headroom of one. On the way of most datagrams no header is parsed: a [`Prediction`] compares a frame with the
+//! headers that the flow's next datagram must have.
 //!
-//! TCP is not in here: segments are checked and handed out as packets, and [`Stack::link`] is how packets leave.
+//! Formats are in `wire`, one file for each protocol, without state; the state of an interface is in `iface`. The formats are this
+//! crate's own, and smoltcp's judge them in the tests: so two implementations check each other, and none is its own judge.
 //!
-//! Datagrams are never fragmented: what routers say of a path's MTU is remembered ([`Stack::narrow`]), and
-//! [`Stack::most`] tells what fits.
+//! TCP is not in here: segments are verified and handed out as packets, and [`Stack::link_header`] is the way of packets out.
 //!
-//! Limits: IP fragments that arrive are dropped and counted; options of IPv4 are skipped; there is no multicast but
-//! what neighbour discovery needs.
+//! Datagrams are never fragmented: the path MTUs that routers report are remembered ([`Stack::reduce_path_mtu`]), and
+//! [`Stack::max_payload`] is the largest payload that fits.
+//!
+//! Limits: IP fragments that arrive are dropped and counted; options of IPv4 are skipped; there is no multicast except for
+//! neighbour discovery.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-mod arp;
-mod checksum;
-mod counters;
-mod ethernet;
-mod flow;
-mod icmp;
-mod icmpv6;
-mod interface;
-mod ipv4;
-mod ipv6;
-mod link;
-mod mac;
-mod neighbours;
-mod outbox;
-mod path;
-mod path_mtu;
-mod ports;
-mod prediction;
-mod spread;
-mod stack;
-mod tcp;
+mod iface;
 #[cfg(test)]
 mod tests;
-mod toeplitz;
-mod udp;
+mod wire;
 
-pub use counters::Counters;
-pub use flow::Flow;
-pub use interface::{Interface, InvalidInterface, Subnet};
-pub use link::Link;
-pub use mac::MacAddr;
-pub use path::{HEADERS, Offload, Offloaded, Path};
-pub use ports::Ports;
-pub use prediction::Prediction;
-pub use spread::{Destination, Spread};
-pub use stack::{Arrival, Checksums, Route, Stack};
+pub use iface::{
+    Arrival, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface, LinkHeader,
+    Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet,
+};
+pub use wire::mac::MacAddr;

@@ -89,6 +89,10 @@ impl Connection for SimConnection {
         }
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.end();
         Ok(())

@@ -88,6 +88,10 @@ impl<R: Runtime> Connection for PairConnection<R> {
         self.incoming.pop_some(into, limit)
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.end();
         Ok(())

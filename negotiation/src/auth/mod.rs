@@ -22,7 +22,6 @@ mod proof;
 mod schedule;
 mod session;
 mod shared_key;
-mod window;
 
 pub use credentials::Credentials;
 pub use fresh::Fresh;

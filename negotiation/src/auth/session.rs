@@ -2,9 +2,9 @@
 
 use super::PublicKey;
 use super::schedule::{MAC, MacKey, hash};
-use super::window::Window;
 use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
 use bertha_core::Role;
+use bertha_core::replay_window::ReplayWindow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ struct Keys {
     ours: MacKey,
     theirs: MacKey,
     said: AtomicU64,
-    heard: Mutex<Window>,
+    heard: Mutex<ReplayWindow<2>>,
     reset: [u8; MAC],
 }
 
@@ -182,7 +182,7 @@ impl Keys {
             return Err(Unreadable::Unproven);
         }
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if !heard.is_first(u64::from_le_bytes(*counter)) {
+        if !heard.insert(u64::from_le_bytes(*counter)) {
             return Err(Unreadable::Unproven);
         }
         match postcard::take_from_bytes(body) {

@@ -136,6 +136,11 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
     }
 
     /// Waits for the answer first.
+    async fn drain(&self) -> Result<(), Error> {
+        self.shared.settled().await?.drain().await
+    }
+
+    /// Waits for the answer first.
     async fn close(&self) -> Result<(), Error> {
         self.shared.settled().await?.close().await
     }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const CAPACITY: usize = 1024;
 
 /// The same among any number of endpoints.
-pub(crate) const CAPACITY_AMONG: usize = 8 * CAPACITY;
+pub const CAPACITY_AMONG: usize = 8 * CAPACITY;
 
 /// There are messages in the queue.
 const QUEUED: u8 = 1;
@@ -22,9 +22,9 @@ const OVER: u8 = 4;
 /// The peer has closed, and its end waits until what was read before is received.
 const PARTED: u8 = 8;
 
-pub(crate) struct Lane {
+pub struct Lane {
     /// The first four bytes of the round's data, as the number that they are compared as.
-    pub(crate) header: u32,
+    pub header: u32,
     /// Almost always 0, and then one load is all that a reception spends on it.
     state: AtomicU8,
     queue: Mutex<VecDeque<Buf>>,
@@ -38,17 +38,17 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// The lane of the round that a connection begins with, with the messages that overtook the answer.
-    pub(crate) fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
+    pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
         Self::new(u32::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
     }
 
     /// The lane of a later round, which does not read the base yet.
-    pub(crate) fn later(tag: Tag, round: u64) -> Self {
+    pub fn later(tag: Tag, round: u64) -> Self {
         Self::new(u32::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
     }
 
     /// The lane of a round among any number of endpoints, of which some are ahead of others: so it has room for more.
-    pub(crate) fn among(header: [u8; HEADER], is_aside: bool) -> Self {
+    pub fn among(header: [u8; HEADER], is_aside: bool) -> Self {
         let aside = if is_aside { ASIDE } else { 0 };
         Self::new(u32::from_le_bytes(header), VecDeque::new(), aside, CAPACITY_AMONG)
     }
@@ -62,19 +62,19 @@ impl Lane {
 
     /// What stands here: equal to an earlier result as long as there is nothing new for a reader.
     #[inline]
-    pub(crate) fn state(&self) -> u8 {
+    pub fn state(&self) -> u8 {
         self.state.load(Ordering::Acquire)
     }
 
     /// Takes the header off `message`, if it is of this round. Whether it is.
     #[inline]
-    pub(crate) fn strip(&self, message: &mut Buf) -> bool {
+    pub fn strip(&self, message: &mut Buf) -> bool {
         message.strip_prefix(&self.header.to_le_bytes())
     }
 
     /// The next message that somebody else has read. With it, whether there is room for more than before.
     #[cold]
-    pub(crate) fn take(&self) -> Option<(Buf, bool)> {
+    pub fn take(&self) -> Option<(Buf, bool)> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let was_full = queue.len() >= self.capacity;
         let message = queue.pop_front()?;
@@ -86,7 +86,7 @@ impl Lane {
 
     /// Keeps a message for the round's reader. Fails if there are too many already; over a reliable base if there are
     /// twice as many, since then the readers that brought them wait for room, and were cancelled one after the other.
-    pub(crate) fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
+    pub fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.len() >= self.capacity << u32::from(is_reliable) {
             return Err(message);
@@ -96,19 +96,19 @@ impl Lane {
         Ok(())
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).len() >= self.capacity
     }
 
-    pub(crate) fn is_aside(state: u8) -> bool {
+    pub fn is_aside(state: u8) -> bool {
         state & ASIDE != 0
     }
 
-    pub(crate) fn is_over(state: u8) -> bool {
+    pub fn is_over(state: u8) -> bool {
         state & OVER != 0
     }
 
-    pub(crate) fn is_parted(state: u8) -> bool {
+    pub fn is_parted(state: u8) -> bool {
         state & PARTED != 0
     }
 
@@ -123,30 +123,30 @@ impl Lane {
     }
 
     /// Says that nothing more will come.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.state.fetch_or(OVER, Ordering::Release);
     }
 
-    pub(crate) fn set_aside(&self, is_aside: bool) {
+    pub fn set_aside(&self, is_aside: bool) {
         match is_aside {
             true => self.state.fetch_or(ASIDE, Ordering::Release),
             false => self.state.fetch_and(!ASIDE, Ordering::Release),
         };
     }
 
-    pub(crate) fn put_in_force(&self, is_in_force: bool) {
+    pub fn put_in_force(&self, is_in_force: bool) {
         self.is_in_force.store(is_in_force, Ordering::Release);
     }
 
-    pub(crate) fn is_in_force(&self) -> bool {
+    pub fn is_in_force(&self) -> bool {
         self.is_in_force.load(Ordering::Acquire)
     }
 
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         self.is_forgotten.store(true, Ordering::Release);
     }
 
-    pub(crate) fn is_forgotten(&self) -> bool {
+    pub fn is_forgotten(&self) -> bool {
         self.is_forgotten.load(Ordering::Acquire)
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 /// How a link ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum End {
+pub enum End {
     /// This end closed it.
     Closed = 1,
     /// The peer closed it.
@@ -36,7 +36,7 @@ const ANSWERING: u8 = u8::MAX - 1;
 const WAITERS: usize = 64;
 
 #[derive(Debug, Default)]
-pub(crate) struct Liveness {
+pub struct Liveness {
     /// `OPENING` at first if the link is there before the server has answered, `ANSWERING` if this end has yet to, 0 while it is
     /// in use, then an `End`. The first end counts.
     ended: AtomicU8,
@@ -56,46 +56,46 @@ pub(crate) struct Liveness {
 
 impl Liveness {
     /// Of a link that can't be used yet.
-    pub(crate) fn opening() -> Self {
+    pub fn opening() -> Self {
         Self { ended: AtomicU8::new(OPENING), ..Self::default() }
     }
 
     /// Of a link whose answer has not left yet.
-    pub(crate) fn answering() -> Self {
+    pub fn answering() -> Self {
         Self { ended: AtomicU8::new(ANSWERING), ..Self::default() }
     }
 
-    pub(crate) fn is_answering(&self) -> bool {
+    pub fn is_answering(&self) -> bool {
         self.ended.load(Ordering::Acquire) == ANSWERING
     }
 
     /// The answer has left.
-    pub(crate) fn answered(&self) {
+    pub fn answered(&self) {
         let _ = self.ended.compare_exchange(ANSWERING, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    pub(crate) fn is_opening(&self) -> bool {
+    pub fn is_opening(&self) -> bool {
         self.ended.load(Ordering::Acquire) == OPENING
     }
 
     /// From now on the link can be used, unless it has ended.
-    pub(crate) fn open(&self) {
+    pub fn open(&self) {
         let _ = self.ended.compare_exchange(OPENING, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Whether the link can be used, and nothing has to be done before. [`check`](Self::check) says why it can't.
     #[inline]
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         self.ended.load(Ordering::Acquire) == 0
     }
 
     /// Whether the link can be used, its answer sent or not.
-    pub(crate) fn is_up(&self) -> bool {
+    pub fn is_up(&self) -> bool {
         matches!(self.ended.load(Ordering::Acquire), 0 | ANSWERING)
     }
 
     /// An error unless the link can be used.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         match self.ended.load(Ordering::Acquire) {
             0 | ANSWERING => Ok(()),
             end => Err(self.error(end)),
@@ -132,43 +132,43 @@ impl Liveness {
 
     /// Something arrived. A plain store would do for one receiver; there may be several.
     #[inline]
-    pub(crate) fn arrived(&self) {
+    pub fn arrived(&self) {
         self.arrivals.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn arrivals(&self) -> u32 {
+    pub fn arrivals(&self) -> u32 {
         self.arrivals.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub fn is_awaited(&self) -> bool {
         self.parked.load(Ordering::Relaxed) > 0
     }
 
     /// A parked `recv` that reads was polled.
     #[inline]
-    pub(crate) fn polled(&self) {
+    pub fn polled(&self) {
         self.is_polled.store(true, Ordering::Relaxed);
     }
 
     /// Whether a parked `recv` would have seen what arrived since this was asked before. One that is kept and not polled sees
     /// nothing, nor does one for which somebody else reads; so all are woken, and whoever reads then is believed the next time.
-    pub(crate) fn is_attended(&self) -> bool {
+    pub fn is_attended(&self) -> bool {
         let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
         self.wake();
         is_attended
     }
 
-    pub(crate) fn park(&self) {
+    pub fn park(&self) {
         self.parked.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn unpark(&self) {
+    pub fn unpark(&self) {
         self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Ready with an error once the link has ended; else wakes the task then.
     #[inline]
-    pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
+    pub fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
         if self.known.is(context.waker()) && self.is_alive() {
             // Whoever ends the link from now on, or just does, wakes this task.
             return Poll::Pending;
@@ -204,7 +204,7 @@ impl Liveness {
     }
 
     /// Wakes whoever waits, to look again.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         self.known.forget();
         let woken = std::mem::take(&mut *waiters);
@@ -213,7 +213,7 @@ impl Liveness {
     }
 
     /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
-    pub(crate) fn end(&self, end: End) -> bool {
+    pub fn end(&self, end: End) -> bool {
         let alive = |ended| (!is_end(ended)).then_some(end as u8);
         let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
         if first {
@@ -223,7 +223,7 @@ impl Liveness {
     }
 
     /// Ends a link that can't be used yet, and wakes whoever waits. Whether it was one.
-    pub(crate) fn end_unopened(&self, end: End) -> bool {
+    pub fn end_unopened(&self, end: End) -> bool {
         let was =
             self.ended.compare_exchange(OPENING, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if was {
@@ -233,12 +233,12 @@ impl Liveness {
     }
 
     /// Ends the link because the peer said that it can't go on.
-    pub(crate) fn peer_failed(&self, failure: String) {
+    pub fn peer_failed(&self, failure: String) {
         self.fail(End::PeerFailed, ErrorKind::Refused, failure);
     }
 
     /// Ends the link because the server did not agree.
-    pub(crate) fn not_agreed(&self, error: &Error) {
+    pub fn not_agreed(&self, error: &Error) {
         self.fail(End::NotAgreed, error.kind(), error.context().into());
     }
 

@@ -34,10 +34,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
 pub(crate) use answerer::Answerer;
-pub(crate) use lane::{CAPACITY_AMONG, Lane};
-pub(crate) use liveness::{End, Liveness};
+pub use lane::{CAPACITY_AMONG, Lane};
+pub use liveness::{End, Liveness};
 pub(crate) use opening::{Connected, Minder, Opener, gone};
-pub(crate) use parking::Parked;
+pub use parking::Parked;
 pub(crate) use place::{Place, Places};
 pub(crate) use replacement::{FromLink, Seat};
 pub(crate) use rounds::Fork;
@@ -314,6 +314,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 return Ok(data);
             }
         }
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.shared.base.drain()
     }
 
     /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 /// A reception that is interrupted by the end of the link, and by what another reader puts into the lane: then it is
 /// ready with nothing. Costs nothing while messages are there: only a reception that has to wait also looks at the
 /// link.
-pub(crate) struct Parked<'a, F, W> {
+pub struct Parked<'a, F, W> {
     liveness: &'a Liveness,
     lane: &'a Lane,
     state: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Parked<'a, F, W> {
 
 impl<'a, F> Parked<'a, F, ()> {
     /// A reception, when this stood in the lane.
-    pub(crate) fn new(
+    pub fn new(
         liveness: &'a Liveness,
         lane: &'a Lane,
         state: u8,
@@ -35,7 +35,7 @@ impl<'a, F> Parked<'a, F, ()> {
 impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
     /// Waits without reading, and is also interrupted when `waits` no longer holds and the link's tasks are woken. That nothing
     /// is heard meanwhile says nothing about the peer.
-    pub(crate) fn aside(liveness: &'a Liveness, lane: &'a Lane, state: u8, waits: W) -> Self {
+    pub fn aside(liveness: &'a Liveness, lane: &'a Lane, state: u8, waits: W) -> Self {
         Self { liveness, lane, state, reception: None, waits, is_parked: false }
     }
 }

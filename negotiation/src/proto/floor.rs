@@ -25,7 +25,7 @@ impl Frame {
 }
 
 /// Fails if no pick of the alternatives in `nodes` holds within `frame`.
-pub(crate) fn check_possible(nodes: &[Node], frame: Frame) -> Result<(), Error> {
+pub fn check_possible(nodes: &[Node], frame: Frame) -> Result<(), Error> {
     // Mostly nothing is asked for.
     if (frame.floor.is_empty() && !need_anything(nodes)) || can_hold(nodes, frame) {
         return Ok(());

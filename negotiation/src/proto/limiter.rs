@@ -2,8 +2,9 @@
 
 use crate::auth::{Keyed, MacKey};
 use bertha_core::Addr;
+use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How many buckets there are. Networks share them by chance, under a secret, so that no network chooses with whom.
 const BUCKETS: usize = 1024;
@@ -13,27 +14,21 @@ const BUCKETS: usize = 1024;
 pub(super) struct Limiter {
     secret: Keyed,
     start: Instant,
-    per_second: u32,
-    buckets: Vec<Bucket>,
+    rate: Rate,
+    buckets: Vec<TokenBucket>,
     /// The network that was asked about last, and its bucket: a client seldom comes alone.
     last: Option<([u8; 8], usize)>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Bucket {
-    /// Thousandths of an offer that were taken out.
-    taken: u64,
-    /// When that was, in milliseconds from the start.
-    at: u64,
-}
-
-/// In thousandths.
+/// The tokens of an offer, so that fractions of it count.
 const OFFER: u64 = 1000;
 
 impl Limiter {
     pub(super) fn new(secret: MacKey, start: Instant, per_second: u32) -> Self {
-        let buckets = vec![Bucket::default(); BUCKETS];
-        Self { secret: secret.keyed(), start, per_second, buckets, last: None }
+        let tokens = u64::from(per_second) * OFFER;
+        let rate = Rate { per_second: tokens, burst: tokens };
+        let buckets = vec![TokenBucket::new(tokens); BUCKETS];
+        Self { secret: secret.keyed(), start, rate, buckets, last: None }
     }
 
     /// Whether `peer`'s network may send one more offer, which then counts.
@@ -48,14 +43,10 @@ impl Limiter {
         };
         self.last = Some((network, place));
         let bucket = &mut self.buckets[place];
-        let elapsed: Duration = now.saturating_duration_since(self.start);
-        let now = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        // So many thousandths of an offer per millisecond as there are offers per second.
-        let given_back = now.saturating_sub(bucket.at).saturating_mul(self.per_second.into());
-        bucket.taken = bucket.taken.saturating_sub(given_back);
-        bucket.at = now;
-        let admits = bucket.taken + OFFER <= u64::from(self.per_second) * OFFER;
-        bucket.taken += if admits { OFFER } else { 0 };
+        let admits = bucket.ready_at(now.saturating_duration_since(self.start), self.rate).is_none();
+        if admits {
+            bucket.spend(OFFER);
+        }
         admits
     }
 }
@@ -79,6 +70,7 @@ fn network(peer: &Addr) -> Option<[u8; 8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_network_has_so_many_per_second() {

@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
     reason = "a seat is held while its call waits, and others take other seats"
 )]
 impl<C: Connection> Rounds<C> {
-    pub(crate) fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
+    pub fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let seats = &self.sending;
         let mut place = seats.first();
         async move {
@@ -38,7 +38,7 @@ impl<C: Connection> Rounds<C> {
         }
     }
 
-    pub(crate) fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
+    pub fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
         let seats = &self.receiving;
         let mut place = seats.first();
         async move {
@@ -60,10 +60,7 @@ impl<C: Connection> Rounds<C> {
         }
     }
 
-    pub(crate) async fn send_batch(
-        &self,
-        messages: impl Iterator<Item = C::Data> + Send,
-    ) -> Result<(), Error> {
+    pub async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
         let mut place = self.sending.first();
         loop {
             if let Some(seat) = place.sit()
@@ -76,7 +73,7 @@ impl<C: Connection> Rounds<C> {
         }
     }
 
-    pub(crate) async fn recv_batch(
+    pub async fn recv_batch(
         &self,
         into: &mut (impl Extend<C::Data> + Send),
         limit: usize,

@@ -37,7 +37,8 @@ impl Pick {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if there are no such alternatives.
-    pub(crate) fn preferred(&self, nodes: &[Node], picks: &[u8]) -> Result<Vec<Node>, Error> {
+    #[doc(hidden)]
+    pub fn preferred(&self, nodes: &[Node], picks: &[u8]) -> Result<Vec<Node>, Error> {
         let mut nodes = nodes.to_vec();
         let mut visit = Visit { picks: picks.iter(), selects: 0 };
         visit.all(&mut nodes, &mut |select, prefer, in_use, is_last| {
@@ -65,7 +66,8 @@ impl Pick {
     }
 
     /// Whether these picks are what is asked for.
-    pub(crate) fn is_met(&self, nodes: &[Node], picks: &[u8]) -> bool {
+    #[doc(hidden)]
+    pub fn is_met(&self, nodes: &[Node], picks: &[u8]) -> bool {
         let mut in_use = BTreeMap::new();
         let mut visit = Visit { picks: picks.iter(), selects: 0 };
         let visited = visit.all(&mut nodes.to_vec(), &mut |(select, depth), _, pick, _| {

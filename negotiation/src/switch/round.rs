@@ -5,26 +5,26 @@ use super::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
 use std::sync::PoisonError;
 
 /// A stack.
-pub(crate) struct Round<C> {
-    pub(crate) connection: C,
+pub struct Round<C> {
+    pub connection: C,
     /// Whether nothing more will arrive at the bottom of the stack, so that an error from it means that it is empty.
     is_over: AtomicBool,
     is_empty: AtomicBool,
 }
 
 impl<C> Round<C> {
-    pub(crate) fn new(connection: C) -> Arc<Self> {
+    pub fn new(connection: C) -> Arc<Self> {
         let (is_over, is_empty) = Default::default();
         Arc::new(Self { connection, is_over, is_empty })
     }
 
     /// Nothing more will arrive at the bottom of the stack.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
     /// Whether a reception found that it holds nothing back any more, after its [`end`](Self::end).
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.is_empty.load(Ordering::Acquire)
     }
 
@@ -41,20 +41,20 @@ impl<C> Round<C> {
 }
 
 /// The rounds of a connection: in force for sending, and for receiving.
-pub(crate) struct Rounds<C> {
+pub struct Rounds<C> {
     /// Its total is of messages that the application sent, or may have sent: it may cancel a `send` that waits.
-    pub(crate) sending: Seats<Round<C>>,
-    pub(crate) receiving: Seats<Round<C>>,
+    pub sending: Seats<Round<C>>,
+    pub receiving: Seats<Round<C>>,
     /// The one in which this end sends.
     newest: Mutex<Arc<Round<C>>>,
 }
 
 impl<C> Rounds<C> {
-    pub(crate) fn new(first: &Arc<Round<C>>) -> Self {
+    pub fn new(first: &Arc<Round<C>>) -> Self {
         Self { sending: Seats::new(first), receiving: Seats::new(first), newest: Mutex::new(first.clone()) }
     }
 
-    pub(crate) fn newest(&self) -> MutexGuard<'_, Arc<Round<C>>> {
+    pub fn newest(&self) -> MutexGuard<'_, Arc<Round<C>>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 const WAITERS: usize = 64;
 
 /// The places of one direction.
-pub(crate) struct Seats<R> {
+pub struct Seats<R> {
     places: Places<R>,
     rest: Mutex<Rest<R>>,
 }
@@ -36,7 +36,7 @@ struct Rest<R> {
 
 impl<R> Seats<R> {
     /// Places at `round`.
-    pub(crate) fn new(round: &Arc<R>) -> Self {
+    pub fn new(round: &Arc<R>) -> Self {
         let (waiting, closer) = Default::default();
         Self {
             places: Places::new(round),
@@ -90,12 +90,12 @@ impl<R> Seats<R> {
     }
 
     /// Whether no call may start.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         lock(&self.rest).round.is_none()
     }
 
     /// Lets no further call start, and asks those with a place to leave.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut rest = lock(&self.rest);
         rest.round = None;
         // Under the lock, so that nobody is asked to leave the round that is opened next.
@@ -106,13 +106,13 @@ impl<R> Seats<R> {
 
     /// Ready once all places are empty after a [`close`](Self::close). May have to be polled without having been woken:
     /// a call that leaves just then may not see that it is waited for.
-    pub(crate) fn poll_empty(&self, context: &Context<'_>) -> Poll<()> {
+    pub fn poll_empty(&self, context: &Context<'_>) -> Poll<()> {
         lock(&self.rest).closer = Some(context.waker().clone());
         if self.empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Closes if no call has a place. Whether it did.
-    pub(crate) fn close_if_empty(&self) -> bool {
+    pub fn close_if_empty(&self) -> bool {
         let mut rest = lock(&self.rest);
         let seats: Option<Vec<_>> = self.places.iter().map(Place::take).collect();
         let Some(seats) = seats else { return false };
@@ -122,7 +122,7 @@ impl<R> Seats<R> {
     }
 
     /// Whether calls wait for a round; if not, the task is woken when the first comes.
-    pub(crate) fn poll_wanted(&self, context: &Context<'_>) -> Poll<()> {
+    pub fn poll_wanted(&self, context: &Context<'_>) -> Poll<()> {
         let mut rest = lock(&self.rest);
         if !rest.waiting.is_empty() {
             return Poll::Ready(());
@@ -132,13 +132,13 @@ impl<R> Seats<R> {
     }
 
     /// Opens `round`, and counts its messages from 0. Only after all places were found empty.
-    pub(crate) fn open(&self, round: &Arc<R>) {
+    pub fn open(&self, round: &Arc<R>) {
         lock(&self.rest).before = self.places.total();
         self.reopen(round);
     }
 
     /// Opens the round again that was closed.
-    pub(crate) fn reopen(&self, round: &Arc<R>) {
+    pub fn reopen(&self, round: &Arc<R>) {
         let mut rest = lock(&self.rest);
         rest.round = Some(round.clone());
         rest.closer = None;
@@ -154,7 +154,7 @@ impl<R> Seats<R> {
     }
 
     /// How many messages calls have moved in the round that was opened last. Exact once all places are empty.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.places.total().wrapping_sub(lock(&self.rest).before)
     }
 }

@@ -21,7 +21,7 @@ async fn sleep(runtime: &impl Runtime, pause: Duration) {
 }
 
 /// What a change of stacks asks of the link below the rounds.
-pub(crate) trait Meanwhile: Send + Sync {
+pub trait Meanwhile: Send + Sync {
     /// The bottom's runtime.
     fn runtime(&self) -> &impl Runtime;
 
@@ -40,7 +40,7 @@ impl<B: Connection<Data = Buf>> Meanwhile for Shared<B> {
 }
 
 /// Lets no further call start, and waits until those under way have left.
-pub(crate) async fn vacate<R>(seats: &Seats<R>, runtime: &impl Runtime) {
+pub async fn vacate<R>(seats: &Seats<R>, runtime: &impl Runtime) {
     seats.close();
     loop {
         let empty = pin!(poll_fn(|context| seats.poll_empty(context)));
@@ -52,7 +52,7 @@ pub(crate) async fn vacate<R>(seats: &Seats<R>, runtime: &impl Runtime) {
 
 /// Ends sending in `round`, and says how many messages were sent. What may fail gives up after `limit`,
 /// and the round goes on; what may not goes on without having drained.
-pub(crate) async fn end_sending<C: Connection>(
+pub async fn end_sending<C: Connection>(
     rounds: Arc<Rounds<C>>,
     round: Arc<Round<C>>,
     runtime: impl Runtime,
@@ -121,11 +121,7 @@ pub(super) async fn receive_rest<C, B: Connection<Data = Buf>>(
 
 /// Reads for a change of stacks as long as the application does not receive: else the other end would not be heard.
 /// Fails when the link has ended.
-pub(crate) async fn read_meanwhile<C>(
-    rounds: &Rounds<C>,
-    round: &Arc<Round<C>>,
-    link: &impl Meanwhile,
-) -> Error {
+pub async fn read_meanwhile<C>(rounds: &Rounds<C>, round: &Arc<Round<C>>, link: &impl Meanwhile) -> Error {
     loop {
         if !rounds.receiving.close_if_empty() {
             sleep(link.runtime(), LOOK_FOR_RECEIVERS).await;

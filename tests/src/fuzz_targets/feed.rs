@@ -34,6 +34,10 @@ impl Connection for Feed {
         next.ok_or_else(|| Error::new(ErrorKind::Closed, "there is no more"))
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         Ok(())
     }

@@ -49,11 +49,11 @@ fn check(stack: &mut Stack, frame: &[u8], checksums: Checksums, now: Instant) {
             assert!(packet.start <= packet.end && packet.end <= frame.len());
             assert_eq!(taken, frame, "a segment is not changed");
         }
-        Arrival::Answer(len) => assert!(len <= frame.len()),
+        Arrival::Reply(len) => assert!(len <= frame.len()),
         Arrival::TooBig { flow, mtu } => {
             let peer = flow.peer().ip();
-            stack.narrow(peer, mtu, now);
-            let most = stack.most(peer);
+            stack.reduce_path_mtu(peer, mtu, now);
+            let most = stack.max_payload(peer);
             assert!(if peer.is_ipv4() { most >= 548 } else { most >= 1232 });
         }
         Arrival::Unreachable(_) | Arrival::Nothing => assert_eq!(frame.len(), taken.len()),

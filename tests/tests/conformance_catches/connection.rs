@@ -173,6 +173,10 @@ impl Connection for Faulty {
         }
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     async fn close(&self) -> Result<(), Error> {
         match self.fault {
             StaysOpen => Ok(()),

@@ -54,6 +54,10 @@ impl Connection for Shared {
         self.0.recv()
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.0.close()
     }

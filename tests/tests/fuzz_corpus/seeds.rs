@@ -1,12 +1,12 @@
 //! The inputs that fuzzers start from: messages as peers send them, and some that are nearly right.
 
 use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
-use bertha_negotiation::rendezvous::proto::Description;
-use bertha_negotiation::rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
+use bertha_rendezvous::proto::Description;
+use bertha_rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
 

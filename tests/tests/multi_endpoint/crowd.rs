@@ -3,8 +3,7 @@
 use crate::history::{History, LEN, of_bytes, to_bytes};
 use bertha_core::{Buf, Connection, Error, Runtime};
 use bertha_datapath_sim::{Limits, Network, SimGroup, SimRuntime, SimTask};
-use bertha_negotiation::rendezvous::{MemoryStore, Name, RendezvousSettings};
-use bertha_negotiation::{Gathers, MultiEndpoint, Negotiate};
+use bertha_rendezvous::{Gathers, MemoryStore, MultiEndpoint, Name, Rendezvous, RendezvousSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +73,7 @@ impl Crowd {
         stack: S,
     ) -> Result<MultiEndpoint<<SimGroup as Gathers<S>>::Out>, Error>
     where
-        S: Negotiate + 'static,
+        S: Rendezvous + 'static,
         SimGroup: Gathers<S>,
     {
         let name = Name::new("crowd")?;
@@ -84,7 +83,7 @@ impl Crowd {
     /// A participant that talks, at this pace, and listens.
     pub(crate) async fn enter<S, C>(&self, number: u32, stack: S, pace: Duration) -> Member<C>
     where
-        S: Negotiate + 'static,
+        S: Rendezvous + 'static,
         SimGroup: Gathers<S, Out = C>,
         C: Connection<Data = Buf>,
     {

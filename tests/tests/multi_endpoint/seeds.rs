@@ -4,13 +4,14 @@ use crate::crowd::{Crowd, Dice, Member};
 use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack, select};
 use bertha_datapath_sim::{Link, Schedule, Sim, SimGroup};
-use bertha_negotiation::{Gathers, Negotiate, Pick};
+use bertha_negotiation::Pick;
+use bertha_rendezvous::{Gathers, Rendezvous};
 use std::time::Duration;
 
 /// Participants come, leave, crash and ask for changes, at random.
 async fn bustle<S, C>(crowd: &Crowd, stack: impl Fn() -> S, seed: u64, may_crash: bool)
 where
-    S: Negotiate + 'static,
+    S: Rendezvous + 'static,
     SimGroup: Gathers<S, Out = C>,
     C: Connection<Data = Buf>,
 {

@@ -5,7 +5,7 @@ use crate::seeds::with_seeds;
 use bertha_chunnels::{Pace, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Link, SimGroup};
-use bertha_negotiation::{Gathers, Negotiate};
+use bertha_rendezvous::{Gathers, Rendezvous};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A message is lost, and the next one waits for it, in hand of a call that is then cancelled. Another call waits all along.
 async fn goes_on<S, C>(crowd: &Crowd, stack: impl Fn() -> S, cancelled: usize)
 where
-    S: Negotiate + 'static,
+    S: Rendezvous + 'static,
     SimGroup: Gathers<S, Out = C>,
     C: Connection<Data = Buf>,
 {

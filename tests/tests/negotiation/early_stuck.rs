@@ -67,6 +67,10 @@ impl Connection for StuckConnection {
         self.inner.recv()
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }

@@ -118,6 +118,10 @@ impl<Inner: Connection<Data = Buf>, const BYTE: u8> Connection for PrefixConnect
         }
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }

@@ -1,7 +1,7 @@
 //! A store that is slow with some writes, or fails to carry them out, or to say that it has.
 
 use bertha_core::{BoxFuture, Error, ErrorKind};
-use bertha_negotiation::rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
+use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
 use std::time::Duration;
 
 /// What becomes of a transaction that writes.

@@ -3,7 +3,7 @@
 use super::counting::Counting;
 use bertha_core::{Error, Identity, Runtime, make_stack, select};
 use bertha_datapath_sim::{Schedule, Sim, SimRuntime};
-use bertha_negotiation::rendezvous::{
+use bertha_rendezvous::{
     Event, InForce, MemoryStore, Name, Participant, RendezvousSettings, RendezvousStore,
 };
 use std::convert::Infallible;

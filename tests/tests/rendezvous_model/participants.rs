@@ -1,7 +1,7 @@
 //! Who takes part in the model.
 
 use bertha_core::{LayerInfo, Node};
-use bertha_negotiation::rendezvous::proto::{Member, OwnStack, Terms};
+use bertha_rendezvous::proto::{Member, OwnStack, Terms};
 use std::time::Duration;
 
 /// What a participant does in the model.

@@ -1,6 +1,6 @@
 //! A store without a clock: what has a time to live expires when the model says so.
 
-use bertha_negotiation::rendezvous::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
+use bertha_rendezvous::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
 use std::collections::BTreeMap;
 
 /// The entries of one connection.

@@ -96,6 +96,10 @@ impl Connection for Stack {
         })
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::outgoing::Run;
 use super::recovery::Contents;
-use super::{Closing, Machine, burst};
+use super::{Closing, Machine, pace};
 use crate::congestion::Ack;
 use crate::reliable::wire::{self, Draft, Fault};
 use bertha_core::{Buf, Error, ErrorKind};
@@ -80,8 +80,8 @@ impl Machine {
             self.rate.limited(in_flight);
             return None;
         }
-        let rate = self.pacing_rate();
-        self.paced_until = self.pacer.wait(now, rate, burst(rate, self.packet as u64));
+        let rate = pace(self.pacing_rate(), self.packet as u64);
+        self.paced_until = self.pacer.ready_at(now, rate);
         if self.paced_until.is_some() { None } else { self.outgoing.take(space) }
     }
 

@@ -5,10 +5,10 @@
 
 mod acks;
 mod arrival;
+mod delivery_rate;
 mod departure;
 mod incoming;
 mod outgoing;
-mod rate;
 mod reach;
 mod recovery;
 mod rtt;
@@ -18,12 +18,12 @@ mod tests;
 use super::settings::Settings;
 use super::wire::{Fault, Grant};
 use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
-use crate::token_bucket::{TokenBucket, bytes_in};
 use acks::Acks;
+use bertha_core::token_bucket::{self, TokenBucket};
 use bertha_core::{Buf, Error, ErrorKind};
+use delivery_rate::DeliveryRate;
 use incoming::Incoming;
 use outgoing::{Limits, Outgoing};
-use rate::Rate;
 use reach::Reach;
 use recovery::Recovery;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) const LARGEST_MESSAGE: usize = 64 * 1024;
 const BURST: Duration = Duration::from_millis(2);
 
 /// How many packets may go at once in any case.
-const LEAST_BURST: u64 = 2;
+const MIN_BURST: u64 = 2;
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(super) struct Machine {
     incoming: Incoming,
     recovery: Recovery,
     acks: Acks,
-    rate: Rate,
+    rate: DeliveryRate,
     reach: Reach,
     pacer: TokenBucket,
     /// Behind a pointer, so that no type that a user spells depends on it: one call per acknowledgement.
@@ -140,7 +140,7 @@ impl Machine {
             incoming: Incoming::new(window, INITIAL_GRANT),
             recovery: Recovery::new(),
             acks: Acks::default(),
-            rate: Rate::default(),
+            rate: DeliveryRate::default(),
             reach: Reach::default(),
             pacer: TokenBucket::new(congestion.window()),
             congestion,
@@ -317,9 +317,11 @@ impl Machine {
     }
 }
 
-/// How many bytes may go at once at this rate, where packets have up to `packet` bytes.
-fn burst(rate: u64, packet: u64) -> u64 {
-    bytes_in(BURST, rate).unsigned_abs().max(LEAST_BURST * packet)
+/// The rate of the pacer for `per_second` bytes, in packets of up to `packet` bytes.
+fn pace(per_second: u64, packet: u64) -> token_bucket::Rate {
+    let mut rate = token_bucket::Rate { per_second, burst: MIN_BURST * packet };
+    rate.burst = rate.burst.max(rate.earned_in(BURST));
+    rate
 }
 
 fn closed(what: &'static str) -> Error {

@@ -1,6 +1,6 @@
 //! Which packets arrived, which are lost, and when to probe (RFC 9002, section 6 and appendix A).
 
-use super::rate::Snapshot;
+use super::delivery_rate::Snapshot;
 use super::rtt::Rtt;
 use crate::reliable::wire::{Fault, Ranges};
 use std::collections::VecDeque;

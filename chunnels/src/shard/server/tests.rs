@@ -260,6 +260,10 @@ impl Connection for Picky {
         self.0.recv()
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.0.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.0.close()
     }

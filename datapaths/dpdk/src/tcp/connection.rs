@@ -217,6 +217,11 @@ impl Connection for TcpConnection {
         Ok(received)
     }
 
+    /// The stack keeps every message that it has taken until the peer acknowledges it.
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         self.end();

@@ -6,7 +6,7 @@ use crate::sending::Sending;
 use crate::state::State;
 use crate::{Burst, Counters, Packet, Pool};
 use bertha_core::Buf;
-use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, Link, Route};
+use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, LinkHeader, Route};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl Driver {
 /// How packets to a peer leave.
 enum Way {
     /// In frames that begin like this, to this interface itself or to another.
-    Open { link: Link, to_itself: bool },
+    Open { link: LinkHeader, to_itself: bool },
     /// Not at the moment, or not at all.
     Closed { for_good: bool },
 }
@@ -47,7 +47,7 @@ enum Way {
 /// The port, as connections see it.
 struct Exit<'a> {
     pool: Pool,
-    link: Link,
+    link: LinkHeader,
     here: bool,
     port: &'a mut Sending,
     leaving: &'a mut Burst,
@@ -76,7 +76,7 @@ impl Outlet for Exit<'_> {
     }
 
     fn send(&mut self, mut packet: Buf, len: usize) {
-        let header = self.link.header();
+        let header = self.link.bytes();
         packet.truncate(len);
         let whole = match packet.prepend(header.len()) {
             Ok(front) => {
@@ -196,31 +196,31 @@ impl State {
     }
 
     /// The connections, and their way out by `link`.
-    fn exit(&mut self, pool: &Pool, link: Link, here: bool) -> (&mut Streams, Exit<'_>) {
+    fn exit(&mut self, pool: &Pool, link: LinkHeader, here: bool) -> (&mut Streams, Exit<'_>) {
         let Self { tcp, sending, counters, .. } = self;
         let Driver { streams, leaving, to_itself, mtu } = tcp;
         (streams, Exit { pool: *pool, link, here, port: sending, leaving, to_itself, counters, mtu: *mtu })
     }
 
     /// How packets to `peer` leave; as before, if what was `known` is still right.
-    fn way(&mut self, peer: IpAddr, known: Option<Link>) -> Way {
+    fn way(&mut self, peer: IpAddr, known: Option<LinkHeader>) -> Way {
         let now = self.now;
         if let Some(link) = known
-            && self.stack.is_known(&link, now)
+            && self.stack.is_link_current(&link, now)
         {
             return Way::Open { link, to_itself: false };
         }
-        if let Some(link) = self.stack.link_to_itself(peer, now) {
+        if let Some(link) = self.stack.local_link_header(peer, now) {
             return Way::Open { link, to_itself: true };
         }
         // A neighbour that nobody can reach is not to be asked for in vain.
         if !self.is_up() {
             return Way::Closed { for_good: false };
         }
-        match self.stack.link(peer, now) {
+        match self.stack.link_header(peer, now) {
             Route::Ready(link) => Way::Open { link, to_itself: false },
-            Route::Waiting => Way::Closed { for_good: false },
-            Route::Here | Route::Nobody | Route::None => Way::Closed { for_good: true },
+            Route::Resolving => Way::Closed { for_good: false },
+            Route::Local | Route::NoNeighbour | Route::NoRoute => Way::Closed { for_good: true },
         }
     }
 }

@@ -4,7 +4,7 @@ use super::NAME;
 use super::wire::{Nowhere, Outlet, Wire};
 use bertha_core::framing::{Frames, HEADER, header};
 use bertha_core::{Buf, Error, ErrorKind};
-use bertha_netstack::{Flow, Link};
+use bertha_netstack::{Flow, LinkHeader};
 use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::tcp::{RecvError, Socket, SocketBuffer, State};
 use smoltcp::time::Instant as Tick;
@@ -118,7 +118,7 @@ pub(super) struct Stream {
     owing: Option<Instant>,
     end: Option<End>,
     /// The way to the peer that was found last.
-    pub(super) link: Option<Link>,
+    pub(super) link: Option<LinkHeader>,
 }
 
 impl Stream {

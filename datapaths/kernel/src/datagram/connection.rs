@@ -103,6 +103,10 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         }
     }
 
+    async fn drain(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         self.endpoint.close(self.slot);

@@ -165,6 +165,13 @@ impl Connection for TcpConnection {
         }
     }
 
+    /// Writes the rest of a message whose `send` was cancelled.
+    async fn drain(&self) -> Result<(), Error> {
+        let stream = self.stream();
+        let flushed = stream.when_writable(|| self.writer.lock().flush(stream)).await;
+        flushed.map_err(|error| self.failed(error))
+    }
+
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         self.endpoint.close(self.slot);

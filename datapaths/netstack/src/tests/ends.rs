@@ -22,7 +22,7 @@ fn exchange(stacks: &mut [Stack; 2], now: Instant) {
 
 /// The headers from the first to the second, after it asked.
 fn path(stacks: &mut [Stack; 2], flow: Flow, now: Instant) -> Path {
-    assert!(matches!(stacks[0].route(flow, now), Route::Waiting));
+    assert!(matches!(stacks[0].route(flow, now), Route::Resolving));
     exchange(stacks, now);
     let Route::Ready(path) = stacks[0].route(flow, now) else { panic!("no answer") };
     path
@@ -42,7 +42,7 @@ fn a_datagram_arrives_whatever_its_family_its_vlan_and_its_length() {
         let flow = Flow::new(address(1, v6, 9), 4000);
         let path = path(&mut stacks, flow, now);
         assert!(path.len() <= crate::HEADERS && path.len().is_multiple_of(2));
-        let most = stacks[0].interface().most(flow.peer().ip());
+        let most = stacks[0].interface().max_payload(flow.peer().ip());
         for len in [0, 1, 2, 7, 64, 1001, most] {
             let payload: Vec<u8> = (0..len).map(|at| at as u8).collect();
             let mut frame = datagram(&path, &payload);
@@ -160,8 +160,8 @@ fn far_peers_are_reached_through_the_gateway() {
         let path = path(&mut stacks, Flow::new(far.parse().unwrap(), 4000), now);
         assert_eq!(datagram(&path, b"")[..6], MACS[1].0);
     }
-    assert!(matches!(stacks[1].route(Flow::new("192.0.2.9:53".parse().unwrap(), 1), now), Route::None));
-    assert!(matches!(stacks[1].route(Flow::new(address(1, false, 53), 1), now), Route::Here));
+    assert!(matches!(stacks[1].route(Flow::new("192.0.2.9:53".parse().unwrap(), 1), now), Route::NoRoute));
+    assert!(matches!(stacks[1].route(Flow::new(address(1, false, 53), 1), now), Route::Local));
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn a_silent_neighbour_is_asked_three_times_and_given_up() {
     let flow = Flow::new(address(1, false, 9), 4000);
     for second in 0..3 {
         let now = start + Duration::from_secs(second);
-        assert!(matches!(stacks[0].route(flow, now), Route::Waiting));
-        assert!(matches!(stacks[0].route(flow, now), Route::Waiting));
+        assert!(matches!(stacks[0].route(flow, now), Route::Resolving));
+        assert!(matches!(stacks[0].route(flow, now), Route::Resolving));
         assert_eq!(transmits(&mut stacks[0]).len(), 1);
     }
-    assert!(matches!(stacks[0].route(flow, start + Duration::from_secs(3)), Route::Nobody));
+    assert!(matches!(stacks[0].route(flow, start + Duration::from_secs(3)), Route::NoNeighbour));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_stack_that_overhears_learns_and_says_nothing() {
 
 /// A port's work: fills in what was left to it.
 fn offload(frame: &mut [u8], path: &Path) {
-    use crate::checksum::Sum;
+    use crate::wire::checksum::Sum;
     let Some(offloaded) = path.offloaded() else { return };
     let (link, udp) = (offloaded.link, offloaded.link + offloaded.ip);
     if offloaded.offload.header {
@@ -294,15 +294,15 @@ fn a_path_that_carries_less_is_told_and_remembered_for_a_while() {
         let [error] = &transmits(&mut stacks[1])[..] else { panic!("one error") };
         let arrival = stacks[0].receive(&mut too_big(error, 1300), Checksums::Unknown, now);
         assert_eq!(arrival, Arrival::TooBig { flow, mtu: 1300 });
-        assert_eq!(stacks[0].most(ip), 1500 - header);
-        assert!(stacks[0].narrow(ip, 1300, now) && !stacks[0].narrow(ip, 1300, now));
-        assert_eq!(stacks[0].most(ip), 1300 - header);
+        assert_eq!(stacks[0].max_payload(ip), 1500 - header);
+        assert!(stacks[0].reduce_path_mtu(ip, 1300, now) && !stacks[0].reduce_path_mtu(ip, 1300, now));
+        assert_eq!(stacks[0].max_payload(ip), 1300 - header);
         assert!(!stacks[0].is_current(&path, now), "who has sent too much is to look again");
-        let later = stacks[0].widens_at().unwrap();
+        let later = stacks[0].path_mtu_expires_at().unwrap();
         assert_eq!(later, now + Duration::from_secs(600));
-        assert_eq!(stacks[0].poll_widened(later), Some(ip));
-        assert_eq!((stacks[0].poll_widened(later), stacks[0].widens_at()), (None, None));
-        assert_eq!(stacks[0].most(ip), 1500 - header);
+        assert_eq!(stacks[0].poll_expired_path_mtu(later), Some(ip));
+        assert_eq!((stacks[0].poll_expired_path_mtu(later), stacks[0].path_mtu_expires_at()), (None, None));
+        assert_eq!(stacks[0].max_payload(ip), 1500 - header);
         // A router that does not say, about a packet of 1428 bytes.
         if !v6 {
             let arrival = stacks[0].receive(&mut too_big(error, 0), Checksums::Unknown, now);
@@ -323,7 +323,7 @@ fn fragments_are_dropped_and_counted() {
         fragment[20] = 0;
         fragment[at] |= value;
         fragment[24..26].fill(0);
-        let checksum = crate::checksum::Sum::of(&fragment[14..34]).checksum();
+        let checksum = crate::wire::checksum::Sum::of(&fragment[14..34]).checksum();
         fragment[24..26].copy_from_slice(&checksum);
         assert_eq!(stacks[1].receive(&mut fragment, Checksums::Unknown, now), Arrival::Nothing);
     }

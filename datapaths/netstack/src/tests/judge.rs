@@ -144,7 +144,7 @@ proptest! {
         prop_assert_eq!(&theirs[at], &payload[..]);
         // Ours.
         let mut both = [ours, stack(1, None, now)];
-        prop_assert!(matches!(both[0].route(flow, now), Route::Waiting));
+        prop_assert!(matches!(both[0].route(flow, now), Route::Resolving));
         for mut request in transmits(&mut both[0]) {
             both[1].receive(&mut request, Checksums::Unknown, now);
         }
@@ -184,7 +184,7 @@ proptest! {
         let mut bytes = ipv4(IpProtocol::Icmp, request.buffer_len(), |bytes| {
             request.emit(&mut Icmpv4Packet::new_unchecked(bytes), &capabilities);
         });
-        let Arrival::Answer(len) = ours.receive(&mut bytes, Checksums::Unknown, now) else { panic!() };
+        let Arrival::Reply(len) = ours.receive(&mut bytes, Checksums::Unknown, now) else { panic!() };
         let link = EthernetFrame::new_checked(&bytes[..len]).unwrap();
         prop_assert_eq!((link.src_addr(), link.dst_addr()), (mac(0), mac(1)));
         let packet = Ipv4Packet::new_checked(link.payload()).unwrap();
@@ -198,7 +198,7 @@ proptest! {
         let mut bytes = ipv6(US6, IpProtocol::Icmpv6, 9, request.buffer_len(), |bytes| {
             request.emit(&THEM6, &US6, &mut Icmpv6Packet::new_unchecked(bytes), &capabilities);
         });
-        let Arrival::Answer(len) = ours.receive(&mut bytes, Checksums::Unknown, now) else { panic!() };
+        let Arrival::Reply(len) = ours.receive(&mut bytes, Checksums::Unknown, now) else { panic!() };
         let link = EthernetFrame::new_checked(&bytes[..len]).unwrap();
         let packet = Ipv6Packet::new_checked(link.payload()).unwrap();
         prop_assert_eq!((packet.src_addr(), packet.dst_addr()), (US6, THEM6));

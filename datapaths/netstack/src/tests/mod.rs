@@ -32,7 +32,7 @@ pub(crate) fn address(number: usize, v6: bool, port: u16) -> SocketAddr {
 
 /// The ICMP error in a frame made one that says that a packet was too large, and what would not have been.
 pub(crate) fn too_big(error: &[u8], mtu: u16) -> Vec<u8> {
-    use crate::checksum::Sum;
+    use crate::wire::checksum::Sum;
     let mut frame = error.to_vec();
     let v6 = frame[12..14] == [0x86, 0xdd];
     let (message, kind) = if v6 { (14 + 40, [2, 0]) } else { (14 + 20, [3, 4]) };

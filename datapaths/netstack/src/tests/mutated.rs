@@ -108,14 +108,14 @@ fn a_million_mutated_frames_are_each_dealt_with() {
                 seen[0] += 1;
             }
             Arrival::Segment { packet, .. } => assert!(packet.end <= frame.len(), "{frame:?}"),
-            Arrival::Answer(len) => {
+            Arrival::Reply(len) => {
                 assert!(len <= frame.len(), "{frame:?}");
                 seen[1] += 1;
             }
             Arrival::Unreachable(_) => seen[2] += 1,
             Arrival::TooBig { flow, mtu } => {
-                ours.narrow(flow.peer().ip(), mtu, now);
-                assert!(ours.most(flow.peer().ip()) >= 548);
+                ours.reduce_path_mtu(flow.peer().ip(), mtu, now);
+                assert!(ours.max_payload(flow.peer().ip()) >= 548);
                 seen[4] += 1;
             }
             Arrival::Nothing => seen[3] += 1,

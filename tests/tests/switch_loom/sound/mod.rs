@@ -2,7 +2,7 @@
 
 mod sync;
 
-#[path = "../../../../negotiation/src/group/counter.rs"]
+#[path = "../../../../negotiation/rendezvous/src/group/counter.rs"]
 pub(crate) mod counter;
 
 #[path = "../../../../negotiation/src/switch/calls.rs"]

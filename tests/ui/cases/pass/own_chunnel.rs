@@ -54,6 +54,10 @@ impl<Inner: Connection<Data = Buf>> Connection for NumberedConnection<Inner> {
         Ok(message)
     }
 
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
     }

@@ -1,0 +1,32 @@
+//! The state of an interface: its addresses, neighbours, path MTUs and ports, and the stack that uses them. The formats of packets
+//! are in [`wire`](crate::wire).
+
+mod checksums;
+mod counters;
+mod error_limit;
+mod flow;
+mod header_template;
+mod interface;
+mod link_header;
+mod neighbours;
+mod outbox;
+mod path_mtu;
+mod ports;
+mod prediction;
+mod receive;
+mod requests;
+mod spread;
+mod stack;
+mod toeplitz;
+
+pub use checksums::Checksums;
+pub use counters::Counters;
+pub use flow::Flow;
+pub use header_template::{HEADERS, Offload, Offloaded, Path};
+pub use interface::{Interface, InvalidInterface, Subnet};
+pub use link_header::LinkHeader;
+pub use ports::Ports;
+pub use prediction::Prediction;
+pub use receive::Arrival;
+pub use spread::{Destination, Spread};
+pub use stack::{Route, Stack};

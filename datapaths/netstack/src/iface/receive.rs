@@ -1,0 +1,283 @@
+//! Frames that arrive.
+
+use super::{Checksums, Flow, Stack};
+use crate::MacAddr;
+use crate::iface::interface::is_unicast;
+use crate::iface::path_mtu::plateau_below;
+use crate::wire::arp::{ArpPacket, Operation};
+use crate::wire::ethernet::{EtherType, EthernetHeader};
+use crate::wire::icmpv4::{self, Icmpv4Message};
+use crate::wire::icmpv6::{self, Icmpv6Message};
+use crate::wire::ipv4::Ipv4Header;
+use crate::wire::ipv6::Ipv6Header;
+use crate::wire::quoted::QuotedDatagram;
+use crate::wire::tcp::TcpHeader;
+use crate::wire::udp::{self, UdpHeader};
+use crate::wire::{IpProtocol, Rejected};
+use std::net::{IpAddr, Ipv6Addr};
+use std::ops::Range;
+use std::time::Instant;
+
+/// The result of receiving a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// A datagram to this interface.
+    Datagram {
+        /// Its flow. If neither a connection nor a listener has it, see [`Stack::refuse`].
+        flow: Flow,
+        /// The place of its payload in the frame.
+        payload: Range<usize>,
+    },
+    /// A TCP segment to this interface, with a valid header and checksum.
+    Segment {
+        /// Its flow.
+        flow: Flow,
+        /// The place of its IP packet in the frame.
+        packet: Range<usize>,
+        /// Whether it asks for a new connection.
+        opens: bool,
+    },
+    /// The frame was turned into a reply, which is to be sent: its first so many bytes.
+    Reply(usize),
+    /// A datagram of this flow was not delivered: the peer's port is closed, or the peer can't be reached.
+    Unreachable(Flow),
+    /// A datagram of this flow was too large for a link on the way, which carries IP packets of `mtu` bytes. If the flow exists, see
+    /// [`Stack::reduce_path_mtu`]; else the error is forged.
+    TooBig {
+        /// The flow of the datagram.
+        flow: Flow,
+        /// The MTU that the router says, or is likely to mean.
+        mtu: usize,
+    },
+    /// The frame was dealt with, or dropped and counted.
+    Nothing,
+}
+
+impl Stack {
+    /// Takes a frame in.
+    pub fn receive(&mut self, frame: &mut [u8], checksums: Checksums, now: Instant) -> Arrival {
+        self.receive_ethernet(frame, checksums, now).unwrap_or_else(|rejected| {
+            match rejected {
+                Rejected::Malformed => self.counters.malformed += 1,
+                Rejected::Checksum => self.counters.checksum += 1,
+                Rejected::Fragment => self.counters.fragments += 1,
+            }
+            Arrival::Nothing
+        })
+    }
+
+    /// Learns from a frame that another stack of the same interface has received, dealt with and counted: several queues have
+    /// one each.
+    pub fn overhear(&mut self, frame: &mut [u8], checksums: Checksums, now: Instant) -> Arrival {
+        let counters = self.counters;
+        self.overhears = true;
+        let arrival = self.receive(frame, checksums, now);
+        self.overhears = false;
+        self.counters = counters;
+        match arrival {
+            Arrival::Reply(_) => Arrival::Nothing,
+            other => other,
+        }
+    }
+
+    #[inline]
+    fn receive_ethernet(
+        &mut self,
+        frame: &mut [u8],
+        checksums: Checksums,
+        now: Instant,
+    ) -> Result<Arrival, Rejected> {
+        let (link, at) = EthernetHeader::parse(frame).ok_or(Rejected::Malformed)?;
+        if checksums == Checksums::Bad {
+            return Err(Rejected::Checksum);
+        }
+        let direct = link.destination == self.interface.mac;
+        if link.vlan != self.interface.vlan || !(direct || link.destination.is_multicast()) {
+            return Ok(self.foreign());
+        }
+        match link.ethertype {
+            EtherType::IPV4 if direct => self.receive_ipv4(frame, &link, at, checksums),
+            EtherType::IPV6 => self.receive_ipv6(frame, &link, at, checksums, now),
+            EtherType::ARP => self.receive_arp(&frame[at..], now),
+            _ => Ok(self.foreign()),
+        }
+    }
+
+    /// Counts a frame that is not for this interface.
+    fn foreign(&mut self) -> Arrival {
+        self.counters.foreign += 1;
+        Arrival::Nothing
+    }
+
+    /// Takes in the IPv4 packet that begins `at` so many bytes of the frame.
+    #[inline]
+    fn receive_ipv4(
+        &mut self,
+        frame: &mut [u8],
+        link: &EthernetHeader,
+        at: usize,
+        checksums: Checksums,
+    ) -> Result<Arrival, Rejected> {
+        let packet = &mut frame[at..];
+        let header = Ipv4Header::parse(packet, checksums.header())?;
+        if self.interface.v4() != Some(header.destination) || !is_unicast(header.source.into()) {
+            return Ok(self.foreign());
+        }
+        let payload = header.payload();
+        match header.protocol {
+            IpProtocol::UDP => {
+                let verify = !(self.unchecked || checksums.payload());
+                let pseudo = verify.then(|| header.pseudo_header());
+                let datagram = UdpHeader::parse(&packet[payload], pseudo, true)?;
+                Ok(datagram_arrival(&datagram, header.source.into(), at + header.len))
+            }
+            IpProtocol::TCP => {
+                let pseudo = (!checksums.payload()).then(|| header.pseudo_header());
+                let segment = TcpHeader::parse(&packet[payload], pseudo)?;
+                Ok(segment_arrival(&segment, header.source.into(), at..at + header.total))
+            }
+            IpProtocol::ICMP => match Icmpv4Message::parse(&packet[payload])? {
+                Icmpv4Message::EchoRequest => {
+                    icmpv4::echo_reply(packet, &header);
+                    Ok(self.reply(frame, link, at + header.total))
+                }
+                Icmpv4Message::Unreachable(quoted) => Ok(self.unreachable(&quoted)),
+                // From before RFC 1191.
+                Icmpv4Message::TooBig { quoted, mtu: 0 } => {
+                    Ok(self.too_big(&quoted, plateau_below(quoted.packet_len)))
+                }
+                Icmpv4Message::TooBig { quoted, mtu } => Ok(self.too_big(&quoted, mtu)),
+                Icmpv4Message::Other => Ok(self.foreign()),
+            },
+            _ => Ok(self.foreign()),
+        }
+    }
+
+    /// Takes in the IPv6 packet that begins `at` so many bytes of the frame.
+    fn receive_ipv6(
+        &mut self,
+        frame: &mut [u8],
+        link: &EthernetHeader,
+        at: usize,
+        checksums: Checksums,
+        now: Instant,
+    ) -> Result<Arrival, Rejected> {
+        let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
+        let packet = &mut frame[at..];
+        let header = Ipv6Header::parse(packet)?;
+        let group = icmpv6::solicited_node_group(own);
+        let direct = header.destination == own && link.destination == self.interface.mac;
+        if !(direct || header.destination == group || header.destination == icmpv6::ALL_NODES) {
+            return Ok(self.foreign());
+        }
+        let from_unicast = is_unicast(header.source.into());
+        let pseudo = || (!checksums.payload()).then(|| header.pseudo_header());
+        match header.protocol {
+            IpProtocol::UDP if direct && from_unicast => {
+                let datagram = UdpHeader::parse(&packet[header.payload()], pseudo(), false)?;
+                Ok(datagram_arrival(&datagram, header.source.into(), at + header.len))
+            }
+            IpProtocol::TCP if direct && from_unicast => {
+                let segment = TcpHeader::parse(&packet[header.payload()], pseudo())?;
+                Ok(segment_arrival(&segment, header.source.into(), at..at + header.total))
+            }
+            IpProtocol::ICMPV6 => match Icmpv6Message::parse(packet, &header)? {
+                Icmpv6Message::EchoRequest if from_unicast => {
+                    icmpv6::echo_reply(packet, &header, own);
+                    Ok(self.reply(frame, link, at + header.total))
+                }
+                Icmpv6Message::Unreachable(quoted) if direct => Ok(self.unreachable(&quoted)),
+                Icmpv6Message::TooBig { quoted, mtu } if direct => Ok(self.too_big(&quoted, mtu)),
+                Icmpv6Message::Solicitation { target, source_mac } if target == own => {
+                    self.solicited(header.source, source_mac.unwrap_or(link.source), now);
+                    Ok(Arrival::Nothing)
+                }
+                Icmpv6Message::Advertisement { target, target_mac } => {
+                    self.learn(target.into(), target_mac, false, now);
+                    Ok(Arrival::Nothing)
+                }
+                _ => Ok(self.foreign()),
+            },
+            _ => Ok(self.foreign()),
+        }
+    }
+
+    /// Sends the first `len` bytes of the frame, whose packet was turned into a reply, back to the sender.
+    fn reply(&mut self, frame: &mut [u8], link: &EthernetHeader, len: usize) -> Arrival {
+        self.counters.pings += 1;
+        frame[..6].copy_from_slice(&link.source.0);
+        frame[6..12].copy_from_slice(&self.interface.mac.0);
+        Arrival::Reply(len)
+    }
+
+    fn unreachable(&mut self, quoted: &QuotedDatagram) -> Arrival {
+        let Some(flow) = self.own_flow(quoted) else { return self.foreign() };
+        self.counters.errors += 1;
+        Arrival::Unreachable(flow)
+    }
+
+    fn too_big(&mut self, quoted: &QuotedDatagram, mtu: usize) -> Arrival {
+        let Some(flow) = self.own_flow(quoted) else { return self.foreign() };
+        self.counters.errors += 1;
+        Arrival::TooBig { flow, mtu }
+    }
+
+    /// The flow of a quoted datagram, if this interface sent it.
+    fn own_flow(&self, quoted: &QuotedDatagram) -> Option<Flow> {
+        let own = self.interface.is_own(quoted.source.ip());
+        own.then(|| Flow::new(quoted.destination, quoted.source.port()))
+    }
+
+    fn receive_arp(&mut self, packet: &[u8], now: Instant) -> Result<Arrival, Rejected> {
+        let arp = ArpPacket::parse(packet).ok_or(Rejected::Malformed)?;
+        let Some(own) = self.interface.v4() else { return Ok(self.foreign()) };
+        let asks_us = arp.operation == Operation::Request && arp.target == own;
+        self.learn(arp.sender.into(), arp.sender_mac, asks_us, now);
+        if asks_us && arp.sender != own {
+            let reply = ArpPacket {
+                operation: Operation::Reply,
+                sender_mac: self.interface.mac,
+                sender: own,
+                target_mac: arp.sender_mac,
+                target: arp.sender,
+            };
+            self.queue_arp(&reply, arp.sender_mac);
+        }
+        Ok(Arrival::Nothing)
+    }
+
+    /// A neighbour asks for this interface's link-layer address.
+    fn solicited(&mut self, source: Ipv6Addr, source_mac: MacAddr, now: Instant) {
+        self.learn(source.into(), source_mac, true, now);
+        if is_unicast(source.into()) {
+            self.queue_advertisement(source, source_mac, true);
+        } else {
+            // A node without an address asks whether it may take this one; all nodes are to get the answer (RFC 4861, section 7.2.4).
+            self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
+        }
+    }
+
+    /// A neighbour says which link-layer address belongs to `address`.
+    fn learn(&mut self, address: IpAddr, mac: MacAddr, asks_us: bool, now: Instant) {
+        if self.interface.is_own(address) {
+            self.counters.conflicts += u64::from(mac != self.interface.mac);
+        } else {
+            self.counters.neighbour += 1;
+            if self.interface.is_neighbour(address) {
+                self.neighbours.learn(address, mac, asks_us, now);
+            }
+        }
+    }
+}
+
+/// The arrival of a datagram whose header begins at `at` in its frame.
+#[inline]
+fn datagram_arrival(datagram: &UdpHeader, peer: IpAddr, at: usize) -> Arrival {
+    let flow = Flow::between(peer, datagram.source, datagram.destination);
+    Arrival::Datagram { flow, payload: at + udp::HEADER..at + datagram.len }
+}
+
+fn segment_arrival(segment: &TcpHeader, peer: IpAddr, packet: Range<usize>) -> Arrival {
+    let flow = Flow::between(peer, segment.source, segment.destination);
+    Arrival::Segment { flow, packet, opens: segment.opens }
+}

@@ -1,0 +1,181 @@
+//! ICMPv6 (RFC 4443): echo, errors about datagrams, and neighbour discovery (RFC 4861).
+
+use super::checksum::Sum;
+use super::ipv6::Ipv6Header;
+use super::quoted::QuotedDatagram;
+use super::{IpProtocol, Rejected};
+use crate::MacAddr;
+use std::net::Ipv6Addr;
+
+/// The length of a header.
+const HEADER: usize = 8;
+
+/// Types of messages.
+const UNREACHABLE: u8 = 1;
+const TOO_BIG: u8 = 2;
+pub(crate) const ECHO_REQUEST: u8 = 128;
+const ECHO_REPLY: u8 = 129;
+const SOLICITATION: u8 = 135;
+const ADVERTISEMENT: u8 = 136;
+
+/// The code of `UNREACHABLE` for a closed port.
+const PORT: u8 = 4;
+
+/// Options with the link-layer address of a solicitation's source, and of an advertisement's target.
+const SOURCE_LINK_LAYER: u8 = 1;
+const TARGET_LINK_LAYER: u8 = 2;
+
+/// Flags of an advertisement: it answers a solicitation, and replaces what was known.
+const SOLICITED: u8 = 0x40;
+const OVERRIDE: u8 = 0x20;
+
+/// The most of a packet that an error quotes: as much as fits into the shortest frame of this stack. RFC 4443 asks for more, but no
+/// stack reads beyond the ports.
+const MAX_QUOTED: usize = 96;
+
+/// All nodes on a link (RFC 4291, section 2.7.1).
+pub(crate) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Icmpv6Message {
+    EchoRequest,
+    /// A datagram was not delivered.
+    Unreachable(QuotedDatagram),
+    /// A datagram was too large for a link on the way, which carries packets of `mtu` bytes.
+    TooBig {
+        quoted: QuotedDatagram,
+        mtu: usize,
+    },
+    /// The question which link-layer address `target` has, by a neighbour with the address `source_mac`, if it says so.
+    Solicitation {
+        target: Ipv6Addr,
+        source_mac: Option<MacAddr>,
+    },
+    /// The link-layer address of `target`.
+    Advertisement {
+        target: Ipv6Addr,
+        target_mac: MacAddr,
+    },
+    /// Another message.
+    Other,
+}
+
+impl Icmpv6Message {
+    /// The message behind `header` in `packet`.
+    pub(crate) fn parse(packet: &[u8], header: &Ipv6Header) -> Result<Self, Rejected> {
+        let bytes = &packet[header.payload()];
+        let sum = header.pseudo_header().and_number(bytes.len() as u16);
+        if !sum.and(Sum::of(bytes)).is_valid() {
+            return Err(Rejected::Checksum);
+        }
+        // As one with a wrong checksum, and so is a solicitation or advertisement without a target.
+        let (first, rest) = bytes.split_first_chunk::<HEADER>().ok_or(Rejected::Checksum)?;
+        let target = || rest.split_first_chunk::<16>().ok_or(Rejected::Checksum);
+        Ok(match *first {
+            [ECHO_REQUEST, 0, ..] => Self::EchoRequest,
+            [TOO_BIG, _, _, _, m0, m1, m2, m3] => {
+                let mtu = u32::from_be_bytes([m0, m1, m2, m3]) as usize;
+                QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, |quoted| Self::TooBig { quoted, mtu })
+            }
+            [UNREACHABLE, ..] => QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, Self::Unreachable),
+            // From farther away than a neighbour, they are forged (RFC 4861, section 7.1).
+            [SOLICITATION, 0, ..] if header.hop_limit == 255 => {
+                let (target, options) = target()?;
+                Self::Solicitation {
+                    target: (*target).into(),
+                    source_mac: link_layer_option(options, SOURCE_LINK_LAYER),
+                }
+            }
+            [ADVERTISEMENT, 0, ..] if header.hop_limit == 255 => {
+                let (target, options) = target()?;
+                match link_layer_option(options, TARGET_LINK_LAYER) {
+                    Some(target_mac) => Self::Advertisement { target: (*target).into(), target_mac },
+                    None => Self::Other,
+                }
+            }
+            _ => Self::Other,
+        })
+    }
+}
+
+/// The link-layer address in the option of this kind.
+fn link_layer_option(mut options: &[u8], kind: u8) -> Option<MacAddr> {
+    while let Some(&[this, units]) = options.first_chunk() {
+        let (option, rest) = options.split_at_checked(usize::from(units) * 8)?;
+        if option.is_empty() {
+            return None;
+        }
+        if this == kind {
+            let mac = MacAddr(*option[2..].first_chunk()?);
+            return mac.is_unicast().then_some(mac);
+        }
+        options = rest;
+    }
+    None
+}
+
+/// Turns the packet of an echo request, with this header, into the reply of `own`.
+pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv6Header, own: Ipv6Addr) {
+    packet[7] = 255;
+    packet[8..24].copy_from_slice(&own.octets());
+    packet[24..40].copy_from_slice(&header.source.octets());
+    packet[header.len] = ECHO_REPLY;
+    let reply = Ipv6Header { source: own, destination: header.source, ..*header };
+    seal(&mut packet[header.payload()], &reply);
+}
+
+/// Writes the error that the port is closed to which `packet`, with this header, went. Returns the length.
+pub(crate) fn emit_port_unreachable(bytes: &mut [u8], packet: &[u8], header: &Ipv6Header) -> usize {
+    let quoted = &packet[..header.total.min(MAX_QUOTED)];
+    emit(bytes, header.destination, header.source, [UNREACHABLE, PORT, 0, 0, 0, 0, 0, 0], &[quoted])
+}
+
+/// The link-layer and the network address of an interface of this stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Own {
+    pub(crate) mac: MacAddr,
+    pub(crate) ip: Ipv6Addr,
+}
+
+/// Writes the question which link-layer address `target` has, to `to`: the group that it must be in, or itself. Returns the length.
+pub(crate) fn emit_solicitation(bytes: &mut [u8], own: Own, to: Ipv6Addr, target: Ipv6Addr) -> usize {
+    let parts = [&target.octets()[..], &[SOURCE_LINK_LAYER, 1], &own.mac.0];
+    emit(bytes, own.ip, to, [SOLICITATION, 0, 0, 0, 0, 0, 0, 0], &parts)
+}
+
+/// Writes the address of `own`, to `to`, because it was `solicited` or unasked. Returns the length.
+pub(crate) fn emit_advertisement(bytes: &mut [u8], own: Own, to: Ipv6Addr, solicited: bool) -> usize {
+    let flags = OVERRIDE | if solicited { SOLICITED } else { 0 };
+    let parts = [&own.ip.octets()[..], &[TARGET_LINK_LAYER, 1], &own.mac.0];
+    emit(bytes, own.ip, to, [ADVERTISEMENT, 0, 0, 0, flags, 0, 0, 0], &parts)
+}
+
+fn emit(bytes: &mut [u8], own: Ipv6Addr, to: Ipv6Addr, first: [u8; HEADER], parts: &[&[u8]]) -> usize {
+    let len = HEADER + parts.iter().map(|part| part.len()).sum::<usize>();
+    let header = Ipv6Header::new(own, to, IpProtocol::ICMPV6, len);
+    let at = header.emit(bytes);
+    let message = &mut bytes[at..at + len];
+    message[..HEADER].copy_from_slice(&first);
+    let mut end = HEADER;
+    for part in parts {
+        message[end..end + part.len()].copy_from_slice(part);
+        end += part.len();
+    }
+    seal(message, &header);
+    at + len
+}
+
+/// Writes the checksum of the message behind `header`.
+fn seal(message: &mut [u8], header: &Ipv6Header) {
+    message[2..4].fill(0);
+    let sum = header.pseudo_header().and_number(message.len() as u16);
+    let checksum = sum.and(Sum::of(message)).checksum();
+    message[2..4].copy_from_slice(&checksum);
+}
+
+/// The group in which a node listens for questions about its address `target` (RFC 4291, section 2.7.1).
+pub(crate) fn solicited_node_group(target: Ipv6Addr) -> Ipv6Addr {
+    let [.., a, b, c] = target.octets();
+    Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]))
+}

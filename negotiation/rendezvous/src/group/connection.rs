@@ -1,0 +1,231 @@
+//! The connection that an application holds.
+
+use super::agent::{Farewell, State, Wish, gone};
+use super::link::Shared;
+use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
+use bertha_negotiation::internals::End;
+use bertha_negotiation::internals::Rounds;
+use bertha_negotiation::{Agreement, Pick};
+use futures_util::future::{Either, select};
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
+
+/// A connection with any number of endpoints, made by [`rendezvous`](crate::Rendezvous::rendezvous).
+///
+/// What is sent reaches all other participants; what they send is received. Which stack is in use all participants agree on
+/// through a store, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
+/// [condition](bertha_core::NumParticipantsAtMost) of a `select!` prefers another one among so many participants, because a newcomer can't run it, or
+/// because the participant that led the round has gone.
+///
+/// # What is promised
+/// * **Changes** lose, repeat and swap no message of a sender. A message is delivered by the stack through which it was sent, and all of
+///   one stack before any of the next. For that a `send` waits while the Chunnels drain, and a `recv` while others do.
+/// * **Loss.** The stack promises what its Chunnels do. Over a group that loses messages a change waits for missing ones no longer than
+///   [`drain_timeout`](crate::RendezvousSettings::drain_timeout) after the last one, and takes a duplicate that no
+///   Chunnel suppresses for a missing one. What a participant sent just before it vanished some may receive and others not.
+/// * **Participants that vanish** are expired by the store, and then no longer waited for. One that was taken for gone and is not
+///   joins again. The others may have changed meanwhile; what it sent in the round that they have left is lost.
+/// * **The store** may fail: then nobody comes in and nothing changes, and messages flow on.
+/// * **Receiving.** A participant takes part in changes while its application receives. One that does not for long holds up the
+///   next change, which is then refused for not being staged in time.
+/// * **Cancellation.** As for every [`Connection`]. A `send` or `recv` that is neither polled nor dropped holds a change up.
+///
+/// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send` needs no other
+/// read-modify-write, as long as no more than eight threads send; a `recv` adds to a count of its sender's messages.
+///
+/// [`close`](Connection::close) leaves. Dropping it without has the others wait until the store has expired this participant.
+pub struct MultiEndpoint<C: Connection> {
+    rounds: Arc<Rounds<C>>,
+    bottom: Arc<dyn Bottom<C::Base>>,
+    wishes: mpsc::Sender<Wish>,
+    leaving: mpsc::Sender<Farewell>,
+    seen: watch::Receiver<State>,
+    limit: Duration,
+    _agent: TaskOf<C>,
+}
+
+/// The member's base connection, whatever its type.
+pub(super) trait Bottom<X>: Send + Sync {
+    fn base(&self) -> &X;
+    fn own_id(&self) -> u64;
+    fn dropped(&self) -> u64;
+    fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
+}
+
+impl<B: Connection<Data = Buf>> Bottom<B::Base> for Shared<B> {
+    fn base(&self) -> &B::Base {
+        self.base.base()
+    }
+
+    fn own_id(&self) -> u64 {
+        self.own_id.load(Ordering::Relaxed)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn end(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.liveness.end(End::Closed);
+        Box::pin(self.base.close())
+    }
+}
+
+impl<C: Connection> MultiEndpoint<C> {
+    pub(super) fn new(
+        rounds: Arc<Rounds<C>>,
+        bottom: Arc<dyn Bottom<C::Base>>,
+        (wishes, leaving): (mpsc::Sender<Wish>, mpsc::Sender<Farewell>),
+        seen: watch::Receiver<State>,
+        limit: Duration,
+        agent: TaskOf<C>,
+    ) -> Self {
+        Self { rounds, bottom, wishes, leaving, seen, limit, _agent: agent }
+    }
+
+    /// This participant's id in the store. Another one after it was taken for gone and has joined again.
+    pub fn id(&self) -> u64 {
+        self.bottom.own_id()
+    }
+
+    /// The ids of all participants, in ascending order, as far as this one knows; itself among them.
+    pub fn participants(&self) -> Arc<[u64]> {
+        self.seen.borrow().participants.clone()
+    }
+
+    /// Waits until there is another number of participants than `known`, and says how many there are.
+    ///
+    /// Cancellation-safe.
+    ///
+    /// # Errors
+    /// [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
+    pub async fn participants_other_than(&self, known: usize) -> Result<usize, Error> {
+        let mut seen = self.seen.clone();
+        let state = seen.wait_for(|state| state.participants.len() != known).await.map_err(|_| gone())?;
+        Ok(state.participants.len())
+    }
+
+    /// Which stack this participant sends through.
+    pub fn explain(&self) -> Arc<Agreement> {
+        self.seen.borrow().agreement.clone()
+    }
+
+    /// Waits until this participant sends through another stack than that of `since`, which [`explain`](Self::explain) or an
+    /// earlier call gave. Changes that were not waited for count as one.
+    ///
+    /// Cancellation-safe.
+    ///
+    /// # Errors
+    /// [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
+    pub async fn changed(&self, since: &Agreement) -> Result<Arc<Agreement>, Error> {
+        let mut seen = self.seen.clone();
+        let is_new = |state: &State| !std::ptr::eq(&raw const *state.agreement, since);
+        let state = seen.wait_for(is_new).await.map_err(|_| gone())?;
+        Ok(state.agreement.clone())
+    }
+
+    /// How many messages arrived that were damaged, late, of another connection, or found no room, and were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.bottom.dropped()
+    }
+
+    /// Asks all participants to change to other alternatives of the stack's `select!`s, while messages flow. Ready when this
+    /// participant sends through the new stack.
+    ///
+    /// Changes happen one after the other, and so do the calls of one participant. A policy that prefers something else
+    /// proposes that afterwards. Dropping the future does not take the wish back.
+    ///
+    /// # Errors
+    /// In each case the stack in use goes on.
+    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time;
+    ///   the text says who and why.
+    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.
+    /// * Those of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
+    pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
+        let (report, reported) = oneshot::channel();
+        self.wishes.send((to, report)).await.map_err(|_| gone())?;
+        reported.await.map_err(|_| gone())??;
+        Ok(self.explain())
+    }
+}
+
+impl<C: Connection> Connection for MultiEndpoint<C> {
+    type Data = C::Data;
+    type Base = C::Base;
+
+    fn base(&self) -> &C::Base {
+        self.bottom.base()
+    }
+
+    fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
+        self.rounds.send(message)
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
+        self.rounds.recv()
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = C::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.rounds.send_batch(messages)
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<C::Data> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.rounds.recv_batch(into, limit)
+    }
+
+    async fn drain(&self) -> Result<(), Error> {
+        let newest = self.rounds.newest().clone();
+        newest.connection.drain().await
+    }
+
+    /// Drains the Chunnels, leaves the others, and closes. They go on without this participant. It stays until a
+    /// change that is under way is over and, if it leads, until the others have begun another round: each for
+    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. What it receives meanwhile is dropped.
+    async fn close(&self) -> Result<(), Error> {
+        let runtime = self.base().runtime();
+        let late = pin!(runtime.sleep_until(runtime.now() + self.limit));
+        if let Either::Left((Err(error), _)) = select(pin!(self.drain()), late).await {
+            tracing::debug!(%error, "a stack was not drained before it was closed");
+        }
+        let (told, left) = oneshot::channel();
+        // A change under way is finished first, and who leads answers the others until they have another to lead.
+        let serving = pin!(async { while self.recv().await.is_ok() {} });
+        let leaving = pin!(async {
+            match self.leaving.send(told).await {
+                // An agent that has ended has left already.
+                Ok(()) => left.await.unwrap_or(Ok(())),
+                Err(_) => Ok(()),
+            }
+        });
+        let left = match select(leaving, serving).await {
+            Either::Left((left, _)) => left,
+            Either::Right(((), leaving)) => leaving.await,
+        };
+        self.bottom.end().await?;
+        left
+    }
+}
+
+impl<C: Connection> fmt::Debug for MultiEndpoint<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.seen.borrow();
+        f.debug_struct("MultiEndpoint")
+            .field("stack", &format_args!("{}", state.agreement))
+            .field("participants", &state.participants.len())
+            .finish_non_exhaustive()
+    }
+}

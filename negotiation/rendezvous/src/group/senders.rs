@@ -1,0 +1,182 @@
+//! How many messages of a round arrived from whom, counted without a lock.
+
+use crate::limits::PARTICIPANTS;
+use bertha_negotiation::wire::Origin;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Four times as many as there can be participants, so that those who come and go during a round find one.
+const PLACES: usize = 4 * PARTICIPANTS;
+
+/// How many places are looked at for a sender. Ids are random, so few are taken near each other.
+const PROBES: usize = 16;
+
+/// In the place of an id: the place was somebody's, and is free.
+const FREE: u64 = u64::MAX;
+
+/// A table of senders.
+pub(super) struct Senders {
+    places: Box<[Place]>,
+    /// Whether the first messages of all senders are expected.
+    from_start: bool,
+}
+
+/// A sender.
+struct Place {
+    /// 0 if there never was one, [`FREE`] if there is none any more.
+    id: AtomicU64,
+    received: AtomicU32,
+    /// The lowest number that was seen.
+    first: AtomicU32,
+}
+
+impl Senders {
+    /// Nobody yet. `from_start`: what everyone sends in this round arrives here; else what they send from some time on.
+    pub(super) fn new(from_start: bool) -> Self {
+        let place = || Place {
+            id: AtomicU64::new(0),
+            received: AtomicU32::new(0),
+            first: AtomicU32::new(first(from_start)),
+        };
+        Self { places: (0..PLACES).map(|_| place()).collect(), from_start }
+    }
+
+    /// Counts a message that has arrived. Whether there is room for its sender.
+    #[inline]
+    pub(super) fn count(&self, origin: Origin) -> bool {
+        // Relaxed: the numbers stand for themselves, and whoever decides by them looks again.
+        for place in self.probe(origin.sender) {
+            let id = place.id.load(Ordering::Relaxed);
+            if id == origin.sender {
+                place.count(origin);
+                return true;
+            }
+            if id == 0 {
+                break;
+            }
+        }
+        let admitted = self.probe(origin.sender).find(|place| place.admit(origin.sender));
+        admitted.inspect(|place| place.count(origin)).is_some()
+    }
+
+    /// Makes room for others: these have gone so long ago that nothing comes of them any more.
+    pub(super) fn forget(&self, gone: &[u64]) {
+        let places = self.places.iter().filter(|place| gone.contains(&place.id.load(Ordering::Relaxed)));
+        for place in places {
+            place.received.store(0, Ordering::Relaxed);
+            place.first.store(first(self.from_start), Ordering::Relaxed);
+            place.id.store(FREE, Ordering::Relaxed);
+        }
+    }
+
+    /// How many of the `sent` messages of a sender are missing; negative if some came twice.
+    pub(super) fn missing(&self, sender: u64, sent: u32) -> i32 {
+        let known = self.probe(sender).find(|place| place.id.load(Ordering::Relaxed) == sender);
+        match known {
+            Some(place) => {
+                let expected = sent.wrapping_sub(place.first.load(Ordering::Relaxed));
+                expected.wrapping_sub(place.received.load(Ordering::Relaxed)) as i32
+            }
+            None if self.from_start => sent as i32,
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn probe(&self, sender: u64) -> impl Iterator<Item = &Place> {
+        let start = sender as usize % PLACES;
+        (start..start + PROBES).filter_map(|at| self.places.get(at % PLACES))
+    }
+}
+
+/// The lowest number that was seen before there was any.
+fn first(from_start: bool) -> u32 {
+    if from_start { 0 } else { u32::MAX }
+}
+
+impl Place {
+    #[inline]
+    fn count(&self, origin: Origin) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        if origin.number < self.first.load(Ordering::Relaxed) {
+            self.first.fetch_min(origin.number, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives the place to a sender, if it is free or the sender's already.
+    #[cold]
+    fn admit(&self, sender: u64) -> bool {
+        let free = self.id.load(Ordering::Relaxed);
+        let is_sender = ![0, FREE].contains(&sender);
+        if [0, FREE].contains(&free) && is_sender {
+            let admitted = self.id.compare_exchange(free, sender, Ordering::Relaxed, Ordering::Relaxed);
+            return admitted.map_or_else(|other| other == sender, |_| true);
+        }
+        is_sender && free == sender
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(sender: u64, number: u32) -> Origin {
+        Origin { number, sender }
+    }
+
+    #[test]
+    fn what_is_missing_is_known_per_sender() {
+        let senders = Senders::new(true);
+        assert_eq!((senders.missing(7, 0), senders.missing(7, 3)), (0, 3));
+        for number in [2, 0] {
+            assert!(senders.count(origin(7, number)));
+        }
+        assert_eq!((senders.missing(7, 3), senders.missing(9, 1)), (1, 1));
+        assert!(senders.count(origin(7, 2)));
+        assert_eq!((senders.missing(7, 3), senders.missing(7, 2)), (0, -1));
+    }
+
+    #[test]
+    fn who_came_later_expects_nothing_from_before() {
+        let senders = Senders::new(false);
+        assert_eq!(senders.missing(7, 100), 0);
+        for number in [41, 40, 43] {
+            assert!(senders.count(origin(7, number)));
+        }
+        assert_eq!(senders.missing(7, 44), 1);
+    }
+
+    #[test]
+    fn numbers_begin_again_after_the_highest() {
+        let senders = Senders::new(false);
+        assert!(senders.count(origin(7, u32::MAX)));
+        assert!(senders.count(origin(7, 0)));
+        assert!(senders.missing(7, 1).abs() <= 1);
+    }
+
+    #[test]
+    fn a_full_table_takes_nobody_else_and_nobody_has_no_id() {
+        let senders = Senders::new(true);
+        let stride = PLACES as u64;
+        assert!((1..=PROBES as u64).all(|sender| senders.count(origin(sender * stride, 0))));
+        assert!(!senders.count(origin(99 * stride, 0)));
+        assert!(senders.count(origin(stride, 1)));
+        assert!([0, FREE].iter().all(|nobody| !Senders::new(true).places[0].admit(*nobody)));
+    }
+
+    #[test]
+    fn who_has_gone_makes_room_and_nobody_else_is_forgotten() {
+        for from_start in [true, false] {
+            let senders = Senders::new(from_start);
+            let all: Vec<u64> = (1..=PROBES as u64).map(|sender| sender * PLACES as u64).collect();
+            assert!(all.iter().all(|sender| senders.count(origin(*sender, 0))));
+            let (first, last, newcomer) = (all[0], all[PROBES - 1], 99 * PLACES as u64);
+            senders.forget(&[first, 7]);
+            assert!(senders.count(origin(last, 1)) && senders.count(origin(newcomer, 5)));
+            assert_eq!(
+                (senders.missing(last, 2), senders.missing(newcomer, 6)),
+                (0, if from_start { 5 } else { 0 })
+            );
+            assert!(!senders.count(origin(first, 1)));
+        }
+    }
+}
