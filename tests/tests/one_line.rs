@@ -8,13 +8,14 @@
 
 use bertha_tests::skip;
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The one line: what stands behind `bertha = { workspace = true, features = [..] }`.
+/// The one line: the feature in `bertha = { workspace = true, features = [..] }`.
 const DPDK: &str = "bertha/datapath-dpdk";
 
-/// What is built: programs, and an example by itself, since it has dependencies of its own.
+/// The builds: programs, and an example by itself, since it has dependencies of its own.
 const BUILDS: [&[&str]; 2] = [
     &["-p", "bertha-kvstore", "-p", "bertha-ycsb", "-p", "bertha-file-transfer"],
     &["-p", "bertha", "--example", "echo"],
@@ -36,7 +37,7 @@ fn build(name: &str, features: &[&str]) -> PathBuf {
     target.join("debug")
 }
 
-/// Ends when it is dropped. What it says is kept, so that it can go on talking.
+/// A server, killed when it is dropped, with its output, which it could not write if nobody held it.
 struct Server(Child, BufReader<ChildStdout>);
 
 impl Drop for Server {
@@ -46,13 +47,22 @@ impl Drop for Server {
     }
 }
 
+/// An address with a free port that has a free one behind it, for a shard. Not from the system's ephemeral range, where
+/// clients of other programs could take them before the program does.
+fn free_address() -> String {
+    let is_free = |port: u16| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let first = 20_000 + (std::process::id() % 5_000) as u16 * 2;
+    let port = (first..32_000).step_by(2).find(|port| is_free(*port) && is_free(port + 1));
+    format!("127.0.0.1:{}", port.expect("a free port"))
+}
+
 type Settings = [(&'static str, String)];
 
 fn environment(pairs: &Settings) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| (format!("BERTHA_DPDK_{name}"), value.clone())).collect()
 }
 
-/// Starts a program that says where it is ready, and waits for that.
+/// Starts a program, and waits for the line in which it says that it is ready at `addr`.
 fn start(mut program: Command, addr: &str) -> Server {
     let mut process = program.stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(process.stdout.take().unwrap());
@@ -117,9 +127,9 @@ fn transfer(programs: &Path, addr: &str, server: &Settings, client: &Settings) {
 #[ignore = "builds the programs twice, which takes minutes"]
 fn one_line_switches_programs_to_dpdk() {
     let kernel = build("kernel", &[]);
-    workload_b(&kernel, "127.0.0.1:34242", &[], &[]);
-    transfer(&kernel, "127.0.0.1:34343", &[], &[]);
-    echo(&kernel, "127.0.0.1:34444", &[], &[]);
+    workload_b(&kernel, &free_address(), &[], &[]);
+    transfer(&kernel, &free_address(), &[], &[]);
+    echo(&kernel, &free_address(), &[], &[]);
     let dpdk = build("dpdk", &[DPDK]);
     if !bertha_datapath_dpdk::AVAILABLE {
         return skip("programs over DPDK: DPDK is not installed; see scripts/dpdk install");

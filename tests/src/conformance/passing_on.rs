@@ -36,10 +36,9 @@ where
     let before = below.recorded();
     let burst = (0..COUNT).map(|number| messages.make(a, number));
     succeeds(a, "send_batch", a.send_batch(burst)).await;
-    let after = below.recorded();
-    let alone = after.sent_alone - before.sent_alone;
-    assert!(alone <= COUNT / 2, "{alone} messages of a burst of {COUNT} were sent alone to the layer below");
     complete(b, receive_all(b, messages, COUNT, 1000).await, COUNT);
+    let alone = below.recorded().sent_alone - before.sent_alone;
+    assert!(alone <= COUNT / 2, "{alone} messages of a burst of {COUNT} were sent alone to the layer below");
 }
 
 /// `recv_batch`: "appends what is there".
