@@ -40,6 +40,10 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         message.prepend(HEADER)?.copy_from_slice(&number.to_le_bytes());

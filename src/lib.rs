@@ -98,7 +98,7 @@ pub use bertha_negotiation::{
     Agreement, BoxedStack, Credentials, Early, EarlyCache, IdentityKey, Incoming, Negotiate, Negotiated,
     Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
-pub use bertha_rendezvous::{Gathers, MultiEndpoint, Rendezvous};
+pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
 #[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 mod datapath;

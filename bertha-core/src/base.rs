@@ -38,13 +38,15 @@ pub trait Base: Send + Sync + 'static {
     /// Tasks, time and randomness.
     fn runtime(&self) -> &Self::Runtime;
 
-    /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front, which the datapath can send
-    /// without a copy. A datapath that sends several messages as one has it lie behind the last one, by a
-    /// [`BurstArena`](crate::buf::BurstArena).
+    /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front.
+    ///
+    /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer one, for
+    /// a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages as one places it behind the one
+    /// before it, by a [`BurstArena`](crate::buf::BurstArena).
     ///
     /// # Errors
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if `len` plus headroom exceeds the MTU,
-    /// [`Exhausted`](crate::ErrorKind::Exhausted) if the datapath has no buffer left.
+    /// [`Exhausted`](crate::ErrorKind::Exhausted) if the datapath has no buffer left;
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if no buffer can be so long.
     fn buffer(&self, len: usize) -> Result<Buf, Error>;
 
     /// Asks for `bytes` more headroom in buffers from now on. A Chunnel that writes a header in front of each
@@ -56,10 +58,12 @@ pub trait Base: Send + Sync + 'static {
     fn release(&self, _bytes: usize) {}
 
     /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` this is what the layers *below*
-    /// will add to each message, so `mtu() - reserved()` is the largest message that the caller may send.
+    /// will add to each message, so [`Connection::mtu`](crate::Connection::mtu) of the connection below less this is the
+    /// largest message that the caller may send.
     fn reserved(&self) -> usize;
 
-    /// The largest message that the base connection carries, in bytes, headers of Chunnels included.
+    /// The largest message that the datapath carries, in bytes, headers of Chunnels included. A layer asks the connection
+    /// below for its [`mtu`](crate::Connection::mtu), which a Chunnel that cuts messages raises.
     fn mtu(&self) -> usize;
 
     /// The address of this end.

@@ -1,4 +1,4 @@
-//! The connection: what a Chunnel makes and an application uses.
+//! The connection: made by a Chunnel, used by an application.
 
 use crate::{Base, Error};
 
@@ -29,6 +29,15 @@ pub trait Connection: Send + Sync + 'static {
 
     /// The bottom of the stack: runtime, buffers, addresses, limits.
     fn base(&self) -> &Self::Base;
+
+    /// The largest message that the layers from this one down carry, in bytes, with the
+    /// [headroom](Base::reserved) that they and the layers above have asked for.
+    ///
+    /// A Chunnel that cuts messages raises it; every other Chunnel returns that of the connection below. The default is
+    /// that of the datapath, so a layer that forgets to pass it on makes messages smaller than they may be, and loses none.
+    fn mtu(&self) -> usize {
+        self.base().mtu()
+    }
 
     /// Sends one message. Ready once the datapath has taken it.
     ///

@@ -32,6 +32,7 @@ impl<T, B> fmt::Debug for BoxConnection<T, B> {
 /// The dyn-compatible twin of [`Connection`]. Its methods have other names, else every call would be ambiguous.
 trait DynConnection<T, B>: Send + Sync {
     fn dyn_base(&self) -> &B;
+    fn dyn_mtu(&self) -> usize;
     fn boxed_send(&self, message: T) -> BoxFuture<'_, Result<(), Error>>;
     fn boxed_recv(&self) -> BoxFuture<'_, Result<T, Error>>;
     fn boxed_send_batch<'a>(
@@ -56,6 +57,10 @@ impl<T> Extend<T> for Sink<'_, T> {
 impl<C: Connection> DynConnection<C::Data, C::Base> for C {
     fn dyn_base(&self) -> &C::Base {
         self.base()
+    }
+
+    fn dyn_mtu(&self) -> usize {
+        self.mtu()
     }
 
     fn boxed_send(&self, message: C::Data) -> BoxFuture<'_, Result<(), Error>> {
@@ -96,6 +101,10 @@ impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
 
     fn base(&self) -> &B {
         self.connection.dyn_base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.connection.dyn_mtu()
     }
 
     fn send(&self, message: T) -> impl Future<Output = Result<(), Error>> + Send {

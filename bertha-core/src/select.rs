@@ -184,6 +184,13 @@ where
         }
     }
 
+    fn mtu(&self) -> usize {
+        match self {
+            Self::First(connection) => connection.mtu(),
+            Self::Second(connection) => connection.mtu(),
+        }
+    }
+
     fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send {
         match self {
             Self::First(connection) => Call::First { call: connection.send(message) },

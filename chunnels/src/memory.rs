@@ -160,9 +160,6 @@ impl Base for MemoryBase {
     }
 
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
-        if len > MTU {
-            return Err(Error::new(ErrorKind::TooLarge, format!("{len} bytes")));
-        }
         Buf::new(len, 0)
     }
 

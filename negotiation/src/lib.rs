@@ -4,7 +4,7 @@
 //! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
 //! [`listen`](Negotiate::listen) on every stack.
 //!
-//! * [`wire`]: the messages, specified in `WIRE.md`. [`proto`]: the protocol, without I/O. The driver and the link around them are the only
+//! * [`wire`]: the messages, specified in `WIRE.md`. [`handshake`]: the protocol, without I/O. The driver and the link around them are the only
 //!   asynchronous code.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
@@ -24,41 +24,40 @@
 
 #![forbid(unsafe_code)]
 
-mod agreement;
 mod auth;
-mod driver;
+mod connect;
+mod connection;
+mod deadline;
 mod early;
-mod early_cache;
+pub mod handshake;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
+mod listen;
 mod negotiate;
-mod negotiated;
-pub mod proto;
 mod runs;
 mod settings;
 mod shortage;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
-mod switch;
+mod upgrade;
 pub mod wire;
 
-pub use agreement::{Agreement, ZeroRtt};
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
-pub use driver::Incoming;
-pub use early::Early;
-pub use early_cache::EarlyCache;
+pub use connection::Negotiated;
+pub use early::{Early, EarlyCache};
+pub use handshake::{Agreement, ZeroRtt};
 pub use link::Link;
+pub use listen::Incoming;
 pub use negotiate::{BoxedStack, Negotiate};
-pub use negotiated::Negotiated;
 pub use runs::Runs;
 pub use settings::Settings;
-pub use switch::{Pick, Switching, Upgradable};
+pub use upgrade::{Pick, Switching, Upgradable};
 
 /// The parts of a link and of a change of stacks on which connections with any number of endpoints are built as well; for
 /// `bertha-rendezvous` alone.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::link::{CAPACITY_AMONG, End, Lane, Liveness, Parked};
-    pub use crate::switch::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
+    pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
+    pub use crate::upgrade::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What an application calls on its stack.
 
-use crate::{Early, EarlyCache, Incoming, Link, Negotiated, Runs, Settings, Upgradable, driver};
+use crate::{
+    Early, EarlyCache, Incoming, Link, Negotiated, Runs, Settings, Upgradable, connect, early, listen,
+};
 use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Error};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
@@ -45,7 +47,7 @@ pub trait Negotiate: Describe + Send + Sync {
         D: Runs<Self>,
     {
         let to = to.into();
-        async move { driver::connect(self, datapath, to, settings).await }
+        async move { connect::connect(self, datapath, to, settings).await }
     }
 
     /// Connects without waiting, over the stack that the server agreed to the last time: the first messages go out
@@ -97,7 +99,7 @@ pub trait Negotiate: Describe + Send + Sync {
         Self: Sized + 'static,
         D: Runs<Self, Out: Connection<Data: Clone>>,
     {
-        driver::connect_early(self, datapath, to.into(), cache, settings)
+        early::connect_early(self, datapath, to.into(), cache, settings)
     }
 
     /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.
@@ -132,7 +134,7 @@ pub trait Negotiate: Describe + Send + Sync {
         Self: Sized + 'static,
         D: Runs<Self>,
     {
-        driver::listen(self, datapath, on.into(), settings)
+        listen::listen(self, datapath, on.into(), settings)
     }
 
     /// Lets connections of this stack change to other alternatives of its `select!`s while they are in use; see

@@ -1,7 +1,7 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
 use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
-use crate::proto::Cookies;
+use crate::handshake::Cookies;
 use crate::wire::{
     self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, Refusal, RefusalKind, Retry,
     Standing, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
@@ -152,11 +152,11 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     vectors.value(&format!("{name} transcript"), &client.transcript());
     vectors.value(&format!("{name} key of the client"), &client.keys().unwrap()[0]);
     vectors.value(&format!("{name} key of the server"), &client.keys().unwrap()[1]);
-    let said = client.say(Kind::Confirm, tag, &confirm).unwrap();
+    let said = client.encode(Kind::Confirm, tag, &confirm).unwrap();
     vectors.add(&format!("{name} confirm"), &said, format!("{confirm:?}"));
-    vectors.value(&format!("{name} keep-alive"), &client.say_bare(Kind::KeepAlive, tag).unwrap());
+    vectors.value(&format!("{name} keep-alive"), &client.encode_bare(Kind::KeepAlive, tag).unwrap());
     let upgrade = Upgrade { id: ID, round: 3, step: UpgradeStep::Begin { sent: 1000 } };
-    let upgraded = client.say(Kind::Upgrade, tag, &upgrade).unwrap();
+    let upgraded = client.encode(Kind::Upgrade, tag, &upgrade).unwrap();
     vectors.add(&format!("{name} upgrade"), &upgraded, format!("{upgrade:?}"));
     vectors.value(&format!("{name} reset"), &reset(tag, &token));
     read_back(name, &offering, &answering, &client, &server);
@@ -180,14 +180,14 @@ fn read_back(name: &str, offering: &Offering, answering: &Answering<'_>, client:
     let (message, meaning) = take("refusal");
     assert_eq!(format!("{:?}", offering.refusal(&message).unwrap()), meaning);
     let (message, meaning) = take("confirm");
-    assert_eq!(format!("{:?}", server.hear::<Confirm>(&message).unwrap()), meaning);
-    assert!(server.hear_bare(&take("keep-alive").0));
-    assert!(client.hear_reset(&take("reset").0));
+    assert_eq!(format!("{:?}", server.decode::<Confirm>(&message).unwrap()), meaning);
+    assert!(server.verify_bare(&take("keep-alive").0));
+    assert!(client.verify_reset(&take("reset").0));
     assert_eq!(take("hash of the offer").0, answering.hash());
     assert_eq!(take("transcript").0, server.transcript());
     let (message, meaning) = take("upgrade");
     if !message.is_empty() {
-        assert_eq!(format!("{:?}", server.hear::<Upgrade>(&message).unwrap()), meaning);
+        assert_eq!(format!("{:?}", server.decode::<Upgrade>(&message).unwrap()), meaning);
     }
 }
 

@@ -18,9 +18,9 @@ use bertha_chunnels::seal::wire as seal_wire;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
-use bertha_negotiation::proto::{
-    Accepted, Admission, Credit, Decision, EarlyData, Expected, FirstFlight, Flight, Frame, Gate, Handshake,
-    Progress, Terms, decide, find,
+use bertha_negotiation::handshake::{
+    Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
+    Handshake, Progress, Requirements, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag,
@@ -126,7 +126,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
         idle_timeout: Duration::from_secs(30),
         credentials,
         fresh: None,
-        frame: Frame::OPEN,
+        requirements: Requirements::OPEN,
         peer: b"peer",
         early_data,
         credit: Credit::UNLIMITED,
@@ -136,7 +136,8 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
 /// A client that has sent three messages is left with those that were not taken, or with none over another stack.
 fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
     let start = Instant::now();
-    let handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
+    let handshake =
+        Handshake::new(nodes, Requirements::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
     let expected = Expected { client_picks: picks.to_vec(), server_picks: picks.to_vec(), idle_ms: 30_000 };
     let mut flight = FirstFlight::new(handshake, expected, 65_507, 3, Duration::ZERO, start);
     assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
@@ -177,7 +178,7 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
 pub fn handshake(bytes: &[u8]) {
     let (start, nodes) = (Instant::now(), choice());
     let mut handshake =
-        Handshake::new(&nodes, Frame::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
+        Handshake::new(&nodes, Requirements::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
     let sealed = bytes.split_first().map(|(&kind, body)| seal(kind, Tag::of(ID), body));
     for message in [Some(bytes.to_vec()), sealed].into_iter().flatten() {
         match handshake.handle(&message) {
@@ -197,7 +198,7 @@ pub fn gate(bytes: &[u8]) {
     let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 5000)));
     let mut settings = Settings::default();
     settings.unproven_clients = 1;
-    let mut gate = Gate::new(&settings, || 7, start);
+    let mut gate = AdmissionControl::new(&settings, || 7, start);
     let mut messages = vec![bytes.to_vec(), offer(bytes)];
     if let Some((cookie, body)) = bytes.split_first_chunk::<COOKIE>() {
         messages.extend(envelop(cookie, &offer(body)));
@@ -239,7 +240,8 @@ pub fn proofs(bytes: &[u8]) {
             let mut settings = Settings::default();
             settings.credentials = credentials.clone();
             let mut handshake =
-                Handshake::new(&choice(), Frame::OPEN, || ID, 65_507, Instant::now(), &settings).unwrap();
+                Handshake::new(&choice(), Requirements::OPEN, || ID, 65_507, Instant::now(), &settings)
+                    .unwrap();
             match handshake.handle(&message) {
                 Ok(Progress::Ignored) => {}
                 // Data, of whatever round.

@@ -7,6 +7,8 @@
 
 pub mod conformance;
 pub mod fuzz_targets;
+mod seeds;
 mod services;
 
+pub use seeds::{seeds, with_seeds};
 pub use services::{service, skip};

@@ -236,7 +236,8 @@ fn a_server_that_routes() {
             let shards = make_stack!(Serialize::<Numbered>::new(), below_shard);
             let mut shard = shards.listen(server.clone(), (SERVER, 0)).await.unwrap();
             let map = ShardMap::new([shard.local_addr()]).unwrap();
-            let stack = |below| make_stack!(ServerShard::new(map.clone()), Serialize::<Numbered>::new(), below);
+            let stack =
+                |below| make_stack!(ServerShard::new(map.clone()), Serialize::<Numbered>::new(), below);
             let (here, there) = (stack(below_client), stack(Recorder::new()));
             let (ends, accepted) = futures_util::join!(both(here, there, client, server), shard.next());
             let router = network.runtime().spawn(async move {

@@ -104,8 +104,7 @@ mod tests {
         let now = Instant::now();
         let mut persistence = Persistence::new(LIMIT, now);
         let failure = Failure { confirmed: None, taken: 0, is_refusal: false };
-        let pauses: Vec<_> =
-            (0..6).map(|_| persistence.failed(failure, now).unwrap().as_millis()).collect();
+        let pauses: Vec<_> = (0..6).map(|_| persistence.failed(failure, now).unwrap().as_millis()).collect();
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 2000]);
     }
 }

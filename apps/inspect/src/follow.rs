@@ -1,5 +1,6 @@
 //! Following changes.
 
+use crate::escape::escaped;
 use crate::print::Printer;
 use crate::status::Status;
 use bertha_core::Error;
@@ -80,7 +81,7 @@ async fn watch<S: RendezvousStore>(
         };
         let failed: Result<(), Error> = failed.await;
         let Err(error) = failed else { return Some(name) };
-        let status = Status { problem: Some(error.to_string()), ..Status::unknown(&name) };
+        let status = Status { problem: Some(escaped(&error.to_string())), ..Status::unknown(&name) };
         if last.as_ref() != Some(&status) {
             last = Some(status.clone());
             if changed.send(status).await.is_err() {

@@ -2,6 +2,7 @@
 //! participants, and follows their changes.
 
 mod command;
+mod escape;
 mod follow;
 mod print;
 mod status;
@@ -18,7 +19,7 @@ async fn main() -> ExitCode {
             // The program's one line to a person; it has no log.
             #[allow(clippy::print_stderr)]
             {
-                eprintln!("bertha-inspect: {error}");
+                eprintln!("bertha-inspect: {}", escape::escaped(&error.to_string()));
             }
             ExitCode::FAILURE
         }

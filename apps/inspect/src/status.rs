@@ -1,6 +1,7 @@
 //! What is known of one connection.
 
-use bertha_rendezvous::proto::{Recorded, View};
+use crate::escape::escaped;
+use bertha_rendezvous::member::{Recorded, View};
 use bertha_rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
@@ -76,16 +77,16 @@ impl Status {
                     |round, stack| view.missing(round, stack).map(|id| format!("{id:016x}")).collect();
                 status.life = Some(format!("{:016x}", record.life));
                 status.round = Some(record.round);
-                status.stack = Some(record.stack.to_string());
+                status.stack = Some(escaped(&record.stack.to_string()));
                 status.upgrade = record.proposal.as_ref().map(|proposal| Upgrade {
                     round: proposal.round,
-                    stack: proposal.stack.to_string(),
+                    stack: escaped(&proposal.stack.to_string()),
                     waits_for: missing(proposal.round, &proposal.stack),
                 });
                 status.refused = record
                     .refusal
                     .as_ref()
-                    .map(|refusal| format!("round {}: {}", refusal.round, refusal.reason));
+                    .map(|refusal| format!("round {}: {}", refusal.round, escaped(&refusal.reason)));
                 let disputed: Vec<String> = missing(record.round, &record.stack);
                 status.problem = if view.participants.is_empty() {
                     Some("abandoned".into())
@@ -110,5 +111,37 @@ impl Status {
         });
         let remarks: Vec<String> = upgrade.into_iter().chain(self.problem.clone()).collect();
         remarks.join("; ")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use bertha_core::{LayerInfo, Node};
+    use bertha_rendezvous::member::Description;
+    use bertha_rendezvous::member::record::{Proposal, RECORD, Record, Refusal, VERSION};
+    use bertha_rendezvous::{Entry, Revision};
+
+    #[test]
+    fn text_of_the_store_reaches_no_terminal_as_it_is() {
+        let layers = vec![Node::Layer(LayerInfo::plain("evil::\u{1b}[2J", 1))];
+        let stack = Description::of(&layers, &[]).unwrap();
+        let record = Record {
+            life: 1,
+            round: 1,
+            stack: stack.clone(),
+            leader: 1,
+            last: 2,
+            proposal: Some(Proposal { round: 2, proposer: 1, stack }),
+            refusal: Some(Refusal { round: 2, by: None, reason: "\u{1b}]0;title\u{7}".into() }),
+        };
+        let value = postcard::to_extend(&record, vec![VERSION]).unwrap();
+        let mut snapshot = Snapshot::default();
+        snapshot.entries.insert(RECORD.into(), Entry { version: Revision(1), value });
+        let status = Status::of(&Name::new("topic").unwrap(), &snapshot);
+        assert_eq!(status.stack.as_deref(), Some(r"\u{1b}[2J"));
+        let shown = format!("{}{}", serde_json::to_string(&status).unwrap(), status.remark());
+        assert!(!shown.contains(char::is_control) && status.refused.is_some(), "{shown:?}");
     }
 }

@@ -58,7 +58,9 @@ mod tests {
         assert_eq!(Order::parse(" upgrade  1 "), Ok(Some(Order::Upgrade { alternative: 1 })));
         assert_eq!(Order::parse("leave"), Ok(Some(Order::Leave)));
         assert_eq!(Order::parse(" "), Ok(None));
-        for line in ["publish", "publish 20", "publish 20 2 3", "publish x 2", "publish -1 2", "upgrade", "leave 1"] {
+        for line in
+            ["publish", "publish 20", "publish 20 2 3", "publish x 2", "publish -1 2", "upgrade", "leave 1"]
+        {
             assert_eq!(Order::parse(line), Err(Mistyped(line.into())));
         }
     }

@@ -60,7 +60,7 @@ pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result
         )
     );
     let group = UdpMulticast::new(part.group).interface(part.interface);
-    let connection = stack.rendezvous(group, store, part.topic, settings).await?;
+    let connection = stack.rendezvous(group, store, part.topic).settings(settings).await?;
     let agreement = connection.explain();
     let (stack, leads) = (names(&agreement), leads(&agreement));
     let joined = What::Joined { round: agreement.round(), stack, leads };
@@ -88,7 +88,7 @@ fn leads(agreement: &Agreement) -> bool {
     agreement.role() == Role::Participant { leads: true }
 }
 
-/// Carries out the commands of the standard input, until there are no more. A mistyped one is reported on standard error.
+/// Carries out the commands of the standard input, until there are no more. A mistyped one is refused.
 async fn obey<C>(
     id: u32,
     connection: &MultiEndpoint<C>,
@@ -110,12 +110,7 @@ where
             }
             Ok(Some(Order::Leave)) => return Ok(()),
             Ok(None) => {}
-            Err(mistyped) => {
-                #[allow(clippy::print_stderr, reason = "standard output is the history")]
-                {
-                    eprintln!("pubsub: {mistyped}");
-                }
-            }
+            Err(mistyped) => Line::new(id, What::Refused { reason: mistyped.to_string() }).print()?,
         }
     }
     Ok(())

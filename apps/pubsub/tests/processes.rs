@@ -132,7 +132,9 @@ fn a_mistyped_command_ends_no_participant() {
     let mut process = Process::start(1, &url, &topic, &group());
     process.until(&["joined"]);
     process.tell("pubish 1 1");
+    process.until(&["\"event\":\"refused\""]);
     process.tell("publish 1");
+    process.until(&["\"event\":\"refused\""]);
     process.tell("publish 1 1");
     process.until(&["\"event\":\"sent\",\"number\":0"]);
     process.tell("leave");
@@ -167,6 +169,9 @@ fn without_sequencer(url: &str) {
         all.rotate_left(1);
     }
     for process in &mut all {
+        // A word that is no command is answered, and ends nothing.
+        process.tell("pubish 1 2");
+        process.until(&["\"event\":\"refused\""]);
         process.tell("leave");
         process.until(&["\"event\":\"left\""]);
         let mut last = std::collections::BTreeMap::new();

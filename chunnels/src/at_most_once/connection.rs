@@ -70,6 +70,10 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     #[inline]
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.number(message)?).await

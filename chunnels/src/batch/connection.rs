@@ -38,7 +38,7 @@ pub struct BatchConnection<Inner: Connection> {
 impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
     pub(super) fn new(inner: Inner, bytes: usize, wait: Duration) -> Self {
         let base = inner.base();
-        let most = base.mtu().saturating_sub(base.reserved());
+        let most = inner.mtu().saturating_sub(base.reserved());
         base.reserve(frame::MOST);
         let below = base.reserved();
         let shared =
@@ -68,7 +68,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
     }
 
     async fn push(&self, message: Buf) -> Result<(), Error> {
-        let most = self.shared.inner.base().mtu().saturating_sub(self.below);
+        let most = self.shared.inner.mtu().saturating_sub(self.below);
         if message.len() > most {
             return Err(too_large(message.len(), most));
         }
@@ -154,6 +154,10 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
 
     fn base(&self) -> &Inner::Base {
         self.shared.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.inner.mtu()
     }
 
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {

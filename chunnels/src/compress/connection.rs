@@ -32,7 +32,7 @@ impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
     }
 
     fn pack(&self, message: Buf) -> Result<Buf, Error> {
-        let most = self.inner.base().mtu().saturating_sub(self.below + STORED_HEADER);
+        let most = self.inner.mtu().saturating_sub(self.below + STORED_HEADER);
         if message.len() > most {
             return Err(too_large(message.len(), most));
         }
@@ -60,6 +60,10 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
 
     fn base(&self) -> &Inner::Base {
         self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {

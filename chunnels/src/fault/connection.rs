@@ -59,9 +59,9 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
     }
 
     fn push(&self, message: Buf) -> Result<(), Error> {
-        let base = self.shared.inner.base();
-        if message.len() > base.mtu() {
-            let what = format!("message of {} bytes, at most {} fit", message.len(), base.mtu());
+        let max = self.shared.inner.mtu();
+        if message.len() > max {
+            let what = format!("message of {} bytes, at most {max} fit", message.len());
             return Err(Error::new(ErrorKind::TooLarge, what).at("Fault"));
         }
         let now = self.shared.now();
@@ -151,6 +151,10 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
 
     fn base(&self) -> &Inner::Base {
         self.shared.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.inner.mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {

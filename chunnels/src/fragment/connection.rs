@@ -1,10 +1,10 @@
 //! The connection that cuts and puts together.
 
+use super::Fragment;
 use super::assembly::{Assembly, Contradiction};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, LEAST_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
-use super::{Fragment, FragmentBase};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
@@ -22,8 +22,10 @@ use tokio::sync::Semaphore;
 /// [`Malformed`](ErrorKind::Malformed) for good once the peer's pieces have contradicted each other.
 pub struct FragmentConnection<Inner: Connection> {
     /// Shared with the task that probes the path.
-    base: Arc<FragmentBase<Inner>>,
+    inner: Arc<Inner>,
     limit: u32,
+    /// The limit, with the headroom that was reserved when this layer was made.
+    mtu: usize,
     piece: usize,
     /// What the layers below put in front of each message.
     below: usize,
@@ -54,17 +56,31 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let below = inner.base().reserved();
         inner.base().reserve(1);
         let assembly = Mutex::new(State { assembly: Assembly::new(limit, spare), refused: None });
-        let base = Arc::new(FragmentBase::new(inner, limit as usize));
+        let mtu = limit as usize + inner.base().reserved();
+        let inner = Arc::new(inner);
         let (next, malformed, unanswered) = Default::default();
-        let lower = base.inner.base();
+        let lower = inner.base();
         let discovery = (discovers && !lower.properties().reliable).then(|| {
-            let most = lower.mtu().min(piece + PIECE_HEADER + below);
+            let most = inner.mtu().min(piece + PIECE_HEADER + below);
             Arc::new(Discovery::new(most, below, lower.runtime()))
         });
-        let probing = discovery.clone().map(|discovery| discovery::run(discovery, base.clone()));
+        let probing = discovery.clone().map(|discovery| discovery::run(discovery, inner.clone()));
         let _task = probing.map(|probing| lower.runtime().spawn(probing));
         let turn = Semaphore::new(1);
-        Self { base, limit, piece, below, next, turn, assembly, malformed, unanswered, discovery, _task }
+        Self {
+            inner,
+            limit,
+            mtu,
+            piece,
+            below,
+            next,
+            turn,
+            assembly,
+            malformed,
+            unanswered,
+            discovery,
+            _task,
+        }
     }
 
     /// What the path carries, as far as is known: the largest message below the layers that put something in front of it, in
@@ -85,7 +101,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
 
     /// What the connection below carries at the moment.
     fn room(&self) -> usize {
-        self.bound(self.base.inner.base().mtu()).saturating_sub(self.below)
+        self.bound(self.inner.mtu()).saturating_sub(self.below)
     }
 
     /// `mtu`, or what the path carries, if that is less.
@@ -114,8 +130,8 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
             return Err(Error::new(ErrorKind::TooLarge, what).at("Fragment"));
         }
         // Buffers have headroom for all layers, those above as well.
-        let inner = self.base.inner.base();
-        let room = inner.mtu().saturating_sub(inner.reserved());
+        let inner = self.inner.base();
+        let room = self.inner.mtu().saturating_sub(inner.reserved());
         let room = room.min(self.room()).saturating_sub(PIECE_HEADER);
         let size = self.piece.min(room);
         if size < LEAST_PIECE {
@@ -128,7 +144,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let mut failed = None;
         let number = self.next.fetch_add(1, Relaxed);
         let pieces = Pieces::new(inner, &message, number, size, &mut failed);
-        self.base.inner.send_batch(pieces).await?;
+        self.inner.send_batch(pieces).await?;
         failed.map_or(Ok(()), Err)
     }
 
@@ -162,7 +178,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
     }
 
     fn runtime(&self) -> &<Inner::Base as Base>::Runtime {
-        self.base.inner.base().runtime()
+        self.inner.base().runtime()
     }
 
     /// Tells the peer that its probe arrived. Before the next message is waited for, so that none is in hand: dropping this
@@ -175,7 +191,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let number = self.unanswered.swap(0, Relaxed);
         if number & UNANSWERED != 0
             && let Ok(word) = piece::word(number as u32, self.below)
-            && let Err(error) = self.base.inner.send(word).await
+            && let Err(error) = self.inner.send(word).await
         {
             tracing::debug!(%error, "a probe of the path was not answered");
         }
@@ -185,7 +201,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
     async fn arrival(&self) -> Result<Buf, Error> {
         self.answer().await;
         let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
-        self.base.inner.recv().await
+        self.inner.recv().await
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -201,10 +217,14 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
 
 impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     type Data = Buf;
-    type Base = FragmentBase<Inner>;
+    type Base = Inner::Base;
 
-    fn base(&self) -> &FragmentBase<Inner> {
-        &self.base
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
@@ -212,7 +232,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
             discovery.sending(message.len());
         }
         if self.fits(&message) {
-            self.base.inner.send(self.whole(message)?).await
+            self.inner.send(self.whole(message)?).await
         } else {
             self.send_in_pieces(message).await
         }
@@ -232,7 +252,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
                 }
                 self.whole(message).map_err(|error| failed = Some(error)).ok()
             });
-            self.base.inner.send_batch(whole.fuse()).await?;
+            self.inner.send_batch(whole.fuse()).await?;
             match (failed, large) {
                 (Some(error), _) => return Err(error),
                 (None, Some(message)) => self.send_in_pieces(message).await?,
@@ -258,17 +278,17 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
             self.check()?;
             self.answer().await;
             let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
-            self.base.inner.recv_batch(&mut whole, limit).await?;
+            self.inner.recv_batch(&mut whole, limit).await?;
         }
         Ok(whole.count)
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.base.inner.drain()
+        self.inner.drain()
     }
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.base.inner.close()
+        self.inner.close()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The task that finds out what the path carries.
 
-use super::FragmentBase;
 use super::path::{FLOOR, Path, Probe};
 use super::piece;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
@@ -104,11 +103,8 @@ fn ends(error: &Error) -> bool {
 }
 
 /// Probes the path until the connection below ends.
-pub(super) async fn run<Inner: Connection<Data = Buf>>(
-    discovery: Arc<Discovery>,
-    base: Arc<FragmentBase<Inner>>,
-) {
-    let runtime = base.runtime();
+pub(super) async fn run<Inner: Connection<Data = Buf>>(discovery: Arc<Discovery>, inner: Arc<Inner>) {
+    let runtime = inner.base().runtime();
     loop {
         let now = discovery.since(runtime);
         let is_listening = discovery.listening.load(Relaxed) > 0;
@@ -119,7 +115,7 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(
             (path.poll(now, is_listening), path.timeout())
         });
         if let Some(probe) = probe
-            && !discovery.probe(&base.inner, probe).await
+            && !discovery.probe(&*inner, probe).await
         {
             return;
         }

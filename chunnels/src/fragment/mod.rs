@@ -1,7 +1,7 @@
 //! Messages of up to 64 MiB over a connection whose messages are short.
 //!
 //! [`Fragment`] sends a message that fits as it is, with one byte in front, and any other in pieces that the receiver puts
-//! together. Layers above see the larger limit as the MTU of the connection's [`base`](bertha_core::Connection::base).
+//! together. Layers above see the larger limit as the connection's [`mtu`](bertha_core::Connection::mtu).
 //!
 //! ```
 //! use bertha_chunnels::{Fragment, Ordered, Reliable};
@@ -52,7 +52,6 @@
 //! [`Malformed`](bertha_core::ErrorKind::Malformed).
 
 mod assembly;
-mod base;
 mod chunnel;
 mod connection;
 mod discovery;
@@ -62,6 +61,5 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-pub use base::FragmentBase;
 pub use chunnel::Fragment;
 pub use connection::FragmentConnection;

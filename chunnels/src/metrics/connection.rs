@@ -71,6 +71,10 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         let (since, bytes) = (self.now(), bytes_in(&message));
         map_output(self.inner.send(message), move |outcome| {

@@ -24,6 +24,10 @@ impl<Inner: Connection> Connection for NothingConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     #[inline]
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.send(message)

@@ -245,6 +245,10 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     #[inline]
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         // Numbered in the order of the calls.

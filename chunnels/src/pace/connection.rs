@@ -57,6 +57,10 @@ impl<Inner: Connection<Data = Buf>> Connection for PaceConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.turn().await.spend(self.cost(&message));
         self.inner.send(message).await

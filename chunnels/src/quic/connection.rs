@@ -45,7 +45,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
     ) -> Self {
         let base = socket.inner.base();
-        let most = base.mtu().saturating_sub(base.reserved()).min(LARGEST);
+        let most = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
         let shared = Arc::new(Shared::new());
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
@@ -97,6 +97,10 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
 
     fn base(&self) -> &Inner::Base {
         self.socket.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.socket.inner.mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {

@@ -36,7 +36,7 @@ where
         return Err(Error::new(ErrorKind::Unavailable, what));
     }
     let below = base.reserved();
-    let most = base.mtu().saturating_sub(below);
+    let most = inner.mtu().saturating_sub(below);
     if most < LEAST_PACKET {
         let what = format!("QUIC needs packets of {LEAST_PACKET} bytes, and {most} fit below");
         return Err(Error::new(ErrorKind::TooLarge, what));

@@ -33,7 +33,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let base = inner.base();
         let below = base.reserved();
         base.reserve(OVERHEAD);
-        let most = base.mtu().saturating_sub(below);
+        let most = inner.mtu().saturating_sub(below);
         let machine = Machine::new(settings, algorithm, most, base.runtime().random());
         let shared = Arc::new(Shared::new(inner, machine, below));
         let task = shared.inner.base().runtime().spawn(task::run(shared.clone()));
@@ -47,8 +47,7 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
 
     /// The largest message that can be sent, in bytes.
     fn most(&self) -> usize {
-        let base = self.shared.inner.base();
-        base.mtu().saturating_sub(self.shared.below + OVERHEAD).min(LARGEST_MESSAGE)
+        self.shared.inner.mtu().saturating_sub(self.shared.below + OVERHEAD).min(LARGEST_MESSAGE)
     }
 
     fn check(&self, message: &Buf) -> Result<(), Error> {
@@ -92,6 +91,10 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
 
     fn base(&self) -> &Inner::Base {
         self.shared.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.inner.mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {

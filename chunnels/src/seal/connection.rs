@@ -151,6 +151,10 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.greet().await?;
         self.inner.send(self.seal(message)?).await

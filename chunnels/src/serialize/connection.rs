@@ -30,7 +30,7 @@ where
     C: Codec<T>,
 {
     pub(super) fn new(inner: Inner, codec: C) -> Self {
-        let size = BufferSize::new(most(inner.base(), codec.limit()));
+        let size = BufferSize::new(most(&inner, codec.limit()));
         Self { inner, codec, size, malformed: AtomicU64::new(0), message: PhantomData }
     }
 
@@ -63,7 +63,7 @@ where
     #[cold]
     #[inline(never)]
     fn encode_beyond(&self, message: &T, mut size: usize) -> Result<Buf, Error> {
-        let most = most(self.inner.base(), self.codec.limit());
+        let most = most(&self.inner, self.codec.limit());
         while let Some(larger) = BufferSize::beyond(size, most) {
             size = larger;
             let mut buf = self.inner.base().buffer(size)?;
@@ -101,8 +101,8 @@ where
 }
 
 /// The longest encoding that both the layers below and the decoder at the other end take.
-fn most(base: &impl Base, limit: usize) -> usize {
-    base.mtu().saturating_sub(base.reserved()).min(limit)
+fn most(inner: &impl Connection, limit: usize) -> usize {
+    inner.mtu().saturating_sub(inner.base().reserved()).min(limit)
 }
 
 #[cold]
@@ -122,6 +122,10 @@ where
     #[inline]
     fn base(&self) -> &Inner::Base {
         self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
     }
 
     #[inline]

@@ -164,6 +164,10 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.seal(message)?).await
     }

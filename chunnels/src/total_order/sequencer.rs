@@ -249,6 +249,10 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let place = self.leads.then(|| self.take_place());

@@ -57,7 +57,7 @@ impl Base for DpdkBase {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
             Some(whole) if whole <= self.mtu() => self.pool.buffer(len, headroom + HEADERS),
-            _ => Err(self.too_large(len.saturating_add(headroom))),
+            _ => Buf::new(len, headroom),
         }
     }
 

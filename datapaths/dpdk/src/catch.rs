@@ -41,16 +41,13 @@ impl<'a> Catch<'a> {
     #[inline]
     pub(crate) fn take_from(&mut self, burst: &mut Burst) {
         let Some(prediction) = self.prediction else { return };
-        let Some(room) = self.messages.get_mut(self.end..self.limit) else { return };
-        let mut taken = 0;
-        for (packet, place) in burst.iter().zip(room) {
-            let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) else { break };
-            // SAFETY: the packet is removed below, and so is used once.
-            place.write(unsafe { packet.read_part(payload) });
-            taken += 1;
+        while self.end < self.limit
+            && let Some(first) = burst.first()
+            && let Some(payload) = prediction.payload(first.bytes(), first.checksums())
+            && let Some(packet) = burst.pop()
+        {
+            self.put(packet.into_part(payload));
         }
-        burst.forget_first(taken);
-        self.end += taken;
     }
 
     /// Takes a message of the connection, if it is one and wanted.

@@ -206,7 +206,7 @@ impl Device {
     /// if it can't be sent from where it lies; whether it was.
     #[inline(always)]
     pub(crate) fn frame(&self, message: Buf, headers: usize) -> Result<(Packet, bool), Error> {
-        match Packet::behind(headers, message) {
+        match Packet::with_headers(headers, message) {
             Ok(packet) => Ok((packet, false)),
             Err(message) => self.copy(message, headers),
         }

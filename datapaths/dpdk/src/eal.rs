@@ -1,4 +1,4 @@
-//! DPDK's environment, of which a process has one.
+//! DPDK's environment, one for each process.
 
 use crate::failure::{check, failure};
 use bertha_core::{Error, ErrorKind};
@@ -7,11 +7,21 @@ use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
 
-/// How the one attempt went: an error is kept as its parts, to be told each time.
-static OUTCOME: OnceLock<Result<Vec<String>, (ErrorKind, String)>> = OnceLock::new();
+/// Proof that the environment is initialised.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Eal(());
 
-/// Initialises the environment with these arguments, unless it is; then the arguments have no effect.
-pub(crate) fn init(arguments: &[String]) -> Result<(), Error> {
+/// The parts of an error, which is returned by each later attempt.
+struct Failed {
+    kind: ErrorKind,
+    context: String,
+}
+
+/// The arguments of the one initialisation.
+static OUTCOME: OnceLock<Result<Vec<String>, Failed>> = OnceLock::new();
+
+/// Initialises the environment with these arguments. If that was done before, they have no effect.
+pub(crate) fn init(arguments: &[String]) -> Result<Eal, Error> {
     if !sys::AVAILABLE {
         let what = "this program was built where DPDK is not installed; install it (`scripts/dpdk install`, or \
                     `apt-get install libdpdk-dev dpdk-dev pkg-config`) and build again";
@@ -22,9 +32,16 @@ pub(crate) fn init(arguments: &[String]) -> Result<(), Error> {
         // On a thread of its own: DPDK sets the caller's processor affinity and makes it its main thread.
         let attempt = std::thread::Builder::new().name("dpdk-init".into()).spawn(move || attempt(arguments));
         match attempt.map(std::thread::JoinHandle::join) {
-            Ok(Ok(outcome)) => outcome.map_err(|error| (error.kind(), error.context().to_owned())),
-            Ok(Err(_)) => Err((ErrorKind::Io, "the initialisation of DPDK panicked".into())),
-            Err(error) => Err((ErrorKind::Exhausted, format!("no thread to initialise DPDK on: {error}"))),
+            Ok(Ok(outcome)) => {
+                outcome.map_err(|error| Failed { kind: error.kind(), context: error.context().to_owned() })
+            }
+            Ok(Err(_)) => {
+                Err(Failed { kind: ErrorKind::Io, context: "the initialisation of DPDK panicked".into() })
+            }
+            Err(error) => {
+                let context = format!("no thread to initialise DPDK on: {error}");
+                Err(Failed { kind: ErrorKind::Exhausted, context })
+            }
         }
     });
     match outcome {
@@ -32,9 +49,9 @@ pub(crate) fn init(arguments: &[String]) -> Result<(), Error> {
             if used != arguments {
                 tracing::debug!(?used, asked = ?arguments, "DPDK is initialised once per process");
             }
-            Ok(())
+            Ok(Eal(()))
         }
-        Err((kind, what)) => Err(failure(*kind, what.clone())),
+        Err(Failed { kind, context }) => Err(failure(*kind, context.clone())),
     }
 }
 
@@ -50,31 +67,33 @@ fn attempt(arguments: Vec<String>) -> Result<Vec<String>, Error> {
     let argc = argv.len() as c_int;
     argv.push(std::ptr::null_mut());
     let argv = Vec::leak(argv);
-    // SAFETY: `argv` has `argc` strings and a null behind them, all of which live and are ours alone for ever. It is called once
-    // in the process: `OUTCOME` is written once.
+    // SAFETY: `argv` has `argc` strings and a null behind them; all of them are leaked, so they live for ever and nothing else refers
+    // to them. It is called once in the process: `OUTCOME` is written once.
     check(unsafe { sys::bertha_eal_init(argc, argv.as_mut_ptr()) }, "initialising DPDK")?;
-    // SAFETY: it has no conditions.
+    // SAFETY: it has no precondition.
     let version = unsafe { sys::bertha_version() };
-    // SAFETY: the version is a constant string.
+    // SAFETY: the version is a constant string with a zero byte at its end.
     let version = unsafe { CStr::from_ptr(version) };
     tracing::info!(version = %version.to_string_lossy(), ?arguments, "DPDK is ready");
     Ok(arguments)
 }
 
-/// A thread's caches of all pools. They are given back when the thread ends.
-struct Registration(Cell<bool>);
-
-thread_local! {
-    static REGISTRATION: Registration = const { Registration(Cell::new(false)) };
+/// A thread's caches of all pools. They are freed when the thread ends.
+struct Registration {
+    /// Whether the thread has tried to register.
+    tried: Cell<bool>,
 }
 
-/// Gives the calling thread its own caches of the pools; without them each buffer is fetched from where all threads fetch
-/// theirs. The environment is initialised.
+thread_local! {
+    static REGISTRATION: Registration = const { Registration { tried: Cell::new(false) } };
+}
+
+/// Gives the calling thread its own caches of the pools; without them each buffer comes from a ring that all threads share.
 #[inline]
 pub(crate) fn enter_thread() {
     // A thread that is ending does without.
     let _ = REGISTRATION.try_with(|registration| {
-        if !registration.0.get() {
+        if !registration.tried.get() {
             registration.register();
         }
     });
@@ -84,8 +103,8 @@ impl Registration {
     #[cold]
     fn register(&self) {
         // Once is enough: if there are too many threads, this one goes without.
-        self.0.set(true);
-        // SAFETY: the caller of `enter_thread` has initialised the environment; any thread may register.
+        self.tried.set(true);
+        // SAFETY: any thread may register; before the environment is initialised, DPDK refuses and does nothing else.
         let code = unsafe { sys::bertha_thread_register() };
         if code < 0 {
             tracing::debug!(code, "no caches for this thread; buffers come from the shared ring");
@@ -95,8 +114,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if self.0.get() {
-            // SAFETY: it is the thread that registered, and DPDK ignores threads that did not succeed.
+        if self.tried.get() {
+            // SAFETY: this is the thread that registered (the value is thread-local); DPDK ignores threads that are not registered.
             unsafe { sys::bertha_thread_unregister() };
         }
     }

@@ -1,4 +1,4 @@
-//! What DPDK says when it can't.
+//! Errors of DPDK, with advice.
 
 use bertha_core::{Error, ErrorKind};
 use bertha_dpdk_sys as sys;
@@ -22,22 +22,30 @@ pub(crate) fn failure(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static,
     Error::new(kind, what).at(NAME)
 }
 
-/// `code` if it is not negative; else what is wrong while `doing`, and what to do about it.
+/// `code` if it is not negative; otherwise an error that says which step failed, why, and what to do about it.
 pub(crate) fn check(code: i32, doing: &str) -> Result<i32, Error> {
     if code >= 0 { Ok(code) } else { Err(failed(-code, doing)) }
 }
 
 #[cold]
 fn failed(errno: i32, doing: &str) -> Error {
-    // SAFETY: any number will do.
+    // SAFETY: it accepts any number.
     let said = unsafe { sys::bertha_strerror(errno) };
-    // SAFETY: it is a constant string, or one in a buffer of the calling thread that only its next call overwrites.
+    // SAFETY: a string with a zero byte at its end: a constant, or in a buffer of the calling thread, which its next call overwrites.
     let said = unsafe { CStr::from_ptr(said) }.to_string_lossy();
-    let (kind, hint) = match errno {
-        EPERM | EACCES => (
+    let (kind, hint) = advice(errno, rustix::process::geteuid().is_root());
+    failure(kind, format!("{doing} failed: {said}: {hint}"))
+}
+
+fn advice(errno: i32, is_root: bool) -> (ErrorKind, &'static str) {
+    match errno {
+        EPERM | EACCES if !is_root => (
             ErrorKind::Unavailable,
             "this needs privileges: run as root, or use a port that needs none, such as net_memif",
         ),
+        EPERM | EACCES => {
+            (ErrorKind::Unavailable, "the driver does not take the device; DPDK's own message stands above")
+        }
         ENODEV | ENOENT => (ErrorKind::Unavailable, "there is no such device or driver; `device` names one"),
         ENOMEM | ENOSPC => (
             ErrorKind::Exhausted,
@@ -46,8 +54,7 @@ fn failed(errno: i32, doing: &str) -> Error {
         EEXIST => (ErrorKind::Invalid, "it is in use already, by this process or by another"),
         EINVAL => (ErrorKind::Invalid, "an argument is wrong; DPDK's own message stands above"),
         _ => (ErrorKind::Io, "DPDK's own message stands above"),
-    };
-    failure(kind, format!("{doing} failed: {said}: {hint}"))
+    }
 }
 
 #[cfg(test)]
@@ -63,8 +70,10 @@ mod tests {
             error.context().contains("making a pool") && error.context().contains("hugepages"),
             "{error}"
         );
-        let error = check(-EPERM, "opening a port").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(error.context().contains("privileges"), "{error}");
+        assert_eq!(check(-EPERM, "opening a port").unwrap_err().kind(), ErrorKind::Unavailable);
+        for errno in [EPERM, EACCES] {
+            assert!(advice(errno, false).1.contains("run as root"));
+            assert!(!advice(errno, true).1.contains("root"), "root is told to be root");
+        }
     }
 }

@@ -22,8 +22,8 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod base;
-mod burst;
 mod catch;
+mod claim;
 mod config;
 mod connection;
 mod counters;
@@ -50,13 +50,12 @@ pub use base::DpdkBase;
 pub use bertha_dpdk_sys::AVAILABLE;
 pub use bertha_netstack::{MacAddr, Offload, Subnet};
 pub use bertha_runtime_tokio::{Task, TokioRuntime};
-pub use burst::Burst;
 pub use config::{Checksums, Config, Polling};
 pub use connection::DpdkConnection;
 pub use counters::{Counters, QueueCounters};
 pub use datapath::Dpdk;
 pub use listener::DpdkListener;
-pub use mbuf::Packet;
+pub use mbuf::{Burst, Packet};
 pub use pool::Pool;
 pub use port::{Port, PortStatistics};
 #[cfg(feature = "tcp")]

@@ -1,18 +1,137 @@
-//! One frame in one mbuf.
+//! Frames in mbufs: one frame, a burst of them, and the windows into one that are messages.
 
-use crate::pool::{self, Area, VTABLE};
+use crate::eal::enter_thread;
 use bertha_core::Buf;
+use bertha_core::buf::{RawBuf, Storage, Vtable};
 use bertha_dpdk_sys as sys;
 use bertha_netstack::{Checksums, Offloaded};
+use std::ffi::c_void;
 use std::fmt;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A whole frame in a buffer of a [`Pool`](crate::Pool), with nobody else in it: what ports receive and send.
+/// The frames of a burst at most: the number that drivers handle best.
+const BURST: usize = 32;
+
+/// The length of an mbuf without its private area: two cache lines in all releases. [`Pool::new`](crate::Pool::new) checks it.
+pub(crate) const MBUF: usize = 128;
+
+/// The windows into an mbuf at most. As for `Arc`, the count can't wrap before a thread notices that it is above: each window takes
+/// memory, so fewer than 2^31 threads count at once.
+const MAX_WINDOWS: u32 = i32::MAX as u32;
+
+/// The private area of an mbuf. Written once, when the pool is made, except for the count.
+///
+/// As long as a cache line, so that frames begin with one: short ones then lie in two lines instead of three.
+#[repr(C, align(64))]
+pub(crate) struct Area {
+    /// The first field, so that its address is the area's.
+    storage: Storage,
+    /// The number of windows into the mbuf; meaningless while it belongs to the pool or to a port. DPDK's own count, which
+    /// stays one meanwhile, has too few bits for a message of many parts.
+    windows: AtomicU32,
+}
+
+/// The way windows into mbufs are counted; its address also tells mbufs from other buffers.
+static VTABLE: Vtable = Vtable { share, release };
+
+/// The mbuf of a private area.
+///
+/// # Safety
+/// `area` is the private area of an mbuf of a [`Pool`](crate::Pool).
+#[inline]
+unsafe fn mbuf_of(area: NonNull<Area>) -> NonNull<sys::Mbuf> {
+    // SAFETY: the area lies `MBUF` bytes behind the beginning of its mbuf, in the same object of the pool.
+    unsafe { area.byte_sub(MBUF).cast() }
+}
+
+/// The private area of an mbuf.
+///
+/// # Safety
+/// `mbuf` is from a [`Pool`](crate::Pool).
+#[inline]
+unsafe fn area_of(mbuf: NonNull<sys::Mbuf>) -> NonNull<Area> {
+    // SAFETY: each mbuf of a pool has its `Area` `MBUF` bytes behind its beginning, in the same object.
+    unsafe { mbuf.byte_add(MBUF).cast() }
+}
+
+/// Counts one more window.
+///
+/// # Safety
+/// `storage` is that of an mbuf with at least one window.
+unsafe fn share(storage: NonNull<Storage>) {
+    // SAFETY: the storage is the first field of an `Area` (`repr(C)`), which lives for ever.
+    let area = unsafe { storage.cast::<Area>().as_ref() };
+    // Relaxed as in `Arc::clone`: the new window is made from an existing one.
+    if area.windows.fetch_add(1, Ordering::Relaxed) >= MAX_WINDOWS {
+        // A count that wraps would free an mbuf in use. It takes windows that are forgotten without being dropped.
+        std::process::abort();
+    }
+}
+
+/// Counts one window less, and frees the mbuf after the last one.
+///
+/// # Safety
+/// `storage` is that of an mbuf with at least one window, and the caller's window is not used afterwards.
+unsafe fn release(storage: NonNull<Storage>) {
+    let area = storage.cast::<Area>();
+    // SAFETY: the storage is the first field of an `Area` (`repr(C)`), which lives for ever.
+    let windows = &unsafe { area.as_ref() }.windows;
+    // The common case, one window, needs no read-modify-write: windows are made from windows, and there is no other. Acquire pairs
+    // with the Release of a window that another thread dropped before, so its writes happen before the mbuf's reuse.
+    if windows.load(Ordering::Acquire) == 1 || windows.fetch_sub(1, Ordering::AcqRel) == 1 {
+        enter_thread();
+        // SAFETY: the storage is that of a pool's mbuf.
+        let mbuf = unsafe { mbuf_of(area) };
+        // SAFETY: the last window is gone, so nothing refers to the mbuf any more; any thread may free one.
+        unsafe { sys::bertha_mbuf_free(mbuf.as_ptr()) };
+    }
+}
+
+/// Fills the private area of a new mbuf. DPDK calls it for each one while it makes a pool.
+///
+/// # Safety
+/// `area` has room for an [`Area`] and begins with a cache line, and `memory` has `len` initialised bytes; both for ever.
+pub(crate) unsafe extern "C" fn prepare(area: *mut c_void, memory: *mut u8, len: u16, _: *mut c_void) {
+    let Some(memory) = NonNull::new(memory) else { return };
+    let storage = Storage { memory, len: len.into(), vtable: &VTABLE };
+    // SAFETY: the area is large enough and aligned, by the caller's promise, and nothing refers to it before the pool is made.
+    unsafe { area.cast::<Area>().write(Area { storage, windows: AtomicU32::new(0) }) };
+}
+
+/// The only window into an mbuf: `len` bytes from `start` on. The rest of the buffer is its headroom and tailroom.
+///
+/// # Safety
+/// `mbuf` is from a [`Pool`](crate::Pool), belongs to the caller alone, and has `start + len` bytes of memory.
+#[inline]
+pub(crate) unsafe fn window(mbuf: NonNull<sys::Mbuf>, start: usize, len: usize) -> Buf {
+    // SAFETY: the mbuf is from a pool.
+    let area = unsafe { area_of(mbuf) };
+    // SAFETY: `prepare` wrote the area when the pool was made, and it lives for ever.
+    let own = unsafe { area.as_ref() };
+    own.windows.store(1, Ordering::Relaxed);
+    // Not negative, by the caller's promise.
+    let tailroom = (own.storage.len as usize).wrapping_sub(start + len);
+    let raw = RawBuf { storage: area.cast(), start, len, headroom: start, tailroom };
+    // SAFETY: the promises of `RawBuf`, in order.
+    // * `storage` is written by `prepare` alone, before. Its memory is mapped as long as the process lives, and initialised: DPDK's
+    //   memory is zero when it is mapped.
+    // * The window lies within the storage, by the caller's promise.
+    // * No other window exists, since the mbuf was the caller's alone and has none. No driver writes to it: an mbuf that
+    //   `rte_eth_rx_burst` or `rte_pktmbuf_alloc` has returned is the caller's until `rte_eth_tx_burst` or a free takes it. For
+    //   a network card, and for drivers that lend buffers to another process (net_virtio_user, and net_memif with
+    //   `zero-copy=yes`), this holds if the device or that process keeps the driver's protocol; `Config::device` says that it
+    //   has to be trusted.
+    // * `share` and `release` use an atomic and a function of DPDK that is safe in any thread.
+    unsafe { Buf::from_raw(raw) }
+}
+
+/// A whole frame in a buffer of a [`Pool`](crate::Pool), with no other window into it: the unit that ports receive and send.
 ///
 /// Dropping it gives the buffer back.
+// The frame's mbuf is never null, is from a `Pool`, belongs to the packet alone, and has the frame in its memory.
 #[repr(transparent)]
 pub struct Packet(sys::Frame);
 
@@ -22,22 +141,7 @@ unsafe impl Send for Packet {}
 unsafe impl Sync for Packet {}
 
 impl Packet {
-    /// Takes over what a port gave.
-    ///
-    /// # Safety
-    /// The frame's mbuf is from a [`Pool`](crate::Pool), belongs to the caller alone, and has the frame in its memory.
-    #[inline]
-    pub(crate) unsafe fn from_frame(frame: sys::Frame) -> Self {
-        Self(frame)
-    }
-
-    /// What a port takes, with the buffer.
-    #[inline]
-    pub(crate) fn into_frame(self) -> sys::Frame {
-        ManuallyDrop::new(self).0
-    }
-
-    /// What the port said of its checksums.
+    /// The port's verdict on the frame's checksums.
     #[inline]
     pub(crate) fn checksums(&self) -> Checksums {
         const GOOD: u32 = sys::CHECKSUMS_HEADER | sys::CHECKSUMS_PAYLOAD;
@@ -50,9 +154,9 @@ impl Packet {
         }
     }
 
-    /// What the port said of `other`'s checksums holds for this one too, which is a copy.
-    pub(crate) fn checked_like(&mut self, other: &Self) {
-        self.0 = self.0.with_checksums(other.0.checksums());
+    /// Takes over the port's verdict on the checksums of `original`, of which this is a copy.
+    pub(crate) fn copy_checksums(&mut self, original: &Self) {
+        self.0 = self.0.with_checksums(original.0.checksums());
     }
 
     /// Leaves checksums of the frame to the port that will send it.
@@ -81,87 +185,77 @@ impl Packet {
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let first = self.first();
-        // SAFETY: as above; the packet is borrowed exclusively.
+        // SAFETY: as in `bytes`; the packet is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(first.as_ptr(), self.0.len().into()) }
     }
 
     #[inline]
-    fn first(&self) -> NonNull<u8> {
+    fn mbuf(&self) -> NonNull<sys::Mbuf> {
         // SAFETY: a packet's mbuf is never null.
-        let mbuf = unsafe { NonNull::new_unchecked(self.0.mbuf) };
-        // SAFETY: it is from a `Pool`.
-        let area = unsafe { pool::area_of(mbuf) };
-        // SAFETY: areas live for ever, and are not written to while the mbuf is the packet's.
+        unsafe { NonNull::new_unchecked(self.0.mbuf) }
+    }
+
+    /// The frame's first byte.
+    #[inline]
+    fn first(&self) -> NonNull<u8> {
+        // SAFETY: a packet's mbuf is from a pool.
+        let area = unsafe { area_of(self.mbuf()) };
+        // SAFETY: areas live for ever; all but the count, an atomic, was written when the pool was made.
         let memory = unsafe { area.as_ref() }.storage.memory;
         // SAFETY: the frame lies in its buffer's memory.
         unsafe { memory.add(self.0.start().into()) }
     }
 
-    /// The frame as a message, with all of the buffer around it as room.
+    /// The frame as a message. The rest of the buffer is its headroom and tailroom.
     #[inline]
     pub fn into_buf(self) -> Buf {
-        let frame = self.into_frame();
-        // SAFETY: a packet's mbuf is never null.
-        let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
-        // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory.
-        unsafe { pool::window(mbuf, frame.start().into(), frame.len().into()) }
+        let len = self.0.len().into();
+        self.into_part(0..len)
     }
 
-    /// A part of the frame as a message, with all of the buffer around it as room.
+    /// A part of the frame as a message. The rest of the buffer is its headroom and tailroom.
     ///
     /// # Panics
     /// If the frame is shorter.
     #[inline]
     pub(crate) fn into_part(self, part: Range<usize>) -> Buf {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the packet is not used any more.
-        unsafe { this.read_part(part) }
-    }
-
-    /// As [`into_part`](Self::into_part), for a packet that lies elsewhere.
-    ///
-    /// # Safety
-    /// The packet is used no more, and not dropped.
-    ///
-    /// # Panics
-    /// If the frame is shorter.
-    #[inline]
-    pub(crate) unsafe fn read_part(&self, part: Range<usize>) -> Buf {
         assert!(part.start <= part.end && part.end <= self.0.len().into(), "a part lies within its frame");
-        let frame = self.0;
-        // SAFETY: a packet's mbuf is never null.
-        let mbuf = unsafe { NonNull::new_unchecked(frame.mbuf) };
-        // SAFETY: it is from a `Pool` and was the packet's alone, with the frame in its memory, of which this is a part.
-        unsafe { pool::window(mbuf, usize::from(frame.start()) + part.start, part.end - part.start) }
+        let this = ManuallyDrop::new(self);
+        let start = usize::from(this.0.start()) + part.start;
+        // SAFETY: the mbuf is from a pool and was the packet's alone, which is never used again; the part lies within the frame, and
+        // the frame within the mbuf's memory.
+        unsafe { window(this.mbuf(), start, part.end - part.start) }
     }
 
-    /// The message as a frame, if it lies in a buffer of a pool and nothing else does.
+    /// The message as a frame, if it lies in a buffer of a pool and is the only window into it.
     ///
     /// # Errors
-    /// The message, which is to be copied then.
+    /// The message, which has to be copied then.
     #[inline]
     pub fn from_buf(message: Buf) -> Result<Self, Buf> {
-        Self::behind(0, message)
+        Self::with_headers(0, message)
     }
 
-    /// As [`from_buf`](Self::from_buf), with `room` bytes in front of the message, if the buffer has so many: it is the packet's as a
-    /// whole.
+    /// As [`from_buf`](Self::from_buf), with `headers` bytes in front of the message, if the buffer has so many. They are written later.
     ///
     /// # Errors
     /// The message.
     #[inline]
-    pub(crate) fn behind(room: usize, message: Buf) -> Result<Self, Buf> {
+    pub(crate) fn with_headers(headers: usize, message: Buf) -> Result<Self, Buf> {
         let raw = message.into_raw(&VTABLE)?;
         let area = raw.storage.cast::<Area>();
-        // SAFETY: the vtable is ours, so the storage begins an area, which lives for ever.
-        // Acquire as in `pool::release`.
-        if raw.start < room || unsafe { area.as_ref() }.windows.load(Ordering::Acquire) != 1 {
-            // SAFETY: it is as the message was, which is used no more.
+        // SAFETY: the vtable is ours, so the storage is the first field of an `Area` (`repr(C)`), which lives for ever.
+        let windows = unsafe { area.as_ref() }.windows.load(Ordering::Acquire);
+        // A window that is alone may use the whole buffer. Acquire as in `release`.
+        if raw.start < headers || windows != 1 {
+            // SAFETY: the parts are those of the message, which is used no more.
             return Err(unsafe { Buf::from_raw(raw) });
         }
         // The memory of an mbuf is at most 64 KiB long.
-        let (start, len) = ((raw.start - room) as u16, (raw.len + room) as u16);
-        Ok(Self(sys::Frame::new(pool::mbuf_of(area), start, len, 0)))
+        let (start, len) = ((raw.start - headers) as u16, (raw.len + headers) as u16);
+        // SAFETY: an `Area` with our vtable is that of a pool's mbuf.
+        let mbuf = unsafe { mbuf_of(area) };
+        Ok(Self(sys::Frame::new(mbuf.as_ptr(), start, len, 0)))
     }
 }
 
@@ -175,5 +269,204 @@ impl Drop for Packet {
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Packet").field("len", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+/// Up to 32 frames in order, received or sent in one call. Holds them without an allocation.
+pub struct Burst {
+    /// Those from `first` to `end` are written, and the burst's to drop.
+    packets: [MaybeUninit<Packet>; BURST],
+    first: usize,
+    end: usize,
+}
+
+impl Burst {
+    /// An empty burst.
+    #[inline]
+    pub const fn new() -> Self {
+        // In a statement of its own: otherwise the compiler initialises the whole array.
+        let packets = [const { MaybeUninit::uninit() }; BURST];
+        Self { packets, first: 0, end: 0 }
+    }
+
+    /// The number of frames.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.end - self.first
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
+    /// Whether no more can be appended.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.end == BURST && !self.is_empty()
+    }
+
+    /// The number of frames that can be appended.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        if self.is_empty() { BURST } else { BURST - self.end }
+    }
+
+    /// Appends a frame.
+    ///
+    /// # Errors
+    /// The frame, if the burst is full.
+    #[inline]
+    pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
+        self.rewind();
+        let Some(slot) = self.packets.get_mut(self.end) else { return Err(packet) };
+        slot.write(packet);
+        self.end += 1;
+        Ok(())
+    }
+
+    /// The frames, in order.
+    #[inline]
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
+        self.packets[self.first..self.end].iter_mut().map(|packet| {
+            // SAFETY: packets between `first` and `end` are written.
+            unsafe { packet.assume_init_mut() }
+        })
+    }
+
+    /// The first frame.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Packet> {
+        // SAFETY: packets between `first` and `end` are written.
+        (!self.is_empty()).then(|| unsafe { self.packets[self.first].assume_init_ref() })
+    }
+
+    /// Removes the first frame.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Packet> {
+        if self.is_empty() {
+            return None;
+        }
+        let first = self.first;
+        self.first += 1;
+        // SAFETY: packets between `first` and `end` were written; this one is outside of them now, and so is read once.
+        Some(unsafe { self.packets[first].assume_init_read() })
+    }
+
+    /// Begins at the front again, if the burst is empty.
+    #[inline]
+    fn rewind(&mut self) {
+        if self.is_empty() {
+            (self.first, self.end) = (0, 0);
+        }
+    }
+
+    /// Appends frames that `receive` writes: it is given a pointer and the number of frames that fit, and returns how many it wrote.
+    ///
+    /// # Safety
+    /// `receive` returns at most that number, and has written as many frames from the pointer on; each with an mbuf of a
+    /// [`Pool`](crate::Pool) that belongs to the caller alone and has the frame in its memory.
+    #[inline]
+    pub(crate) unsafe fn fill(&mut self, receive: impl FnOnce(*mut sys::Frame, u16) -> u16) -> usize {
+        self.rewind();
+        let room = &mut self.packets[self.end..];
+        // A `Packet` is a `Frame` in memory (`repr(transparent)`), and so is a `MaybeUninit` of one.
+        let received = receive(room.as_mut_ptr().cast(), room.len() as u16).into();
+        self.end += received;
+        received
+    }
+
+    /// Removes the first frames, which `send` takes: it is given a pointer and the number of frames, and returns how many it took.
+    ///
+    /// # Safety
+    /// `send` returns at most that number, and has taken the ownership of as many frames, from the pointer on.
+    #[inline]
+    pub(crate) unsafe fn empty(&mut self, send: impl FnOnce(*const sys::Frame, u16) -> u16) -> usize {
+        let packets = &self.packets[self.first..self.end];
+        // As in `fill`.
+        let sent = send(packets.as_ptr().cast(), packets.len() as u16).into();
+        self.first += sent;
+        sent
+    }
+}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Burst {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
+
+impl fmt::Debug for Burst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Burst").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, port};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    #[test]
+    fn an_area_fits_the_alignment_of_private_areas() {
+        assert_eq!((align_of::<Area>(), size_of::<Area>()), (64, 64));
+        assert_eq!(std::mem::offset_of!(Area, storage), 0);
+    }
+
+    const ABORTING: &str = "mbuf::tests::one_window_too_many";
+
+    #[test]
+    fn a_count_of_windows_aborts_before_it_wraps() {
+        let program = std::env::current_exe().unwrap();
+        let run = |windows: u32| {
+            let mut command = Command::new(&program);
+            command.args(["--exact", ABORTING, "--ignored"]).env("BERTHA_TEST_WINDOWS", windows.to_string());
+            command.output().unwrap().status
+        };
+        assert!(run(MAX_WINDOWS - 1).success());
+        assert_eq!(run(MAX_WINDOWS).signal(), Some(6), "SIGABRT");
+    }
+
+    /// Not a test: the process that the one above runs.
+    #[test]
+    #[ignore = "run by another test, as a process of its own"]
+    fn one_window_too_many() {
+        let Ok(windows) = std::env::var("BERTHA_TEST_WINDOWS") else { return };
+        let mut memory = [0_u8; 64];
+        let memory = NonNull::new(memory.as_mut_ptr()).unwrap();
+        let storage = Storage { memory, len: 64, vtable: &VTABLE };
+        let area = Area { storage, windows: AtomicU32::new(windows.parse().unwrap()) };
+        // SAFETY: the storage is the first field of an area with windows.
+        unsafe { share(NonNull::from(&area).cast()) };
+    }
+
+    #[test]
+    fn a_burst_that_was_emptied_has_room_for_a_whole_one() {
+        if !crate::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = Config { buffers: 8191, ..Config::new("net_null23", "10.0.0.1/24") };
+        let (port, _queues) = port::open(&config).unwrap();
+        let packet = || Packet::from_buf(port.pool().buffer(1, 0).unwrap()).unwrap();
+        for before in [1, BURST / 2, BURST] {
+            let mut burst = Burst::new();
+            (0..before).for_each(|_| burst.push(packet()).unwrap());
+            assert_eq!(burst.room(), BURST - before);
+            while burst.pop().is_some() {}
+            assert_eq!(burst.room(), BURST);
+            (0..BURST).for_each(|_| burst.push(packet()).unwrap());
+            assert!(burst.is_full() && burst.room() == 0 && burst.push(packet()).is_err());
+        }
+        assert_eq!(port.pool().in_use(), 0, "buffers were kept");
     }
 }

@@ -1,6 +1,7 @@
 //! A port: a network interface, real or virtual, that DPDK drives.
 
-use crate::eal::enter_thread;
+use crate::claim::{Claim, missing_interface};
+use crate::eal::{Eal, enter_thread};
 use crate::failure::{check, failure};
 use crate::{Burst, Config, MacAddr, Pool, eal, memif};
 use bertha_core::{Error, ErrorKind};
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     dropped: AtomicU64,
     /// DPDK wants questions about a port asked by one thread at a time.
     asking: Mutex<()>,
+    _claim: Claim,
 }
 
 /// A queue that frames arrive in. It is the only one of its number.
@@ -119,10 +121,12 @@ static CHANGING: Mutex<()> = Mutex::new(());
 
 /// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port has.
 pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Queues), Error> {
-    eal::init(&config.eal_arguments()?)?;
+    let eal = eal::init(&config.eal_arguments()?)?;
     let changing = CHANGING.lock();
-    let number = find(config)?;
-    let pool = Pool::new(config.buffers, config.room())?;
+    // A port of plain frames may have no address.
+    let claim = Claim::new(config.device.as_deref(), &config.subnets().unwrap_or_default())?;
+    let number = find(eal, config)?;
+    let pool = Pool::new(eal, config.buffers, config.room())?;
     let mut setup = sys::PortSetup {
         queues: config.queues,
         descriptors: config.descriptors,
@@ -167,6 +171,7 @@ pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Queues), Error> {
         },
         dropped: AtomicU64::new(0),
         asking: Mutex::new(()),
+        _claim: claim,
     });
     tracing::info!(?port, %driver, queues = facts.queues, "the port has started");
     let queue = |queue| {
@@ -177,16 +182,16 @@ pub(crate) fn open(config: &Config) -> Result<(Arc<Shared>, Queues), Error> {
 }
 
 /// The number of the port that `config` names, whose device is added if it has one.
-fn find(config: &Config) -> Result<u16, Error> {
+fn find(_: Eal, config: &Config) -> Result<u16, Error> {
     let text = |what: &str| {
         CString::new(what).map_err(|_| failure(ErrorKind::Invalid, format!("{what:?} contains a zero byte")))
     };
     if let Some(device) = &config.device {
         let argument = text(&memif::with_buffers(device, config.frame()))?;
-        let obstacle = memif::make_way(device);
-        // SAFETY: the environment is initialised, and the string lives during the call.
+        let obstacle = missing_interface(device).or_else(|| memif::make_way(device));
+        // SAFETY: the environment is initialised, as the `Eal` proves, and the string lives during the call.
         let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
-        // What the driver says of a socket that it can't listen at is that something is not permitted.
+        // Of an interface that does not exist, and of a socket in use, drivers say that something is not permitted.
         check(code, &format!("adding the device `{device}`")).map_err(|error| obstacle.unwrap_or(error))?;
     }
     let mut number = 0;

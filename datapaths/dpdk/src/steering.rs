@@ -128,7 +128,7 @@ impl Steering {
             let Ok(mut copy) = self.pool.buffer(packet.bytes().len(), 0) else { return };
             copy.copy_from_slice(packet.bytes());
             if let Ok(mut copy) = Packet::from_buf(copy) {
-                copy.checked_like(packet);
+                copy.copy_checksums(packet);
                 let _ = self.leaving[queue].push(copy);
             }
         }

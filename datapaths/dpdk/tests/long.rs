@@ -1,7 +1,7 @@
 //! Very many messages over shared memory: none is lost without being counted, no buffer is kept, nothing is allocated.
 //!
-//! A binary of its own, since it replaces the allocator. `BERTHA_LONG` says how many messages; a hundred million take some
-//! minutes with `--release`.
+//! A binary of its own, since it replaces the allocator. `BERTHA_LONG` is the number of messages: a million by default, and a hundred
+//! million in `scripts/dpdk long`, which is run before a release.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,

@@ -105,7 +105,7 @@ impl Base for SocketBase {
         let headroom = self.reserved();
         match len.checked_add(headroom) {
             Some(whole) if whole <= self.mtu => self.arena.buffer(len, headroom),
-            _ => Err(self.too_large(len.saturating_add(headroom))),
+            _ => Buf::new(len, headroom),
         }
     }
 

@@ -74,7 +74,8 @@ async fn the_largest_datagram_fits_and_no_larger_one() {
         exchange(&server, &client, &[mtu, 0, mtu]).await;
         let oversize = || Buf::new(mtu + 1, 0).unwrap();
         assert_eq!(client.send(oversize()).await.unwrap_err().kind(), ErrorKind::TooLarge);
-        assert_eq!(client.base().buffer(mtu + 1).unwrap_err().kind(), ErrorKind::TooLarge);
+        let oversize_buffer = client.base().buffer(mtu + 1).unwrap();
+        assert_eq!(client.send(oversize_buffer).await.unwrap_err().kind(), ErrorKind::TooLarge);
         let mut burst = [message(&client, b"before"), oversize(), message(&client, b"after")].into_iter();
         assert_eq!(client.send_batch(&mut burst).await.unwrap_err().kind(), ErrorKind::TooLarge);
         assert_eq!(&*server.recv().await.unwrap(), b"before");

@@ -194,7 +194,9 @@ fn a_message_beyond_the_mtu_fails_alone() {
         let large = bertha_core::Buf::new(9, 0).unwrap();
         assert_eq!(client.send(large).await.unwrap_err().kind(), ErrorKind::TooLarge);
         client.base().reserve(4);
-        assert_eq!(client.base().buffer(5).unwrap_err().kind(), ErrorKind::TooLarge);
+        let mut oversize = client.base().buffer(5).unwrap();
+        oversize.prepend(4).unwrap();
+        assert_eq!(client.send(oversize).await.unwrap_err().kind(), ErrorKind::TooLarge);
         assert_eq!(client.base().buffer(4).unwrap().headroom(), 4);
         client.send(message(1)).await.unwrap();
         assert_eq!(number(&accepted.recv().await.unwrap()), 1);

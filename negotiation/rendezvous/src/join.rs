@@ -1,37 +1,100 @@
 //! The call that joins a connection.
 
-use crate::{Gathers, MultiEndpoint, Name, RendezvousSettings, RendezvousStore};
-use bertha_core::{Describe, Error};
+use crate::group::{MultiEndpoint, RunsAmong};
+use crate::settings::RendezvousSettings;
+use crate::store::{Name, RendezvousStore};
+use bertha_core::{BoxFuture, Describe, Error};
+use std::fmt;
 
 /// Joining connections with any number of endpoints. Implemented for every stack and every single Chunnel.
 pub trait Rendezvous: Describe + Send + Sync {
     /// Joins the connection called `name`, which any number of participants share: agrees with them on a stack through `store`, and
-    /// talks to them over `group`. The stack may change while it is in use; see [`MultiEndpoint`].
+    /// talks to them over `group`. The stack may change while it is in use; see [`MultiEndpoint`]. The result joins when it is
+    /// awaited; before that, [`settings`](Join::settings) changes times and bounds.
     ///
-    /// Takes two round trips to the store. Adopts the stack in force if this one has alternatives that make it; else the others
-    /// are asked to change. A newcomer waits for the end of a change that is under way.
+    /// ```no_run
+    /// # use bertha_core::{Connection, Error};
+    /// # use bertha_rendezvous::{Rendezvous, RendezvousSettings, RendezvousStore, RunsAmong};
+    /// # use std::time::Duration;
+    /// # async fn example<S, G, T>(stack: S, group: G, store: T) -> Result<(), Error>
+    /// # where
+    /// #     S: Rendezvous + 'static,
+    /// #     G: RunsAmong<S, Out: Connection<Data = String>>,
+    /// #     T: RendezvousStore,
+    /// # {
+    /// let mut settings = RendezvousSettings::default();
+    /// settings.lease = Duration::from_secs(2);
+    /// let connection = stack.rendezvous(group, store, "orders").settings(settings).await?;
+    /// connection.send("to all others".into()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
-    /// Participants are not authenticated, and their messages are not protected: whoever can write to the store or send to the group
-    /// can disturb them. Credentials are for connections with two ends.
+    /// Takes two round trips to the store. Adopts the stack in force if this one has alternatives that make it; otherwise the others
+    /// are asked to change. A newcomer waits for the end of a change that is under way. Dropping the future gives up; entries
+    /// that it wrote expire.
+    ///
+    /// Participants are not authenticated, and their messages are not protected: anybody who can write to the store or send to the
+    /// group can disturb them; see [the crate](crate). Credentials are for connections with two ends.
     ///
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anybody hears of it, if no alternative of the stack can hold over this
-    /// group: a Chunnel [needs](bertha_core::guarantee) what nothing below it guarantees. Those of the group and of joining
-    /// ([`Participant::join`](crate::Participant::join)), and of Chunnels that can't be built.
-    fn rendezvous<G, T>(
-        self,
-        group: G,
-        store: T,
-        name: Name,
-        settings: RendezvousSettings,
-    ) -> impl Future<Output = Result<MultiEndpoint<G::Out>, Error>> + Send
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anything is written, if `name` is no [`Name`], or if no alternative of
+    /// the stack can hold over this group: a Chunnel [needs](bertha_core::guarantee) what nothing below it guarantees. Those of the
+    /// group and of joining ([`Participant::join`](crate::Participant::join)), and of Chunnels that can't be built.
+    fn rendezvous<G, T>(self, group: G, store: T, name: impl AsRef<str>) -> Join<Self, G, T>
     where
         Self: Sized + 'static,
-        G: Gathers<Self>,
+        G: RunsAmong<Self>,
         T: RendezvousStore,
     {
-        group.gather(self, store, name, settings)
+        Join {
+            stack: self,
+            group,
+            store,
+            name: Name::new(name.as_ref()),
+            settings: RendezvousSettings::default(),
+        }
     }
 }
 
 impl<S: Describe + Send + Sync + ?Sized> Rendezvous for S {}
+
+/// A connection that is about to be joined; made by [`Rendezvous::rendezvous`]. Joins when it is awaited.
+#[must_use = "joins when it is awaited"]
+pub struct Join<S, G, T> {
+    stack: S,
+    group: G,
+    store: T,
+    name: Result<Name, Error>,
+    settings: RendezvousSettings,
+}
+
+impl<S, G, T> Join<S, G, T> {
+    /// Joins with these times and bounds in place of the default ones.
+    pub fn settings(self, settings: RendezvousSettings) -> Self {
+        Self { settings, ..self }
+    }
+}
+
+impl<S, G, T> IntoFuture for Join<S, G, T>
+where
+    S: Send + 'static,
+    G: RunsAmong<S>,
+    T: RendezvousStore,
+{
+    type Output = Result<MultiEndpoint<G::Out>, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        match self.name {
+            Ok(name) => self.group.run_among(self.stack, self.store, name, self.settings),
+            Err(error) => Box::pin(async { Err(error) }),
+        }
+    }
+}
+
+impl<S, G, T> fmt::Debug for Join<S, G, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Join").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -48,32 +48,23 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "etcd")]
-mod etcd;
 mod group;
 mod join;
-pub mod limits;
-mod memory;
-mod name;
+pub mod member;
 mod participant;
-pub mod proto;
-#[cfg(feature = "redis")]
-mod redis;
 mod settings;
 mod store;
-mod task;
-mod transaction;
 
-#[cfg(feature = "etcd")]
-pub use etcd::{EtcdStore, EtcdWatch};
-pub use group::{Gathers, GroupLink, MultiEndpoint};
-pub use join::Rendezvous;
-pub use memory::{MemoryStore, MemoryWatch};
-pub use name::Name;
+pub use group::{GroupLink, MultiEndpoint, RunsAmong};
+pub use join::{Join, Rendezvous};
+pub use member::{Event, InForce};
 pub use participant::Participant;
-pub use proto::{Event, InForce};
-#[cfg(feature = "redis")]
-pub use redis::{RedisStore, RedisWatch};
 pub use settings::RendezvousSettings;
-pub use store::{RendezvousStore, Watch};
-pub use transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
+pub use store::{
+    Entry, MemoryStore, MemoryWatch, Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction, Watch,
+    Write, limits,
+};
+#[cfg(feature = "etcd")]
+pub use store::{EtcdStore, EtcdWatch};
+#[cfg(feature = "redis")]
+pub use store::{RedisStore, RedisWatch};

@@ -1,6 +1,6 @@
 //! The times and bounds of rendezvous.
 
-use super::limits;
+use crate::store::limits;
 use std::time::Duration;
 
 /// The times and bounds of a participant. Participants may differ.

@@ -8,7 +8,7 @@ use bertha_core::replay_window::ReplayWindow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use subtle::ConstantTimeEq;
 
 /// One connection's keys, if it has any, and what was agreed.
@@ -18,8 +18,7 @@ use subtle::ConstantTimeEq;
 #[derive(Debug)]
 pub struct Session {
     /// Made of what was said when somebody asks for it.
-    transcript: OnceLock<[u8; 32]>,
-    said: Said,
+    transcript: [u8; 32],
     peer: Option<PublicKey>,
     /// Boxed, since most sessions have none.
     keys: Option<Box<Keys>>,
@@ -30,26 +29,12 @@ pub struct Session {
 struct Keys {
     ours: MacKey,
     theirs: MacKey,
-    said: AtomicU64,
-    heard: Mutex<ReplayWindow<2>>,
+    sent: AtomicU64,
+    received: Mutex<ReplayWindow<2>>,
     reset: [u8; MAC],
 }
 
 const COUNTER: usize = 8;
-
-/// How many bytes of offer and answer a session keeps at most. Of longer ones the transcript is made at once.
-const KEPT: usize = 512;
-
-/// Offer and answer, one behind the other.
-#[derive(Debug, Default)]
-struct Said {
-    both: Vec<u8>,
-    offer: usize,
-}
-
-fn transcript_over(offer: &[u8], answer: &[u8]) -> [u8; 32] {
-    hash("bertha 2 transcript", &[offer, answer])
-}
 
 impl Session {
     /// The session of two ends that agreed by these two messages; `secret` is there if the messages have proofs.
@@ -60,40 +45,30 @@ impl Session {
         reset: [u8; MAC],
         peer: Option<PublicKey>,
     ) -> Self {
-        let (transcript, mut said) = (OnceLock::new(), Said::default());
-        if secret.is_none() && offer.len() + answer.len() <= KEPT {
-            said = Said { both: [offer, answer].concat(), offer: offer.len() };
-        } else {
-            transcript.get_or_init(|| transcript_over(offer, answer));
-        }
+        let transcript = hash("bertha 2 transcript", &[offer, answer]);
         let keys = secret.map(|secret| {
-            let transcript = transcript.get_or_init(|| transcript_over(offer, answer));
-            let client = secret.derive("client", transcript);
-            let server = secret.derive("server", transcript);
+            let client = secret.derive("client", &transcript);
+            let server = secret.derive("server", &transcript);
             let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
-            Box::new(Keys { ours, theirs, said: AtomicU64::new(0), heard: Mutex::default(), reset })
+            Box::new(Keys { ours, theirs, sent: AtomicU64::new(0), received: Mutex::default(), reset })
         });
-        Self { transcript, said, peer, keys, forged: AtomicU64::new(0) }
+        Self { transcript, peer, keys, forged: AtomicU64::new(0) }
     }
 
     /// What stands for a session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
-        let said = Said { both: Vec::new(), offer: 0 };
-        Self { transcript: OnceLock::new(), said, peer: None, keys: None, forged: AtomicU64::new(0) }
+        Self { transcript: [0; 32], peer: None, keys: None, forged: AtomicU64::new(0) }
     }
 
     /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if somebody who has
     /// none of the keys edits messages on their way.
     pub fn transcript(&self) -> [u8; 32] {
-        *self.transcript.get_or_init(|| match self.said.both.split_at(self.said.offer) {
-            ([], _) => [0; 32],
-            (offer, answer) => transcript_over(offer, answer),
-        })
+        self.transcript
     }
 
-    /// The transcript of a stack that takes another's place, of which both ends have `said` so much.
-    pub(crate) fn transcript_of(&self, said: &[u8; 32]) -> [u8; 32] {
-        hash("bertha 2 round", &[&self.transcript(), said])
+    /// The transcript of a later stack of the connection; `agreed` is a hash of the messages that agreed on it.
+    pub(crate) fn transcript_of(&self, agreed: &[u8; 32]) -> [u8; 32] {
+        hash("bertha 2 round", &[&self.transcript, agreed])
     }
 
     /// The identity that the peer has proved, if this end asked for one.
@@ -113,40 +88,40 @@ impl Session {
     }
 
     /// A message with a body.
-    pub(crate) fn say<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
+    pub(crate) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
         let Some(keys) = &self.keys else { return wire::encode(kind, tag, message).ok() };
         let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, message).ok()?;
-        bytes.extend(keys.said.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        bytes.extend(keys.sent.fetch_add(1, Ordering::Relaxed).to_le_bytes());
         let mac = keys.ours.tag(&[&bytes]);
         bytes.extend(mac);
         Some(wire::checked(bytes))
     }
 
     /// A message whose kind says it all: four bytes, unless it needs a proof.
-    pub(crate) fn say_bare(&self, kind: Kind, tag: Tag) -> Option<Vec<u8>> {
-        if self.is_authenticated() { self.say(kind, tag, &()) } else { Some(tag.header(kind).into()) }
+    pub(crate) fn encode_bare(&self, kind: Kind, tag: Tag) -> Option<Vec<u8>> {
+        if self.is_authenticated() { self.encode(kind, tag, &()) } else { Some(tag.header(kind).into()) }
     }
 
-    /// Reads a message with a body, which counts as heard then.
+    /// Reads a message with a body, which counts as received then.
     ///
     /// # Errors
     /// Says what is wrong with it.
-    pub(crate) fn hear<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
+    pub(crate) fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
         let Some(keys) = &self.keys else { return wire::decode(message) };
-        let heard = keys.hear(message);
-        if heard.is_err() {
+        let received = keys.decode(message);
+        if received.is_err() {
             self.add_forged(1);
         }
-        heard
+        received
     }
 
     /// Whether a message whose kind says it all is genuine.
-    pub(crate) fn hear_bare(&self, message: &[u8]) -> bool {
-        !self.is_authenticated() || self.hear::<()>(message).is_ok()
+    pub(crate) fn verify_bare(&self, message: &[u8]) -> bool {
+        !self.is_authenticated() || self.decode::<()>(message).is_ok()
     }
 
     /// Whether a reset comes from whom it has to come from: the server, even if it has forgotten this connection.
-    pub(crate) fn hear_reset(&self, message: &[u8]) -> bool {
+    pub(crate) fn verify_reset(&self, message: &[u8]) -> bool {
         let Some(keys) = &self.keys else { return true };
         let is_genuine = matches!(wire::open(message), Ok((version, token))
             if version & PROVEN != 0 && bool::from(token.ct_eq(&keys.reset)));
@@ -169,7 +144,7 @@ impl Session {
 }
 
 impl Keys {
-    fn hear<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
+    fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
         let whole = wire::unchecked(message)?;
         let (version, body) = wire::open(message)?;
         if version & PROVEN == 0 {
@@ -181,8 +156,8 @@ impl Keys {
         if !self.theirs.is_tag(&[sealed], mac) {
             return Err(Unreadable::Unproven);
         }
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if !heard.insert(u64::from_le_bytes(*counter)) {
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        if !received.insert(u64::from_le_bytes(*counter)) {
             return Err(Unreadable::Unproven);
         }
         match postcard::take_from_bytes(body) {

@@ -135,15 +135,17 @@ fn what_is_said_later_is_heard_once_and_by_the_other_end_alone() {
         let (_, _, client, server) = agree(&pair);
         let close = Close { id: ID, failure: "why".into() };
         let tag = Tag::of(ID);
-        let (first, second) =
-            (client.say(Kind::Close, tag, &close).unwrap(), client.say_bare(Kind::KeepAlive, tag).unwrap());
+        let (first, second) = (
+            client.encode(Kind::Close, tag, &close).unwrap(),
+            client.encode_bare(Kind::KeepAlive, tag).unwrap(),
+        );
         for (bit, altered) in altered(&first) {
-            assert!(server.hear::<Close>(&altered).is_err(), "bit {bit}");
+            assert!(server.decode::<Close>(&altered).is_err(), "bit {bit}");
         }
-        assert!(client.hear::<Close>(&first).is_err(), "sent back");
-        assert!(server.hear_bare(&second), "in any order");
-        assert_eq!(server.hear::<Close>(&first).unwrap(), close);
-        assert!(server.hear::<Close>(&first).is_err() && !server.hear_bare(&second), "replayed");
+        assert!(client.decode::<Close>(&first).is_err(), "sent back");
+        assert!(server.verify_bare(&second), "in any order");
+        assert_eq!(server.decode::<Close>(&first).unwrap(), close);
+        assert!(server.decode::<Close>(&first).is_err() && !server.verify_bare(&second), "replayed");
         assert_eq!(server.forged(), (first.len() as u64 - 4) * 8 + 2);
     }
 }
@@ -154,10 +156,10 @@ fn a_reset_is_believed_by_its_token_alone() {
     let genuine = reset(Tag::of(ID), &[9; MAC]);
     // The header is compared by who reads the message.
     for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= 32) {
-        assert!(!client.hear_reset(&altered), "bit {bit}");
+        assert!(!client.verify_reset(&altered), "bit {bit}");
     }
-    assert!(!client.hear_reset(&Tag::of(ID).header(Kind::Reset)));
-    assert!(client.hear_reset(&genuine));
+    assert!(!client.verify_reset(&Tag::of(ID).header(Kind::Reset)));
+    assert!(client.verify_reset(&genuine));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! A connection that can be used before the server has answered.
 
+mod answered;
+mod cache;
+mod connect;
 mod helm;
 mod settling;
 mod shared;
@@ -11,8 +14,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) use settling::Settling;
-pub(crate) use shared::Shared;
+use settling::Settling;
+use shared::Shared;
+
+pub use cache::EarlyCache;
+pub(crate) use connect::connect_early;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -75,6 +81,10 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
 
     fn base(&self) -> &C::Base {
         self.shared.latest().base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.latest().mtu()
     }
 
     async fn send(&self, message: C::Data) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
-use crate::proto::{name, unknown};
+use crate::handshake::{name, unknown};
 use crate::shortage::or_lost;
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
@@ -21,9 +21,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.offered(message).await,
             Kind::Confirm => self.confirmed(&message),
-            Kind::KeepAlive if is_ours && self.session().hear_bare(&message) => {}
+            Kind::KeepAlive if is_ours && self.session().verify_bare(&message) => {}
             Kind::Close if is_ours => self.peer_closes(&message, tag).await,
-            Kind::Reset if is_ours && self.session().hear_reset(&message) => {
+            Kind::Reset if is_ours && self.session().verify_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
             Kind::Upgrade if is_ours => self.peer_upgrades(&message).await,
@@ -76,7 +76,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     async fn peer_closes(&self, message: &[u8], tag: Tag) {
-        match self.session().hear::<Close>(message) {
+        match self.session().decode::<Close>(message) {
             Ok(close) if close.id == self.id => {
                 self.send_close_seen(tag).await;
                 self.put_off(close).into_iter().for_each(|close| self.closed_by_peer(close));
@@ -113,26 +113,26 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     pub(super) async fn send_confirm(&self, number: u64) {
         let confirm = Confirm { id: self.id, number };
-        if let Some(message) = self.session().say(Kind::Confirm, Tag::of(self.id), &confirm) {
+        if let Some(message) = self.session().encode(Kind::Confirm, Tag::of(self.id), &confirm) {
             self.send_bytes(&message).await;
         }
     }
 
     pub(crate) async fn send_keep_alive(&self) {
-        if let Some(message) = self.session().say_bare(Kind::KeepAlive, Tag::of(self.id)) {
+        if let Some(message) = self.session().encode_bare(Kind::KeepAlive, Tag::of(self.id)) {
             self.send_bytes(&message).await;
         }
     }
 
     pub(super) async fn send_close(&self, failure: String) {
         let close = Close { id: self.id, failure: wire::cut_to(failure, self.longest_reason) };
-        if let Some(message) = self.session().say(Kind::Close, Tag::of(self.id), &close) {
+        if let Some(message) = self.session().encode(Kind::Close, Tag::of(self.id), &close) {
             self.send_bytes(&message).await;
         }
     }
 
     async fn send_close_seen(&self, tag: Tag) {
-        if let Some(message) = self.session().say_bare(Kind::CloseSeen, tag) {
+        if let Some(message) = self.session().encode_bare(Kind::CloseSeen, tag) {
             self.send_bytes(&message).await;
         }
     }
@@ -186,9 +186,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             // What was lost comes again, after the close does.
             let Some(message) = message else { return std::future::pending().await };
             match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
-                Some((Kind::CloseSeen, _)) if self.session().hear_bare(&message) => return,
-                Some((Kind::Reset, _)) if self.session().hear_reset(&message) => return,
-                Some((Kind::Close, tag)) if self.session().hear::<Close>(&message).is_ok() => {
+                Some((Kind::CloseSeen, _)) if self.session().verify_bare(&message) => return,
+                Some((Kind::Reset, _)) if self.session().verify_reset(&message) => return,
+                Some((Kind::Close, tag)) if self.session().decode::<Close>(&message).is_ok() => {
                     return self.send_close_seen(tag).await;
                 }
                 _ => self.count_dropped(),

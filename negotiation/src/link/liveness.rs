@@ -1,6 +1,6 @@
 //! Whether a link is still in use, and who waits for it.
 
-use crate::switch::Known;
+use super::last_waiter::LastWaiter;
 use bertha_core::{Error, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -49,7 +49,7 @@ pub struct Liveness {
     /// Tasks to be woken by the end. Locked only to park, which costs a switch of tasks anyway, and to end.
     waiters: Mutex<Vec<Waker>>,
     /// The one of them that waited last.
-    known: Known,
+    last_waiter: LastWaiter,
     /// What the peer said of its failure, or what kept it from agreeing.
     failure: Mutex<Option<(ErrorKind, String)>>,
 }
@@ -169,7 +169,7 @@ impl Liveness {
     /// Ready with an error once the link has ended; else wakes the task then.
     #[inline]
     pub fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
-        if self.known.is(context.waker()) && self.is_alive() {
+        if self.last_waiter.is(context.waker()) && self.is_alive() {
             // Whoever ends the link from now on, or just does, wakes this task.
             return Poll::Pending;
         }
@@ -188,7 +188,7 @@ impl Liveness {
         // From the last: who waits again and again stands behind those who wait for the end alone.
         let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
         if is_known(&waiters, waker) {
-            self.known.set(waker);
+            self.last_waiter.set(waker);
             return Poll::Pending;
         }
         // With some executors it is only another clone that equals a clone.
@@ -197,7 +197,7 @@ impl Liveness {
             if waiters.len() >= WAITERS {
                 waiters.drain(..).for_each(Waker::wake);
             }
-            self.known.set(&waker);
+            self.last_waiter.set(&waker);
             waiters.push(waker);
         }
         Poll::Pending
@@ -206,7 +206,7 @@ impl Liveness {
     /// Wakes whoever waits, to look again.
     pub fn wake(&self) {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-        self.known.forget();
+        self.last_waiter.forget();
         let woken = std::mem::take(&mut *waiters);
         drop(waiters);
         woken.into_iter().for_each(Waker::wake);

@@ -3,27 +3,31 @@
 //! It puts four bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
 //! data goes to `control`, off the message path.
 
-mod answerer;
-mod answering;
+mod connector;
 mod control;
+mod epoch_queue;
+mod epochs;
+mod establish;
 mod filter;
-mod lane;
+mod first_answer;
+pub(crate) mod last_waiter;
+mod late_answers;
+mod live_count;
 mod liveness;
 mod opening;
 mod parking;
-mod place;
 mod replacement;
-mod rounds;
 mod setup;
+mod sync;
 mod watchdog;
 
-use crate::proto::{Credit, FAREWELL};
+use crate::handshake::{Credit, FAREWELL};
 use crate::wire::{HEADER, TEXT_LIMIT, Tag, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
+use epochs::{Epochs, Sorted};
 use filter::Filter;
 use opening::Opening;
-use rounds::{Rounds, Sorted};
 use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,21 +37,23 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
-pub(crate) use answerer::Answerer;
-pub use lane::{CAPACITY_AMONG, Lane};
+pub(crate) use connector::LinkConnector;
+pub use epoch_queue::{EpochQueue, GROUP_CAPACITY};
+pub(crate) use epochs::Fork;
+pub(crate) use establish::establish;
+pub(crate) use late_answers::LateAnswers;
+pub(crate) use live_count::{Counted, LiveCount};
 pub use liveness::{End, Liveness};
 pub(crate) use opening::{Connected, Minder, Opener, gone};
 pub use parking::Parked;
-pub(crate) use place::{Place, Places};
-pub(crate) use replacement::{FromLink, Seat};
-pub(crate) use rounds::Fork;
+pub(crate) use replacement::{CandidateSlot, FromLink};
 
 /// What a stack stands on after negotiation.
 ///
 /// Chunnel authors meet it as their `Inner` at the bottom of a negotiated stack; it is never named in code.
 pub struct Link<C: Connection<Data = Buf>> {
     shared: Arc<Shared<C>>,
-    lane: Arc<Lane>,
+    queue: Arc<EpochQueue>,
 }
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
@@ -58,7 +64,7 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     id: u64,
     role: Role,
     liveness: Liveness,
-    rounds: Rounds<C>,
+    epochs: Epochs<C>,
     /// How both ends agreed on it, and what proves that a message about it is the peer's.
     session: OnceLock<Arc<Session>>,
     agreed: OnceLock<Agreed>,
@@ -71,7 +77,7 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
-    _unproven: Option<Place>,
+    _unproven: Option<Counted>,
     /// The longest reason that its end may be given, in bytes.
     longest_reason: usize,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
@@ -117,7 +123,7 @@ pub(crate) struct Start<C> {
     pub(crate) agreed: Agreed,
     pub(crate) listener: Option<Sender<FromLink<C>>>,
     /// There for a client that has not shown that its address is its own, with what may still be sent to it.
-    pub(crate) unproven: Option<(Place, Credit)>,
+    pub(crate) unproven: Option<(Counted, Credit)>,
     pub(crate) settings: Arc<Settings>,
     /// What both ends agreed on.
     pub(crate) idle_timeout: Duration,
@@ -151,8 +157,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         if base.reserved() < HEADER {
             base.reserve(HEADER);
         }
-        let lane = Arc::new(Lane::first(Tag::of(shared.id), early));
-        Self { shared: Arc::new(shared), lane }
+        let queue = Arc::new(EpochQueue::first(Tag::of(shared.id), early));
+        Self { shared: Arc::new(shared), queue }
     }
 
     /// A running count of messages that were dropped: damaged, late, or of no connection.
@@ -182,7 +188,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             id,
             role,
             liveness: Liveness::default(),
-            rounds: Rounds::default(),
+            epochs: Epochs::default(),
             session: OnceLock::new(),
             agreed: OnceLock::new(),
             opening: None,
@@ -217,6 +223,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.shared.base.mtu()
+    }
+
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
         // Boxed, here and below, so that calls on a link in use have nothing to set up for what is rare.
         if !self.shared.liveness.is_alive() {
@@ -225,35 +235,35 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 None => return Ok(()),
             }
         }
-        self.shared.base.send(seal(message, self.lane.header)?).await
+        self.shared.base.send(seal(message, self.queue.header)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
-            let state = self.lane.state();
+            let state = self.queue.state();
             if state != 0 {
                 if let Some(message) = self.queued() {
                     return Ok(message);
                 }
-                if Lane::is_aside(state) || Lane::is_parted(state) {
+                if EpochQueue::is_aside(state) || EpochQueue::is_parted(state) {
                     Box::pin(self.aside(state)).await?;
                     continue;
                 }
             }
             if !shared.liveness.is_alive() {
                 Box::pin(self.ready_to_receive()).await?;
-                // What came meanwhile is in the lane, and goes first.
+                // What came meanwhile is in the queue, and goes first.
                 continue;
             }
             let reception = pin!(shared.base.recv());
-            let reception = Parked::new(&shared.liveness, &self.lane, state, reception);
+            let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
             shared.liveness.arrived();
-            if self.lane.strip(&mut message) {
+            if self.queue.strip(&mut message) {
                 return Ok(message);
             }
-            Box::pin(shared.deal_with(Some(&self.lane), [message])).await;
+            Box::pin(shared.deal_with(Some(&self.queue), [message])).await;
         }
     }
 
@@ -261,10 +271,10 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         if !self.shared.liveness.is_alive()
             && let Some(left) = Box::pin(self.send_batch_first(&mut messages)).await?
         {
-            self.shared.base.send(seal(left, self.lane.header)?).await?;
+            self.shared.base.send(seal(left, self.queue.header)?).await?;
         }
         let mut outcome = Ok(());
-        let (header, failed) = (self.lane.header, &mut outcome);
+        let (header, failed) = (self.queue.header, &mut outcome);
         let sealed = messages.map_while(move |message| match seal(message, header) {
             Ok(message) => Some(message),
             Err(error) => {
@@ -282,33 +292,33 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             return Ok(0);
         }
         loop {
-            let state = self.lane.state();
+            let state = self.queue.state();
             if state != 0 {
                 if let Some(message) = self.queued() {
                     into.extend([message]);
                     return Ok(1);
                 }
-                if Lane::is_aside(state) || Lane::is_parted(state) {
+                if EpochQueue::is_aside(state) || EpochQueue::is_parted(state) {
                     Box::pin(self.aside(state)).await?;
                     continue;
                 }
             }
             if !shared.liveness.is_alive() {
                 Box::pin(self.ready_to_receive()).await?;
-                // What came meanwhile is in the lane, and goes first.
+                // What came meanwhile is in the queue, and goes first.
                 continue;
             }
-            let mut filter = Filter::new(&self.lane, into);
+            let mut filter = Filter::new(&self.queue, into);
             let received = {
                 let reception = pin!(shared.base.recv_batch(&mut filter, limit));
-                Parked::new(&shared.liveness, &self.lane, state, reception).await?
+                Parked::new(&shared.liveness, &self.queue, state, reception).await?
             };
             let Some(received) = received else { continue };
             shared.liveness.arrived();
             let others = filter.others;
             let data = received.saturating_sub(others.len());
             if !others.is_empty() {
-                Box::pin(shared.deal_with(Some(&self.lane), others)).await;
+                Box::pin(shared.deal_with(Some(&self.queue), others)).await;
             }
             if data > 0 {
                 return Ok(data);
@@ -323,7 +333,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
     /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone.
     /// The link of a round that is over, or not yet there, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
-        if !self.lane.is_in_force() {
+        if !self.queue.is_in_force() {
             return Ok(());
         }
         self.shared.close().await
@@ -331,42 +341,42 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// The next message in the lane, unless the link can't be used.
+    /// The next message in the queue, unless the link can't be used.
     #[cold]
     fn queued(&self) -> Option<Buf> {
         let liveness = &self.shared.liveness;
-        let (message, has_room) = if liveness.is_up() { self.lane.take()? } else { return None };
+        let (message, has_room) = if liveness.is_up() { self.queue.take()? } else { return None };
         if has_room {
             liveness.wake();
         }
         Some(message)
     }
 
-    /// Waits as long as another reader reads, or nobody any more, and nothing is in the lane, of which this was the state.
+    /// Waits as long as another reader reads, or nobody any more, and nothing is in the queue, of which this was the state.
     #[cold]
     async fn aside(&self, state: u8) -> Result<(), Error> {
         let liveness = &self.shared.liveness;
-        if !Lane::is_aside(state)
-            && let Some(close) = self.shared.farewell_after(&self.lane)
+        if !EpochQueue::is_aside(state)
+            && let Some(close) = self.shared.farewell_after(&self.queue)
         {
             self.shared.closed_by_peer(close);
         }
         liveness.check()?;
-        Parked::aside(liveness, &self.lane, state, || true).await.map(drop)
+        Parked::aside(liveness, &self.queue, state, || true).await.map(drop)
     }
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Deals with what a reader has read and is not for it: first keeps all data, of other rounds or of its own lane behind an
+    /// Deals with what a reader has read and is not for it: first keeps all data, of other rounds or of its own queue behind an
     /// answer, since this may be cancelled after that.
     #[cold]
-    async fn deal_with(&self, own: Option<&Arc<Lane>>, messages: impl IntoIterator<Item = Buf>) {
+    async fn deal_with(&self, own: Option<&Arc<EpochQueue>>, messages: impl IntoIterator<Item = Buf>) {
         let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);
         let sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
         for message in sorted {
             match message {
                 Sorted::Control(message) => self.control(message).await,
-                Sorted::Kept(lane) => self.room(&lane).await,
+                Sorted::Kept(queue) => self.room(&queue).await,
                 Sorted::Dropped => {}
             }
         }
@@ -393,7 +403,7 @@ impl<C: Connection<Data = Buf>> Drop for Link<C> {
     /// An end that was dropped without `close` says so once, without waiting. If that is lost, the peer's idle
     /// time-out finds out.
     fn drop(&mut self) {
-        if self.lane.is_in_force() {
+        if self.queue.is_in_force() {
             self.shared.dropped_stack();
         }
     }

@@ -1,7 +1,7 @@
 //! A link on which a stack stands before the server has answered.
 
-use super::{Agreed, End, Lane, Link, Shared, Start, seal, watchdog};
-use crate::proto::{FirstFlight, Flight, agreed_idle_timeout};
+use super::{Agreed, End, EpochQueue, Link, Shared, Start, seal, watchdog};
+use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::shortage::{insist, or_lost};
 use crate::wire::{Answer, HEADER, parted};
 use crate::{Session, Settings};
@@ -26,7 +26,7 @@ pub(super) struct Opening {
 }
 
 /// Brings the handshake of such a link to its end.
-pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<Lane>);
+pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<EpochQueue>);
 
 /// What a task does for such a link, which has no watchdog of its own.
 pub(crate) struct Minder<C: Connection<Data = Buf>>(Arc<Shared<C>>);
@@ -75,7 +75,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         shared.liveness = super::Liveness::opening();
         shared.opening = Some(Box::new(Opening::new(flight)));
         let link = Self::of(shared, VecDeque::new());
-        let opener = Opener(link.shared.clone(), link.lane.clone());
+        let opener = Opener(link.shared.clone(), link.queue.clone());
         (link, opener)
     }
 }

@@ -1,18 +1,18 @@
-//! Waiting for a message, for the end of the link, or for news in the lane, whichever comes first.
+//! Waiting for a message, for the end of the link, or for news in the queue, whichever comes first.
 
-use super::lane::Lane;
+use super::epoch_queue::EpochQueue;
 use super::liveness::Liveness;
 use bertha_core::Error;
 use std::future::Pending;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A reception that is interrupted by the end of the link, and by what another reader puts into the lane: then it is
+/// A reception that is interrupted by the end of the link, and by what another reader puts into the queue: then it is
 /// ready with nothing. Costs nothing while messages are there: only a reception that has to wait also looks at the
 /// link.
 pub struct Parked<'a, F, W> {
     liveness: &'a Liveness,
-    lane: &'a Lane,
+    queue: &'a EpochQueue,
     state: u8,
     /// Nothing if somebody else reads.
     reception: Option<Pin<&'a mut F>>,
@@ -21,22 +21,22 @@ pub struct Parked<'a, F, W> {
 }
 
 impl<'a, F> Parked<'a, F, ()> {
-    /// A reception, when this stood in the lane.
+    /// A reception, when this stood in the queue.
     pub fn new(
         liveness: &'a Liveness,
-        lane: &'a Lane,
+        queue: &'a EpochQueue,
         state: u8,
         reception: Pin<&'a mut F>,
     ) -> Parked<'a, F, impl Fn() -> bool> {
-        Parked { liveness, lane, state, reception: Some(reception), waits: || true, is_parked: false }
+        Parked { liveness, queue, state, reception: Some(reception), waits: || true, is_parked: false }
     }
 }
 
 impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
     /// Waits without reading, and is also interrupted when `waits` no longer holds and the link's tasks are woken. That nothing
     /// is heard meanwhile says nothing about the peer.
-    pub fn aside(liveness: &'a Liveness, lane: &'a Lane, state: u8, waits: W) -> Self {
-        Self { liveness, lane, state, reception: None, waits, is_parked: false }
+    pub fn aside(liveness: &'a Liveness, queue: &'a EpochQueue, state: u8, waits: W) -> Self {
+        Self { liveness, queue, state, reception: None, waits, is_parked: false }
     }
 }
 
@@ -59,7 +59,7 @@ impl<T, F: Future<Output = Result<T, Error>>, W: Fn() -> bool + Unpin> Future fo
             return Poll::Ready(Err(error));
         }
         // After the task was remembered, so that what is put there from now on wakes it.
-        if self.lane.state() != self.state || !(self.waits)() {
+        if self.queue.state() != self.state || !(self.waits)() {
             return Poll::Ready(Ok(None));
         }
         Poll::Pending

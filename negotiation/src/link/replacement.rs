@@ -2,7 +2,7 @@
 
 use crate::Fresh;
 use crate::auth::{MacKey, seed};
-use crate::proto::{Accepted, Credit};
+use crate::handshake::{Accepted, Credit};
 use crate::wire::Tag;
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) enum FromLink<C> {
         /// What the answer is made with.
         fresh: Fresh,
         /// Where the candidate waits for its confirmation.
-        seat: Arc<Seat>,
+        slot: Arc<CandidateSlot>,
     },
     /// The new client has confirmed: the link is over, and its base carries the new connection.
     Confirmed {
@@ -38,14 +38,14 @@ pub(crate) enum FromLink<C> {
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
     /// Made when somebody wants it.
-    seat: OnceLock<Arc<Seat>>,
+    slot: OnceLock<Arc<CandidateSlot>>,
     /// From which the numbers come, so that a repeated offer gets the same answer.
     secret: OnceLock<MacKey>,
 }
 
 /// A place for one client that has to confirm.
 #[derive(Default)]
-pub(crate) struct Seat(Mutex<Option<Candidate>>);
+pub(crate) struct CandidateSlot(Mutex<Option<Candidate>>);
 
 struct Candidate {
     accepted: Box<Accepted>,
@@ -53,7 +53,7 @@ struct Candidate {
     credit: Credit,
 }
 
-impl Seat {
+impl CandidateSlot {
     fn lock(&self) -> MutexGuard<'_, Option<Candidate>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,32 +66,32 @@ impl Seat {
 
 impl<C: Connection<Data = Buf>> Replacement<C> {
     pub(super) fn new(listener: Sender<FromLink<C>>) -> Self {
-        Self { listener, seat: OnceLock::new(), secret: OnceLock::new() }
+        Self { listener, slot: OnceLock::new(), secret: OnceLock::new() }
     }
 
     /// The candidate, if there is one.
     fn candidate(&self) -> Option<MutexGuard<'_, Option<Candidate>>> {
-        self.seat.get().map(|seat| seat.lock())
+        self.slot.get().map(|slot| slot.lock())
     }
 
     /// Takes an offer of another connection: the candidate's answer if it is the candidate's, else the listener is
     /// asked. Fails if that can't be. A full queue means more restarted clients than the listener can take; this one
     /// will speak up again.
     pub(super) fn offered(&self, offer: Buf, hash: &[u8; 32], base: &Arc<C>) -> Result<Option<Vec<u8>>, ()> {
-        let mut seat = self.candidate();
-        let candidate = seat.as_mut().and_then(|seat| seat.as_mut());
+        let mut slot = self.candidate();
+        let candidate = slot.as_mut().and_then(|slot| slot.as_mut());
         if let Some(candidate) = candidate.filter(|it| it.accepted.offer == *hash) {
             candidate.credit.receive(offer.len());
             return candidate.reply().ok_or(()).map(Some);
         }
-        drop(seat);
+        drop(slot);
         let secret = self.secret.get_or_init(|| seed(|| base.base().runtime().random()));
         let fresh = Fresh::derive(secret, hash);
         let asked = FromLink::Offered {
             base: base.clone(),
             offer,
             fresh,
-            seat: self.seat.get_or_init(Arc::default).clone(),
+            slot: self.slot.get_or_init(Arc::default).clone(),
         };
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
@@ -99,8 +99,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     /// The candidate's answer once more, if it is the one with this tag that has sent `len` bytes and may get so much.
     /// Fails if it is not the candidate.
     pub(super) fn remind(&self, tag: Tag, len: usize) -> Result<Option<Vec<u8>>, ()> {
-        let mut seat = self.candidate().ok_or(())?;
-        let candidate = seat.as_mut().filter(|it| Tag::of(it.accepted.id) == tag).ok_or(())?;
+        let mut slot = self.candidate().ok_or(())?;
+        let candidate = slot.as_mut().filter(|it| Tag::of(it.accepted.id) == tag).ok_or(())?;
         candidate.credit.receive(len);
         Ok(candidate.reply())
     }
@@ -110,7 +110,7 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         // The place in the queue first: a candidate that finds none stays, and can confirm again.
         let Ok(place) = self.listener.try_reserve() else { return false };
         let is_confirmed = |it: &mut Candidate| it.accepted.is_confirmed_by(confirm);
-        let confirmed = self.candidate().and_then(|mut seat| seat.take_if(is_confirmed));
+        let confirmed = self.candidate().and_then(|mut slot| slot.take_if(is_confirmed));
         let Some(Candidate { accepted, .. }) = confirmed else { return false };
         place.send(FromLink::Confirmed { base: base.clone(), accepted });
         true

@@ -1,7 +1,7 @@
 //! What runs beside each link, says "alive", and notices when the peer no longer does.
 
 use super::{End, Shared, TaskOf};
-use crate::proto::{Idle, TICKS, Verdict};
+use crate::handshake::{Idle, TICKS, Verdict};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;

@@ -25,8 +25,8 @@ where
     }
 }
 
-/// `Base::buffer`: "A buffer of `len` [...] bytes with the reserved headroom in front"; "`TooLarge` if `len` plus
-/// headroom exceeds the MTU". `Base::reserve`: "Asks for `bytes` more headroom in buffers from now on."
+/// `Base::buffer`: "A buffer of `len` [...] bytes with the reserved headroom in front"; one that exceeds the MTU "may lie
+/// anywhere", and can't be sent. `Base::reserve`: "Asks for `bytes` more headroom in buffers from now on."
 pub async fn buffers_have_the_reserved_headroom<A, B>(a: &A, b: &B)
 where
     A: Connection<Data = Buf>,
@@ -42,7 +42,10 @@ where
         assert_eq!(buf.len(), len);
         assert!(buf.headroom() >= reserved, "{} bytes of headroom, {reserved} reserved", buf.headroom());
     }
-    let error = a.base().buffer(a.base().mtu() - reserved + 1).unwrap_err();
+    let error = match a.base().buffer(a.base().mtu() + 1) {
+        Ok(oversize) => a.send(oversize).await.unwrap_err(),
+        Err(error) => error,
+    };
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
     // Whatever room a buffer has around it, its message alone is sent.
     let mut buf = a.base().buffer(3).unwrap();

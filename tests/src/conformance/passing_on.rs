@@ -58,12 +58,19 @@ pub async fn a_burst_is_received_from_the_layer_below<A, B, M>(
     settle(a).await;
     complete(b, receive_all(b, messages, COUNT, 1000).await, COUNT);
     let alone = below.recorded().received_alone - before.received_alone;
-    assert!(alone <= COUNT / 2, "{alone} messages of a burst of {COUNT} were received alone from the layer below");
+    assert!(
+        alone <= COUNT / 2,
+        "{alone} messages of a burst of {COUNT} were received alone from the layer below"
+    );
 }
 
 /// `close`: "Sends what layers still hold back, tells the peer, and closes", the connection below included.
-pub async fn a_close_reaches_the_layer_below<A, B, M>(a: &A, _b: &B, [below, _]: [&Recorder; 2], _messages: &M)
-where
+pub async fn a_close_reaches_the_layer_below<A, B, M>(
+    a: &A,
+    _b: &B,
+    [below, _]: [&Recorder; 2],
+    _messages: &M,
+) where
     A: Connection,
     B: Connection<Data = A::Data>,
     M: Messages<A::Data>,

@@ -5,8 +5,8 @@ use bertha_chunnels::Serialize;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_core::Describe;
 use bertha_core::{make_stack, select};
-use bertha_rendezvous::proto::record::{RECORD, UPGRADE, VERSION, presence_key};
-use bertha_rendezvous::proto::{Event, Member, OwnStack, Request, Terms};
+use bertha_rendezvous::member::record::{RECORD, UPGRADE, VERSION, presence_key};
+use bertha_rendezvous::member::{Event, Member, MemberSettings, OwnStack, Request};
 use bertha_rendezvous::{Entry, Outcome, Revision, Snapshot, limits};
 use std::time::Duration;
 
@@ -41,13 +41,13 @@ fn member() -> Member {
     let stack =
         make_stack!(Nothing, select!(Serialize::<u64, Postcard>::new(), Serialize::<u64, Bincode>::new()));
     let own = OwnStack::new(stack.nodes()).unwrap();
-    let terms = Terms {
+    let settings = MemberSettings {
         lease: Duration::from_secs(1),
         staging: Duration::from_secs(1),
         participants: 9,
         renews: true,
     };
-    Member::new(own, terms, 1)
+    Member::new(own, settings, 1)
 }
 
 /// Makes the connection.

@@ -3,7 +3,7 @@
 use super::state::Flaw;
 use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::Settings;
-use bertha_negotiation::proto::{Expected, FirstFlight, Flight, Frame, Handshake};
+use bertha_negotiation::handshake::{Expected, FirstFlight, Flight, Handshake, Requirements};
 use bertha_negotiation::wire::{self, Answer, HEADER, Kind, Tag};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ pub(crate) fn play(inputs: &[Input], most: usize, flaw: Flaw) -> Played {
     let mut settings = Settings::default();
     settings.handshake_timeout = Duration::from_secs(1000);
     let mut now = start();
-    let handshake = Handshake::new(&either(), Frame::OPEN, || ID, 1400, now, &settings).unwrap();
+    let handshake = Handshake::new(&either(), Requirements::OPEN, || ID, 1400, now, &settings).unwrap();
     let expected = Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000 };
     let mut flight = FirstFlight::new(handshake, expected, 1400, most, Duration::from_secs(1), now);
     let (handshake, data, heard) = (Vec::new(), Vec::new(), Vec::new());

@@ -2,7 +2,9 @@
 
 use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start};
 use bertha_negotiation::Credentials;
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Memory, Strikes, Terms, decide};
+use bertha_negotiation::handshake::{
+    Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, decide,
+};
 use bertha_negotiation::wire::{self, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
@@ -128,16 +130,16 @@ impl World {
             return;
         }
         let is_flight = message[0] == Kind::Early as u8;
-        let mut strikes = Strikes::new(10, start());
+        let mut replay_filter = ReplayFilter::new(10, start());
         for struck in &state.remembered {
-            strikes.strike(*struck, start());
+            replay_filter.insert(*struck, start());
         }
-        let early_data = match (is_flight && state.server != Server::Strict, strikes.look_up(&offer, start()))
-        {
-            (false, _) | (_, Memory::Full) => EarlyData::Refused,
-            (true, Memory::New) => EarlyData::AtOnce,
-            (true, Memory::Spent) => EarlyData::Spent,
-        };
+        let early_data =
+            match (is_flight && state.server != Server::Strict, replay_filter.look_up(&offer, start())) {
+                (false, _) | (_, Freshness::Full) => EarlyData::Refused,
+                (true, Freshness::New) => EarlyData::AtOnce,
+                (true, Freshness::Spent) => EarlyData::Spent,
+            };
         let nodes = match state.server {
             Server::AsExpected | Server::Strict => either(),
             Server::Changed => layer("model::B"),
@@ -153,7 +155,7 @@ impl World {
             idle_timeout: Duration::from_secs(30),
             credentials: &Credentials::default(),
             fresh: None,
-            frame: Frame::OPEN,
+            requirements: Requirements::OPEN,
             peer: b"peer",
             early_data,
             credit: Credit::UNLIMITED,

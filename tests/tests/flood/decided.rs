@@ -4,7 +4,7 @@ use crate::meter::Meter;
 use crate::mutator::Mutator;
 use crate::scene::stack;
 use bertha_core::{Describe, Node};
-use bertha_negotiation::proto::{Accepted, Credit, Decision, EarlyData, Frame, Terms, decide};
+use bertha_negotiation::handshake::{Accepted, Credit, Decision, EarlyData, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };
@@ -57,7 +57,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
             idle_timeout: Duration::from_secs(30),
             credentials: &credentials,
             fresh: Some(&fresh).filter(|_| number % 2 == 0),
-            frame: Frame::OPEN,
+            requirements: Requirements::OPEN,
             peer: b"peer",
             early_data: EarlyData::AtOnce,
             credit: Credit::UNLIMITED,

@@ -1,12 +1,12 @@
 //! The inputs that fuzzers start from: messages as peers send them, and some that are nearly right.
 
-use bertha_negotiation::proto::{Credit, Decision, EarlyData, Frame, Handshake, Terms, decide};
+use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
     self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
-use bertha_rendezvous::proto::Description;
-use bertha_rendezvous::proto::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_rendezvous::member::Description;
+use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
 
@@ -288,13 +288,14 @@ fn proven() -> Vec<Seed> {
         let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
         settings.credentials = at_client;
         for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
-            let mut handshake = Handshake::new(nodes, Frame::OPEN, || ID, 65_507, now, &settings).unwrap();
+            let mut handshake =
+                Handshake::new(nodes, Requirements::OPEN, || ID, 65_507, now, &settings).unwrap();
             let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
             let terms = Terms {
                 idle_timeout: Duration::from_secs(30),
                 credentials: &at_server,
                 fresh: Some(&fresh),
-                frame: Frame::OPEN,
+                requirements: Requirements::OPEN,
                 peer: b"peer",
                 early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,

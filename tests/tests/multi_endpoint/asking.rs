@@ -9,11 +9,11 @@ use std::time::Duration;
 
 /// Runs `play` with some seeds.
 fn with_seeds(play: impl AsyncFn(Crowd)) {
-    for seed in 0..30 {
+    bertha_tests::with_seeds(30, |seed| {
         let mut sim = Sim::new(seed);
         let crowd = Crowd::new(sim.network().clone());
         sim.run(play(crowd));
-    }
+    });
 }
 
 fn message(text: &str) -> Buf {

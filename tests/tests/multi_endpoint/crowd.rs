@@ -3,7 +3,7 @@
 use crate::history::{History, LEN, of_bytes, to_bytes};
 use bertha_core::{Buf, Connection, Error, Runtime};
 use bertha_datapath_sim::{Limits, Network, SimGroup, SimRuntime, SimTask};
-use bertha_rendezvous::{Gathers, MemoryStore, MultiEndpoint, Name, Rendezvous, RendezvousSettings};
+use bertha_rendezvous::{MemoryStore, MultiEndpoint, Name, Rendezvous, RendezvousSettings, RunsAmong};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,20 +71,20 @@ impl Crowd {
         &self,
         number: u32,
         stack: S,
-    ) -> Result<MultiEndpoint<<SimGroup as Gathers<S>>::Out>, Error>
+    ) -> Result<MultiEndpoint<<SimGroup as RunsAmong<S>>::Out>, Error>
     where
         S: Rendezvous + 'static,
-        SimGroup: Gathers<S>,
+        SimGroup: RunsAmong<S>,
     {
         let name = Name::new("crowd")?;
-        stack.rendezvous(self.group(number), self.store.clone(), name, self.settings.clone()).await
+        stack.rendezvous(self.group(number), self.store.clone(), name).settings(self.settings.clone()).await
     }
 
     /// A participant that talks, at this pace, and listens.
     pub(crate) async fn enter<S, C>(&self, number: u32, stack: S, pace: Duration) -> Member<C>
     where
         S: Rendezvous + 'static,
-        SimGroup: Gathers<S, Out = C>,
+        SimGroup: RunsAmong<S, Out = C>,
         C: Connection<Data = Buf>,
     {
         let connection = Arc::new(self.join(number, stack).await.unwrap());

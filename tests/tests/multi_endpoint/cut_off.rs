@@ -45,7 +45,8 @@ fn who_is_cut_off_from_the_store_and_talks_on_holds_up_no_change() {
         let cut = way.cut.clone();
         let (one, two) = (crowd.join(1, stack()).await.unwrap(), crowd.join(2, stack()).await.unwrap());
         let name = Name::new("crowd").unwrap();
-        let three = stack().rendezvous(crowd.group(3), way, name, crowd.settings.clone()).await.unwrap();
+        let three =
+            stack().rendezvous(crowd.group(3), way, name).settings(crowd.settings.clone()).await.unwrap();
         crowd.pause(Duration::from_secs(1)).await;
         cut.store(true, Ordering::Relaxed);
         for (text, loss) in [("first", 0.0), ("lost", 1.0), ("last", 0.0)] {

@@ -5,7 +5,7 @@ use bertha_chunnels::{Batch, Nothing};
 use bertha_core::{Buf, Connection, Error, make_stack, select};
 use bertha_datapath_sim::SimRuntime;
 use bertha_negotiation::Pick;
-use bertha_rendezvous::proto::record::presence_key;
+use bertha_rendezvous::member::record::presence_key;
 use bertha_rendezvous::{MemoryStore, Name, Outcome, Rendezvous, RendezvousStore, Revision, Transaction};
 use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
@@ -49,7 +49,8 @@ fn who_was_left_out_of_one_reading_holds_up_no_change() {
         let left_out = Arc::<Mutex<Option<u64>>>::default();
         let way = Lagging { store: crowd.store.clone(), left_out: left_out.clone() };
         let name = Name::new("crowd").unwrap();
-        let one = stack().rendezvous(crowd.group(1), way, name, crowd.settings.clone()).await.unwrap();
+        let one =
+            stack().rendezvous(crowd.group(1), way, name).settings(crowd.settings.clone()).await.unwrap();
         let two = crowd.join(2, stack()).await.unwrap();
         assert_eq!(one.participants_other_than(1).await.unwrap(), 2);
         *left_out.lock().unwrap() = Some(two.id());

@@ -1,10 +1,5 @@
 //! Connections with any number of endpoints that change their stacks in use, over the simulated network.
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "tests panic to fail, and say with which seed"
-)]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 #[path = "../upgrade/parting.rs"]
 mod parting;
@@ -14,6 +9,7 @@ mod parting;
 mod counting;
 
 mod asking;
+mod attack;
 mod crowd;
 mod cut_off;
 mod history;

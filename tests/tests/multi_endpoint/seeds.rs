@@ -5,14 +5,14 @@ use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack, select};
 use bertha_datapath_sim::{Link, Schedule, Sim, SimGroup};
 use bertha_negotiation::Pick;
-use bertha_rendezvous::{Gathers, Rendezvous};
+use bertha_rendezvous::{Rendezvous, RunsAmong};
 use std::time::Duration;
 
 /// Participants come, leave, crash and ask for changes, at random.
 async fn bustle<S, C>(crowd: &Crowd, stack: impl Fn() -> S, seed: u64, may_crash: bool)
 where
     S: Rendezvous + 'static,
-    SimGroup: Gathers<S, Out = C>,
+    SimGroup: RunsAmong<S, Out = C>,
     C: Connection<Data = Buf>,
 {
     let mut dice = Dice::new(seed);
@@ -59,27 +59,14 @@ fn spread(crowd: &Crowd, seed: u64) {
     }
 }
 
-/// Runs with so many seeds, from `FIRST_SEED` if that is set.
-pub(crate) fn with_seeds(count: u64, play: impl AsyncFn(&Crowd, u64)) {
-    let first = std::env::var("FIRST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    let count = std::env::var("SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(count);
-    for seed in first..first + count {
+/// Plays with each seed, a third of them in the order in which tasks are woken and the others in a random one.
+pub(crate) fn with_seeds(usual: u64, play: impl AsyncFn(&Crowd, u64)) {
+    bertha_tests::with_seeds(usual, |seed| {
         let schedule = if seed % 3 == 0 { Schedule::Fifo } else { Schedule::Random };
         let mut sim = Sim::new(seed).schedule(schedule).step_limit(1_000_000);
         let crowd = Crowd::new(sim.network().clone());
-        let shown = Shown(seed);
         sim.run(play(&crowd, seed));
-        std::mem::forget(shown);
-    }
-}
-
-/// Shows the seed of a run that panics.
-struct Shown(u64);
-
-impl Drop for Shown {
-    fn drop(&mut self) {
-        eprintln!("failed with FIRST_SEED={} SEEDS=1", self.0);
-    }
+    });
 }
 
 #[test]

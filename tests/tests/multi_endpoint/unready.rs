@@ -70,7 +70,7 @@ fn who_can_not_run_what_is_in_force_holds_up_no_change() {
         let one = crowd.join(1, make_stack!(select!(Nothing, Stuck::default()))).await.unwrap();
         let stack = make_stack!(select!(Nothing, stuck.clone()));
         let name = Name::new("crowd").unwrap();
-        let two = stack.rendezvous(crowd.group(2), way, name, crowd.settings.clone()).await.unwrap();
+        let two = stack.rendezvous(crowd.group(2), way, name).settings(crowd.settings.clone()).await.unwrap();
         crowd.pause(Duration::from_secs(1)).await;
         cut.store(true, Ordering::Relaxed);
         stuck.0.store(true, Ordering::Relaxed);

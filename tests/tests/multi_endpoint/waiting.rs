@@ -5,7 +5,7 @@ use crate::seeds::with_seeds;
 use bertha_chunnels::{Pace, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Link, SimGroup};
-use bertha_rendezvous::{Gathers, Rendezvous};
+use bertha_rendezvous::{Rendezvous, RunsAmong};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 async fn goes_on<S, C>(crowd: &Crowd, stack: impl Fn() -> S, cancelled: usize)
 where
     S: Rendezvous + 'static,
-    SimGroup: Gathers<S, Out = C>,
+    SimGroup: RunsAmong<S, Out = C>,
     C: Connection<Data = Buf>,
 {
     let message = |text: &str| Buf::copy_of(text.as_bytes(), 40).unwrap();

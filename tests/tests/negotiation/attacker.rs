@@ -4,7 +4,7 @@ use crate::scene::server_addr;
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, LARGEST_JOINED, Offer, Refusal, RefusalKind, Retry,
-    Tag,
+    Tag, Upgrade, UpgradeStep,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,10 +20,20 @@ pub(crate) struct Habits {
     pub(crate) invent: u64,
 }
 
+impl Habits {
+    /// Stronger or weaker, as the seed has it.
+    pub(crate) fn of(seed: u64) -> Self {
+        let strength = 3 + seed % 5 * 6;
+        Self { drop: strength, hold: strength, replay: strength * 2, edit: strength, invent: strength * 2 }
+    }
+}
+
 pub(crate) struct Attacker {
     dice: u64,
     habits: Habits,
     is_active: bool,
+    /// Whether it lets the application's data pass untouched.
+    spares_data: bool,
     network: Network,
     seen: Vec<Datagram>,
     held: Vec<Datagram>,
@@ -40,6 +50,7 @@ impl Attacker {
             dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             habits,
             is_active: false,
+            spares_data: false,
             network: network.clone(),
             seen: Vec::new(),
             held: Vec::new(),
@@ -53,6 +64,12 @@ impl Attacker {
     pub(crate) fn attack(&mut self, is_active: bool) {
         self.is_active = is_active;
         self.held.clear();
+    }
+
+    /// Attacks what the two ends say to agree, and leaves data alone: so all that is lost or repeated they lost or repeated
+    /// themselves.
+    pub(crate) fn spare_data(&mut self) {
+        self.spares_data = true;
     }
 
     fn roll(&mut self, bound: u64) -> u64 {
@@ -72,8 +89,15 @@ impl Attacker {
         {
             self.id = id;
         }
+        if self.spares_data && is_data(&datagram.payload) {
+            return Verdict::Pass;
+        }
         if self.seen.len() < MEMORY {
             self.seen.push(datagram.clone());
+        } else if self.spares_data {
+            // The latest are those that may still mean something.
+            let at = self.roll(MEMORY as u64) as usize;
+            self.seen[at] = datagram.clone();
         }
         if !self.is_active {
             return Verdict::Pass;
@@ -144,7 +168,7 @@ impl Attacker {
     fn invent(&mut self) -> Vec<u8> {
         let (id, tag) = (self.id, Tag::of(self.id));
         let number = self.roll(u64::MAX);
-        let message = match self.roll(11) {
+        let message = match self.roll(14) {
             0 => wire::encode(Kind::Answer, tag, &answer(id, None)),
             1 => wire::encode(Kind::Answer, tag, &answer(id, Some(number))),
             2 => {
@@ -161,6 +185,7 @@ impl Attacker {
                 wire::join(&answer, &data, LARGEST_JOINED).unwrap()
             }),
             9 => Ok(tag.header(Kind::Reset).to_vec()),
+            10..13 => wire::encode(Kind::Upgrade, tag, &self.invent_upgrade()),
             _ => Ok(tag.header(Kind::CloseSeen).to_vec()),
         };
         let mut message = message.unwrap();
@@ -174,6 +199,32 @@ impl Attacker {
         }
         message
     }
+
+    /// A step of a change of stacks, of an attempt that may be under way.
+    fn invent_upgrade(&mut self) -> Upgrade {
+        let (id, number) = (self.id, self.roll(200));
+        let step = match self.roll(6) {
+            0 => UpgradeStep::Propose { offer: Offer::new(id, &[]).unwrap() },
+            1 => {
+                let (proposer_picks, own_picks, reasons) = (vec![1], vec![1], String::new());
+                UpgradeStep::Accept { is_ready: number.is_multiple_of(2), proposer_picks, own_picks, reasons }
+            }
+            2 => UpgradeStep::Decline { next: number / 8, text: "no".into() },
+            3 => UpgradeStep::Abort,
+            4 => UpgradeStep::Begin { sent: number },
+            _ => UpgradeStep::BeginSeen,
+        };
+        let round = match self.roll(8) {
+            0 => u64::MAX - self.roll(2),
+            _ => self.roll(12),
+        };
+        Upgrade { id, round, step }
+    }
+}
+
+/// Whether it is data of the application, in whichever epoch.
+fn is_data(payload: &[u8]) -> bool {
+    payload.first().is_some_and(|first| *first == Kind::Data as u8 || *first >= 0x80)
 }
 
 /// The weaker of two stacks.

@@ -3,6 +3,8 @@
 
 mod agreement;
 mod attack;
+mod attack_early;
+mod attack_upgrade;
 mod attacker;
 mod authentication;
 mod early;

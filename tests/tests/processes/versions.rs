@@ -4,7 +4,7 @@ use crate::child::Child;
 use crate::{LONG, connect, idle};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Describe, ErrorKind, make_stack};
-use bertha_negotiation::proto::{Frame, Handshake};
+use bertha_negotiation::handshake::{Handshake, Requirements};
 use bertha_negotiation::wire::{self, HEADER, Kind, Refusal, RefusalKind};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ async fn a_server_refuses_another_version() {
     let server = Child::serve(&(Ipv4Addr::LOCALHOST, 0).into(), LONG);
     let nodes = make_stack!(Serialize::<String>::new()).nodes();
     let mut handshake =
-        Handshake::new(&nodes, Frame::OPEN, || 77, 65_507, Instant::now(), &idle(LONG)).unwrap();
+        Handshake::new(&nodes, Requirements::OPEN, || 77, 65_507, Instant::now(), &idle(LONG)).unwrap();
     let offer = handshake.poll_transmit(Instant::now()).unwrap().unwrap().to_vec();
     let client = socket();
     let Addr::Ip(to) = server.addr else { unreachable!() };

@@ -4,8 +4,8 @@ use super::counting::Counting;
 use super::hindered::{Fate, Hindered};
 use super::scene::{Stack, X, Z, everywhere, xy, xyz};
 use bertha_core::{BoxFuture, ErrorKind, make_stack};
-use bertha_rendezvous::proto::record::{self, RECORD};
-use bertha_rendezvous::proto::{Recorded, View};
+use bertha_rendezvous::member::record::{self, RECORD};
+use bertha_rendezvous::member::{Recorded, View};
 use bertha_rendezvous::{Event, RendezvousStore, Transaction};
 use futures_util::future::{join, join_all, select};
 use std::pin::pin;
@@ -103,7 +103,7 @@ fn a_faulty_participant_forces_nobody_to_switch() {
         forged.round += 1;
         forged.last += 1;
         forged.stack =
-            bertha_rendezvous::proto::Description::of(&bertha_core::Describe::nodes(&*xyz()), &[1, 1])
+            bertha_rendezvous::member::Description::of(&bertha_core::Describe::nodes(&*xyz()), &[1, 1])
                 .unwrap();
         let mut bytes = vec![record::VERSION];
         bytes.extend(postcard::to_allocvec(&forged).unwrap());

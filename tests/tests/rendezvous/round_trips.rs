@@ -4,6 +4,7 @@ use super::scene::{Scene, xy};
 use bertha_core::{Error, Runtime};
 use bertha_datapath_sim::{Sim, SimRuntime};
 use bertha_rendezvous::{MemoryStore, Name, Outcome, RendezvousStore, Revision, Transaction};
+use bertha_tests::with_seeds;
 use futures_util::future::join;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -46,12 +47,12 @@ impl RendezvousStore for Distant {
 }
 
 fn at_a_distance(play: impl AsyncFn(&Scene<Distant, SimRuntime>)) {
-    for seed in 0..50 {
+    with_seeds(50, |seed| {
         let mut sim = Sim::new(seed);
         let runtime = sim.runtime();
         let store = MemoryStore::new(runtime.clone());
         sim.run(play(&Scene::new(Distant { store, runtime: runtime.clone() }, runtime)));
-    }
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use bertha_datapath_sim::{Schedule, Sim, SimRuntime};
 use bertha_rendezvous::{
     Event, InForce, MemoryStore, Name, Participant, RendezvousSettings, RendezvousStore,
 };
+use bertha_tests::with_seeds;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +45,7 @@ pub(crate) struct Scene<S, R> {
 pub(crate) fn everywhere(
     play: impl AsyncFn(&Scene<MemoryStore<SimRuntime>, SimRuntime>, &MemoryStore<SimRuntime>),
 ) {
-    for seed in 0..50 {
+    with_seeds(50, |seed| {
         for schedule in [Schedule::Random, Schedule::Fifo] {
             let mut sim = Sim::new(seed).schedule(schedule);
             let runtime = sim.runtime();
@@ -52,7 +53,7 @@ pub(crate) fn everywhere(
             let scene = Scene::new(memory.clone(), runtime);
             sim.run(play(&scene, &memory));
         }
-    }
+    });
 }
 
 impl<S: RendezvousStore, R: Runtime> Scene<S, R> {

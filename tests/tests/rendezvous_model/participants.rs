@@ -1,7 +1,7 @@
 //! Who takes part in the model.
 
 use bertha_core::{LayerInfo, Node};
-use bertha_rendezvous::proto::{Member, OwnStack, Terms};
+use bertha_rendezvous::member::{Member, MemberSettings, OwnStack};
 use std::time::Duration;
 
 /// What a participant does in the model.
@@ -28,13 +28,13 @@ fn choice(layers: &[&'static str]) -> Vec<Node> {
 impl Role {
     pub(crate) fn member(&self, number: usize) -> Member {
         let own = OwnStack::new(choice(self.layers)).unwrap();
-        let terms = Terms {
+        let settings = MemberSettings {
             lease: Duration::from_secs(1),
             staging: Duration::from_secs(2),
             participants: 8,
             renews: false,
         };
-        Member::new(own, terms, number as u64 + 1)
+        Member::new(own, settings, number as u64 + 1)
     }
 
     /// The picks that make `layer` of its choice.

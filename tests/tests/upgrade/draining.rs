@@ -3,9 +3,11 @@
 use crate::scene::{B, bytes, simulate};
 use crate::traffic::connect;
 use bertha_chunnels::{Ordered, Reliable};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, make_stack, select};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, make_stack, select,
+};
 use bertha_datapath_sim::{Link, Network};
-use bertha_negotiation::{Pick, Settings};
+use bertha_negotiation::{Negotiate, Pick, Settings};
 use futures_util::future::{Either, select as first};
 use std::pin::pin;
 use std::time::Duration;

@@ -6,30 +6,26 @@ use crate::traffic::{connect, converse};
 use bertha_core::{Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Link, Network};
 use bertha_negotiation::{Negotiate, Pick, Settings};
+use bertha_tests::with_seeds;
 use std::time::Duration;
-
-/// How many seeds a test runs; more if the variable says so.
-fn seeds() -> u64 {
-    std::env::var("BERTHA_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1000)
-}
 
 #[test]
 fn reliable_stacks_stay_reliable_across_changes() {
-    for seed in 0..seeds() {
+    with_seeds(1000, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(Early, Late)).upgradable();
             let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
             network.set_link(Link::poor(0.05 + (seed % 4) as f64 * 0.05));
             converse(&network, (&client, &server), seed * 100, (60, 4)).await;
         });
-    }
+    });
 }
 
 /// Without a Chunnel that restores the order, messages arrive in any; but they arrive, once, and those of a round before
 /// those of the next.
 #[test]
 fn what_is_late_is_waited_for() {
-    for seed in 0..200 {
+    with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
@@ -66,7 +62,7 @@ fn what_is_late_is_waited_for() {
                 assert_eq!(numbers, (first..first + 50).collect::<Vec<_>>(), "seed {seed}");
             }
         });
-    }
+    });
 }
 
 #[test]
@@ -97,7 +93,7 @@ fn without_a_peer_nothing_changes_and_the_application_hears_it() {
 
 #[test]
 fn a_peer_that_dies_in_the_middle_ends_the_connection_and_no_call_hangs() {
-    for seed in 0..200 {
+    with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut settings = Settings::default();
@@ -137,5 +133,5 @@ fn a_peer_that_dies_in_the_middle_ends_the_connection_and_no_call_hangs() {
                 assert_eq!(error.kind(), ErrorKind::TimedOut, "seed {seed}: {error}");
             }
         });
-    }
+    });
 }

@@ -7,23 +7,24 @@ use bertha_chunnels::AtMostOnce;
 use bertha_core::{Base, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Credentials, Negotiate, Pick, Settings, SharedKey};
+use bertha_tests::with_seeds;
 use std::time::Duration;
 
 #[test]
 fn every_message_arrives_once_and_in_order() {
-    for seed in 0..300 {
+    with_seeds(300, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
             converse(&network, (&client, &server), seed * 100, (300, 6)).await;
             assert_eq!((client.dropped(), server.dropped()), (0, 0), "seed {seed}");
         });
-    }
+    });
 }
 
 #[test]
 fn with_keys_all_that_is_said_about_a_change_is_proved() {
-    for seed in 0..50 {
+    with_seeds(50, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut settings = Settings::default();
@@ -32,7 +33,7 @@ fn with_keys_all_that_is_said_about_a_change_is_proved() {
             converse(&network, (&client, &server), seed * 100, (200, 4)).await;
             assert_eq!((client.forged(), server.forged()), (0, 0), "seed {seed}");
         });
-    }
+    });
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn a_pending_recv_carries_on_over_the_new_stack() {
 
 #[test]
 fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
-    for seed in 0..50 {
+    with_seeds(50, |seed| {
         simulate(seed, async |network: Network| {
             let parting = Parting::default();
             let stack = || make_stack!(select!(parting.clone(), B)).upgradable();
@@ -70,7 +71,7 @@ fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
             let (said, dropped) = parting.ended();
             assert!(said == 0 && dropped > 0, "{said} said, {dropped} dropped, seed {seed}");
         });
-    }
+    });
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn who_changes_the_stack_need_not_receive_meanwhile() {
 
 #[test]
 fn both_ends_may_ask_at_once() {
-    for seed in 0..200 {
+    with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
@@ -149,12 +150,12 @@ fn both_ends_may_ask_at_once() {
             let (received, ()) = futures_util::join!(server.recv(), asking);
             assert_eq!(*received.unwrap(), *b"done", "seed {seed}");
         });
-    }
+    });
 }
 
 #[test]
 fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
-    for seed in 0..200 {
+    with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let (runtime, mut dice) = (network.runtime(), Dice::new(seed));
             let [before, after, heard] = [20, 20, 3].map(|bound| dice.roll(bound) as u8);
@@ -187,5 +188,5 @@ fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
             };
             futures_util::join!(talking, listening);
         });
-    }
+    });
 }

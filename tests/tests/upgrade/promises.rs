@@ -6,11 +6,12 @@ use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Pick, Settings};
 use bertha_tests::conformance::{self, Bufs};
+use bertha_tests::with_seeds;
 use std::time::Duration;
 
 #[test]
 fn before_a_change() {
-    for seed in 0..10 {
+    with_seeds(10, |seed| {
         simulate(seed, async |network: Network| {
             let connect = async || {
                 let stack = || make_stack!(select!(A, B)).upgradable();
@@ -18,12 +19,12 @@ fn before_a_change() {
             };
             conformance::connection(connect, &Bufs).await;
         });
-    }
+    });
 }
 
 #[test]
 fn after_a_change() {
-    for seed in 0..10 {
+    with_seeds(10, |seed| {
         simulate(seed, async |network: Network| {
             let connect = async || {
                 let stack = || make_stack!(select!(A, B)).upgradable();
@@ -41,5 +42,5 @@ fn after_a_change() {
             };
             conformance::connection(connect, &Bufs).await;
         });
-    }
+    });
 }

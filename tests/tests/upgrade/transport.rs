@@ -6,11 +6,12 @@ use bertha_chunnels::{AtMostOnce, Batch, Ordered, Reliable};
 use bertha_core::{make_stack, select};
 use bertha_datapath_sim::{Link, Network};
 use bertha_negotiation::{Negotiate, Settings};
+use bertha_tests::with_seeds;
 
 /// An end that has left the old stack closes nothing that the other end still receives from.
 #[test]
 fn a_stack_that_was_left_ends_nothing_at_the_other_end() {
-    for seed in 0..200 {
+    with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || {
                 let plain = make_stack!(Ordered::new(), Reliable::new(), Batch::new());
@@ -23,5 +24,5 @@ fn a_stack_that_was_left_ends_nothing_at_the_other_end() {
             }
             converse(&network, (&client, &server), seed * 100, (60, 4)).await;
         });
-    }
+    });
 }

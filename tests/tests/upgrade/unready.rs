@@ -7,6 +7,7 @@ use bertha_core::{
 };
 use bertha_datapath_sim::Network;
 use bertha_negotiation::{Negotiate, Negotiated, Pick, Settings};
+use bertha_tests::seeds;
 use futures_util::future::{Either, join, select as first_of};
 use std::pin::pin;
 use std::time::Duration;
@@ -96,7 +97,7 @@ fn a_chunnel_that_does_not_get_ready_ends_nothing() {
 /// The network is cut at any moment of a change, in one direction or in both, for longer than a change may take.
 #[test]
 fn an_answer_that_is_lost_ends_nothing() {
-    let changed = (0..150).map(|seed| {
+    let changed = seeds(150).map(|seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut settings = Settings::default();
@@ -133,5 +134,6 @@ fn an_answer_that_is_lost_ends_nothing() {
         })
     });
     let changed: Vec<bool> = changed.collect();
-    assert!(changed.contains(&true) && changed.contains(&false), "each comes about");
+    let is_representative = changed.len() >= 150;
+    assert!(!is_representative || changed.contains(&true) && changed.contains(&false), "each comes about");
 }

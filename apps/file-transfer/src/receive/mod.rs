@@ -42,7 +42,7 @@ impl Receiver {
     pub async fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let directory = directory.into();
         // Fails if it is not there, or is no directory.
-        fs::read_dir(&directory).await.map_err(Error::file("opening", &directory))?;
+        drop(fs::read_dir(&directory).await.map_err(Error::file("opening", &directory))?);
         Ok(Self { directory: directory.into(), max: u64::MAX, replaces: false, turns: Turns::default() })
     }
 

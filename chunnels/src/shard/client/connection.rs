@@ -65,6 +65,10 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
         self.main.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.main.mtu()
+    }
+
     async fn send(&self, message: Inner::Data) -> Result<(), Error> {
         let shard = self.map.shard_of(message.key());
         self.shards[shard].send(message).await.map_err(|error| self.failed(shard, error))

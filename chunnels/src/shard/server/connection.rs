@@ -82,6 +82,10 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
         self.client.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.client.mtu()
+    }
+
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         self.client.send(message)
     }

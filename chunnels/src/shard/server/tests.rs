@@ -248,6 +248,10 @@ impl Connection for Picky {
         self.0.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.0.mtu()
+    }
+
     async fn send(&self, message: Message) -> Result<(), Error> {
         match message.1 {
             100.. => Err(Error::new(ErrorKind::Reset, "too often")),

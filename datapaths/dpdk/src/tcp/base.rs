@@ -45,10 +45,7 @@ impl Base for TcpBase {
     #[inline]
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let headroom = self.reserved();
-        match len.checked_add(headroom) {
-            Some(whole) if whole <= self.mtu => Buf::new(len, headroom).map_err(|error| error.at(NAME)),
-            _ => Err(self.too_large(len.saturating_add(headroom))),
-        }
+        Buf::new(len, headroom).map_err(|error| error.at(NAME))
     }
 
     fn reserve(&self, bytes: usize) {

@@ -50,6 +50,22 @@ fn bertha_asks_the_kernel() {
     }
 }
 
+/// Each would answer for the other's connections.
+#[test]
+fn an_interface_and_an_address_belong_to_one_process() {
+    let Some(namespaces) = Namespaces::new("bkc") else { return };
+    let mut server = namespaces.start("a", "serve", "0.0.0.0:9", 0);
+    assert_eq!(server.says(), "ready");
+    let said = namespaces.start("a", "open", "-", 0).says();
+    assert!(said.contains("another DPDK port is open at the interface `va`"), "{said}");
+    server.kill();
+    let mut server = namespaces.start("a", "serve", "0.0.0.0:9", 0);
+    assert_eq!(server.says(), "ready");
+    let nosuch = [("DEVICE", "net_af_packet0,iface=nosuch"), ("ADDRESS", "10.99.0.1/24")];
+    let said = namespaces.child("a", "open", "-", 0, &nosuch).says();
+    assert!(said.contains("there is no network interface `nosuch`") && !said.contains("root"), "{said}");
+}
+
 /// The kernel as a router, with a narrow link behind it.
 #[test]
 fn a_router_says_what_the_path_carries() {

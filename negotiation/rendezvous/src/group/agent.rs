@@ -1,10 +1,12 @@
 //! The task that follows the store, and changes the rounds.
 
 use super::handover::{Known, Stage, leave, receive_rest};
-use super::lane::RoundId;
 use super::link::{GroupLink, Shared};
-use super::standings::Standings;
-use crate::{Event, InForce, Participant, RendezvousSettings};
+use super::peer_progress::Standings;
+use super::round::RoundId;
+use crate::member::{Event, InForce};
+use crate::participant::Participant;
+use crate::settings::RendezvousSettings;
 use bertha_core::guarantee::check_needs;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,

@@ -164,6 +164,10 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
         self.bottom.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.rounds.newest().connection.mtu()
+    }
+
     fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
         self.rounds.send(message)
     }

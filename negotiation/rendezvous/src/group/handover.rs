@@ -1,9 +1,9 @@
 //! The steps of a change that take time.
 
-use super::lane::RoundId;
 use super::link::{GroupLink, Shared};
-use super::standings::{Rest, Standings};
-use crate::RendezvousSettings;
+use super::peer_progress::{Rest, Standings};
+use super::round::RoundId;
+use crate::settings::RendezvousSettings;
 use bertha_core::{Base, Buf, Connection, Runtime};
 use bertha_negotiation::internals::{Round, Rounds, vacate};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ const ASK: Duration = Duration::from_millis(5);
 /// A round, and the lane below it.
 pub(super) struct Stage<C, B: Connection<Data = Buf>> {
     pub(super) round: Arc<Round<C>>,
-    pub(super) lane: Arc<super::lane::GroupLane>,
+    pub(super) lane: Arc<super::round::GroupLane>,
     pub(super) shared: Arc<Shared<B>>,
     /// The room in front of messages that the stack has reserved.
     reserved: usize,

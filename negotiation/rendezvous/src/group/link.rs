@@ -1,9 +1,9 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
-use super::lane::{GroupLane, RoundId, Sorting};
+use super::round::{GroupLane, RoundId, Sorting};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use bertha_negotiation::internals::Meanwhile;
-use bertha_negotiation::internals::{Lane, Liveness, Parked};
+use bertha_negotiation::internals::{EpochQueue, Liveness, Parked};
 use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, Standing, Tag};
 use std::collections::VecDeque;
 use std::fmt;
@@ -177,7 +177,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     async fn read_one(&self) -> Result<(), Error> {
         self.liveness.check()?;
         // A lane that nothing is put into, whose news would interrupt the reception.
-        let nobody = Lane::among([0; wire::HEADER], true);
+        let nobody = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
         if let Some(message) = Parked::new(&self.liveness, &nobody, nobody.state(), reception).await? {
             self.deal_with(message);
@@ -228,10 +228,10 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
         if let Some((message, _)) = lane.take() {
             return Ok(Some(message));
         }
-        if Lane::is_over(state) {
+        if EpochQueue::is_over(state) {
             return Err(Error::new(ErrorKind::Closed, "the round is over").at("rendezvous"));
         }
-        if Lane::is_aside(state) {
+        if EpochQueue::is_aside(state) {
             Parked::aside(&self.shared.liveness, lane, state, || true).await?;
         }
         Ok(None)
@@ -244,6 +244,10 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
 
     fn base(&self) -> &B::Base {
         self.shared.base.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.base.mtu()
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
@@ -262,7 +266,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
             if state != 0 {
                 match self.look(state).await? {
                     Some(message) => return Ok(message),
-                    None if Lane::is_aside(state) => continue,
+                    None if EpochQueue::is_aside(state) => continue,
                     None => {}
                 }
             }
@@ -317,7 +321,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                         into.extend([message]);
                         return Ok(1);
                     }
-                    None if Lane::is_aside(state) => continue,
+                    None if EpochQueue::is_aside(state) => continue,
                     None => {}
                 }
             }

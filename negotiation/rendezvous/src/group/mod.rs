@@ -20,14 +20,14 @@
 mod agent;
 mod connection;
 mod counter;
-mod gathers;
 mod handover;
-mod lane;
 mod link;
+mod peer_progress;
+mod round;
+mod runs_among;
 mod senders;
-mod standings;
 mod sync;
 
 pub use connection::MultiEndpoint;
-pub use gathers::Gathers;
 pub use link::GroupLink;
+pub use runs_among::RunsAmong;

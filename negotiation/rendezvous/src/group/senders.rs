@@ -1,6 +1,6 @@
 //! How many messages of a round arrived from whom, counted without a lock.
 
-use crate::limits::PARTICIPANTS;
+use crate::store::limits::PARTICIPANTS;
 use bertha_negotiation::wire::Origin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -68,6 +68,10 @@ impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     #[inline]
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(self.seal(message)?).await

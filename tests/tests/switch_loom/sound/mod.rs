@@ -5,13 +5,13 @@ mod sync;
 #[path = "../../../../negotiation/rendezvous/src/group/counter.rs"]
 pub(crate) mod counter;
 
-#[path = "../../../../negotiation/src/switch/calls.rs"]
+#[path = "../../../../negotiation/src/upgrade/calls.rs"]
 mod calls;
-#[path = "../../../../negotiation/src/switch/known.rs"]
-mod known;
-#[path = "../../../../negotiation/src/switch/place.rs"]
+#[path = "../../../../negotiation/src/link/last_waiter.rs"]
+mod last_waiter;
+#[path = "../../../../negotiation/src/upgrade/place.rs"]
 pub(crate) mod place;
-#[path = "../../../../negotiation/src/switch/round.rs"]
+#[path = "../../../../negotiation/src/upgrade/round.rs"]
 pub(crate) mod round;
-#[path = "../../../../negotiation/src/switch/seats.rs"]
+#[path = "../../../../negotiation/src/upgrade/seats.rs"]
 pub(crate) mod seats;

@@ -43,6 +43,10 @@ impl<Inner: Connection<Data = Buf>> Connection for NumberedConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, mut message: Buf) -> Result<(), Error> {
         message.prepend(self.bytes)?.fill(0);
         self.inner.send(message).await

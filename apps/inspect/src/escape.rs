@@ -1,0 +1,27 @@
+//! Text that others wrote, as it may go to a terminal.
+
+/// `text` with every character that a terminal could obey, or that does not show, as an escape. Anybody who may write to the
+/// store chooses the names of Chunnels and the reasons of refusals.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\'' => shown.push(character),
+            _ => shown.extend(character.escape_debug()),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_escaped_and_the_rest_stays() {
+        assert_eq!(escaped("Tls / \"Größe\" won't"), "Tls / \"Größe\" won't");
+        // Escape, the C1 form of the same, a line's end, and a change of the writing direction.
+        assert_eq!(escaped("\u{1b}[2J\u{9b}2J\n\u{202e}"), r"\u{1b}[2J\u{9b}2J\n\u{202e}");
+        assert_eq!(escaped(r"\n"), r"\\n");
+    }
+}

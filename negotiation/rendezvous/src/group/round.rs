@@ -1,0 +1,113 @@
+//! One round among any number of endpoints: what is sent and what arrives in it.
+
+use super::counter::Counter;
+use super::senders::Senders;
+use bertha_core::{Buf, Error};
+use bertha_negotiation::internals::{EpochQueue, GROUP_CAPACITY};
+use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A round of a connection, across the lives of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct RoundId {
+    pub(super) life: u64,
+    pub(super) number: u64,
+}
+
+/// A round's messages.
+pub(super) struct GroupLane {
+    pub(super) id: RoundId,
+    /// What waits for this round's reader.
+    pub(super) lane: EpochQueue,
+    pub(super) senders: Senders,
+    /// What this end sends.
+    sent: Counter,
+    /// How many messages this end may send, as long as others can't receive in this round yet and have to keep them.
+    allowance: AtomicU32,
+}
+
+/// No limit.
+const UNLIMITED: u32 = u32::MAX;
+
+/// What a message is to a lane.
+pub(super) enum Sorting {
+    /// Of this round; its header is off.
+    Ours,
+    /// Of this round, but too short, or there is no room for its sender.
+    Bad,
+    /// Something else.
+    Other,
+}
+
+impl RoundId {
+    fn header(self) -> [u8; HEADER] {
+        Tag::of_round(self.life, self.number).header(Kind::GroupData)
+    }
+}
+
+impl GroupLane {
+    /// A round, which reads the base itself or has another round's reader read for it.
+    pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
+        let lane = EpochQueue::among(id.header(), is_aside);
+        let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
+        Self { id, lane, senders: Senders::new(from_start), sent, allowance }
+    }
+
+    /// Among so many participants, sends no more than all others have room for, until they are ready.
+    pub(super) fn hold_back(&self, participants: usize) {
+        let each = GROUP_CAPACITY / 2 / participants.max(1);
+        self.allowance.store(each as u32, Ordering::Relaxed);
+    }
+
+    /// The others are ready. Whoever waits has to be woken.
+    pub(super) fn let_go(&self) {
+        self.allowance.store(UNLIMITED, Ordering::Relaxed);
+    }
+
+    /// How many messages this end may send now; nothing if there is no limit.
+    #[inline]
+    pub(super) fn room(&self) -> Option<u32> {
+        match self.allowance.load(Ordering::Relaxed) {
+            UNLIMITED => None,
+            allowance => Some(allowance.saturating_sub(self.sent())),
+        }
+    }
+
+    /// How many messages this end has sent.
+    pub(super) fn sent(&self) -> u32 {
+        self.sent.total()
+    }
+
+    /// Puts the header in front of a message. One that is dropped then is missed by the others as if it were lost.
+    #[inline]
+    pub(super) fn seal(&self, mut message: Buf, sender: u64) -> Result<Buf, Error> {
+        if message.headroom() < GROUP_HEADER {
+            message = with_headroom(&message)?;
+        }
+        let number = self.sent.next();
+        let header = message.prepend(GROUP_HEADER)?;
+        header[..HEADER].copy_from_slice(&self.lane.header.to_le_bytes());
+        header[HEADER..].copy_from_slice(&Origin { number, sender }.to_bytes());
+        Ok(message)
+    }
+
+    /// Takes the header off a message of this round, and counts it.
+    #[inline]
+    pub(super) fn open(&self, message: &mut Buf) -> Sorting {
+        if !self.lane.strip(message) {
+            return Sorting::Other;
+        }
+        match origin(message) {
+            Some(origin) if message.advance(GROUP_HEADER - HEADER).is_ok() && self.senders.count(origin) => {
+                Sorting::Ours
+            }
+            _ => Sorting::Bad,
+        }
+    }
+}
+
+/// A copy, for a message that was not made by this connection's base and so has no room in front.
+#[cold]
+fn with_headroom(message: &[u8]) -> Result<Buf, Error> {
+    Buf::copy_of(message, GROUP_HEADER)
+}

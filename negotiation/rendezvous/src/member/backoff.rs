@@ -1,0 +1,98 @@
+//! How long policies wait after an upgrade that came to nothing.
+
+use super::record::Record;
+
+/// How many ticks the policies wait after the first: a lease.
+const FIRST: u16 = 3;
+
+/// How often that doubles: up to 32 leases.
+const DOUBLINGS: u8 = 5;
+
+/// How long the policies hold back what they wish for.
+///
+/// That an upgrade came to nothing is no decision against its stack: whoever did not answer in time may have been cut off, or the
+/// store may have been, and who refused may have had no memory left. So they wish for it again, but ever more rarely, since
+/// nobody can join while an upgrade is under way. That somebody is to lead can wait for no more than the first of these pauses.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Backoff {
+    /// The last round that came to nothing, as far as it is known.
+    round: u64,
+    /// How many in a row.
+    count: u8,
+    /// How many ticks have passed since; no more than are waited for.
+    waited: u16,
+}
+
+impl Backoff {
+    /// Others are there now, or the same have staged something: what came to nothing before says nothing any more.
+    pub(super) fn begin_anew(&mut self, record: Option<&Record>) {
+        let round = record.and_then(refused).unwrap_or(self.round);
+        *self = Self { round, ..Self::default() };
+    }
+
+    /// Takes note of what the record says.
+    pub(super) fn learn(&mut self, record: &Record) {
+        let Some(round) = refused(record).filter(|round| *round != self.round) else { return };
+        self.round = round;
+        self.count = (self.count + 1).min(DOUBLINGS + 1);
+        self.waited = 0;
+    }
+
+    /// A third of a lease has passed. Whether less is held back than before.
+    pub(super) fn tick(&mut self) -> bool {
+        let before = (self.holds_back(), self.holds_back_leaders());
+        self.waited = (self.waited + 1).min(self.wait());
+        before != (self.holds_back(), self.holds_back_leaders())
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
+        self.waited < self.wait()
+    }
+
+    /// Whether even somebody to lead the round in force has to wait.
+    pub(super) fn holds_back_leaders(&self) -> bool {
+        self.waited < self.wait().min(FIRST)
+    }
+
+    /// For how many ticks to wait.
+    fn wait(&self) -> u16 {
+        self.count.checked_sub(1).map_or(0, |doublings| FIRST << doublings)
+    }
+}
+
+/// The round of the latest upgrade that came to nothing.
+fn refused(record: &Record) -> Option<u64> {
+    record.refusal.as_ref().map(|refusal| refusal.round)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::{Description, record::Refusal};
+
+    /// After how many ticks policies and a leader are let through, once this round came to nothing.
+    fn waits(backoff: &mut Backoff, round: u64) -> (u16, u16) {
+        let refusal = Some(Refusal { round, by: None, reason: String::new() });
+        let stack = Description::of(&[], &[]).unwrap();
+        backoff.learn(&Record { life: 1, round: 1, stack, leader: 1, last: round, proposal: None, refusal });
+        let (mut ticks, mut leaders) = (0, 0);
+        while backoff.holds_back() {
+            leaders += u16::from(backoff.holds_back_leaders());
+            ticks += 1;
+            assert_eq!(backoff.tick(), ticks == FIRST || !backoff.holds_back());
+        }
+        assert!(!backoff.tick());
+        (ticks, leaders)
+    }
+
+    #[test]
+    fn pauses_double_and_leaders_wait_for_the_first_one_at_most() {
+        let mut backoff = Backoff::default();
+        assert!(!backoff.holds_back() && !backoff.tick());
+        let waited: Vec<_> = (2..9).map(|round| waits(&mut backoff, round)).collect();
+        assert_eq!(waited, [3, 6, 12, 24, 48, 96, 96].map(|ticks| (ticks, FIRST)));
+        backoff.begin_anew(None);
+        assert!(!backoff.holds_back());
+        assert_eq!(waits(&mut backoff, 9), (3, 3));
+    }
+}

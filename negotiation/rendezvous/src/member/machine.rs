@@ -1,0 +1,393 @@
+//! One participant.
+
+use super::backoff::Backoff;
+use super::event::{Event, InForce};
+use super::ids::Ids;
+use super::own_stack::OwnStack;
+use super::record::presence_key;
+use super::view::View;
+use crate::store::limits;
+use crate::store::{Outcome, Revision, Snapshot, Transaction};
+use bertha_core::{Error, ErrorKind};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many transactions in a row may lose a race before the participant pauses until the next tick.
+const RACES: usize = 100;
+
+/// How many events may wait to be taken before the participant does nothing but stay alive.
+const EVENTS: usize = 64;
+
+/// Times and bounds that a participant writes into the store or keeps itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MemberSettings {
+    /// How long the participant counts as there after it was last announced of, on the store's clock.
+    pub lease: Duration,
+    /// How long everyone together has to stage an upgrade that this participant proposes, on the store's clock.
+    pub staging: Duration,
+    /// With how many participants another one is turned away; at most [`limits::PARTICIPANTS`].
+    pub participants: usize,
+    /// Whether to propose the stack in force again when whoever leads its round has gone.
+    pub renews: bool,
+}
+
+/// One participant of a connection, without I/O and without a clock.
+///
+/// Its methods are of four kinds. Commands of its owner: [`propose`](Self::propose), [`staged`](Self::staged),
+/// [`refuse`](Self::refuse), [`leave`](Self::leave). What the store says: `handle_*`; and [`tick`](Self::tick), three times
+/// per lease. What is to be asked of the store: [`poll_request`](Self::poll_request), one request at a time. What happened:
+/// [`poll_event`](Self::poll_event).
+///
+/// What it asks for next follows from the newest snapshot alone, not from what it did before. So a request whose outcome is
+/// unknown, a lost race, and a proposer that crashed are no cases of their own: whoever sees what is missing does it. All of
+/// its transactions depend on its own entry, so one that the store took for gone changes nothing before it has joined again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Member {
+    pub(super) own: Arc<OwnStack>,
+    pub(super) settings: MemberSettings,
+    pub(super) ids: Ids,
+    /// Another one for each stay, so that the entry of an earlier stay is never taken for this one's.
+    pub(super) id: u64,
+    /// That of the record, if this participant makes it during this stay. So one that is made twice, since the store did not say
+    /// that it was, is the same.
+    pub(super) life: u64,
+    pub(super) membership: Membership,
+    pub(super) in_force: Option<InForce>,
+    pub(super) staged: Option<Staged>,
+    /// What it is to propose.
+    pub(super) intent: Option<Intent>,
+    /// What it proposed, until that is decided.
+    pub(super) proposed: Option<OwnProposal>,
+    /// The last stack that it staged and that then came to nothing. Should the record say one day that everyone agreed to
+    /// it all the same, which only a fault can bring about, then nobody must be left behind.
+    pub(super) withdrawn: Option<InForce>,
+    /// What the policies wished for among those who are there, and got.
+    pub(super) tried: Option<Vec<u8>>,
+    /// Upgrades that came to nothing.
+    pub(super) backoff: Backoff,
+    pub(super) view: Option<View>,
+    /// Everyone who is there, in ascending order.
+    pub(super) present: Vec<u64>,
+    /// Put the record right since the last tick. Once per tick keeps a faulty participant from making the others busy.
+    pub(super) restored: bool,
+    pub(super) events: VecDeque<Event>,
+    in_flight: bool,
+    /// What was announced of changes while a request was in flight, whose answer may be older or newer.
+    announced: Revision,
+    missed: bool,
+    /// The store has changed since the view.
+    stale: bool,
+    /// Nothing is to be done before the next tick.
+    pub(super) paused: bool,
+    renew: bool,
+    store_lost: bool,
+    races: usize,
+}
+
+/// Whether a participant is in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Membership {
+    /// It wants in.
+    Outside,
+    /// It asked to be let in, and this is what it means if it was.
+    Entering(Admission),
+    /// It is in.
+    Inside {
+        /// It is there to propose its stack, since it can't run the one in force.
+        applies: bool,
+    },
+    /// It applied in vain, though nobody refused: it makes way for the others, and comes again.
+    Retreating,
+    /// It wants out.
+    Leaving(Event),
+    /// It is out.
+    Gone,
+}
+
+/// How a participant comes in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Admission {
+    /// With the stack in force.
+    Adopts(InForce),
+    /// With a proposal for this round.
+    Applies(u64),
+}
+
+/// The upgrade under way, as this participant deals with it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Staged {
+    pub(super) stack: InForce,
+    pub(super) answer: Answer,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Answer {
+    /// The owner was asked to stage it.
+    Asked,
+    /// The owner is ready.
+    Ready,
+    /// It can't be run, or the owner refused.
+    Refused(String),
+}
+
+/// A stack of its own that the participant would like to be in force.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Intent {
+    pub(super) picks: Vec<u8>,
+    pub(super) by_policy: bool,
+}
+
+/// The upgrade under way, if it is this participant's own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct OwnProposal {
+    pub(super) round: u64,
+    /// Nothing if the participant wishes for something else since, as when the store was slow to say that this was proposed.
+    pub(super) intent: Option<Intent>,
+}
+
+/// What to ask of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Carry this out; without writes it is a read. Answer with [`Member::handle_outcome`].
+    Transact(Transaction),
+    /// Renew this entry. Answer with [`Member::handle_renewed`].
+    Renew {
+        /// The key.
+        key: String,
+        /// For how long.
+        ttl: Duration,
+    },
+}
+
+impl Member {
+    /// A participant that wants to join, with random bits to draw its ids from.
+    pub fn new(own: OwnStack, settings: MemberSettings, random: u64) -> Self {
+        let mut ids = Ids(random);
+        let participants = settings.participants.min(limits::PARTICIPANTS);
+        Self {
+            own: Arc::new(own),
+            settings: MemberSettings { participants, ..settings },
+            id: ids.draw(),
+            life: ids.draw(),
+            ids,
+            membership: Membership::Outside,
+            in_force: None,
+            staged: None,
+            intent: None,
+            proposed: None,
+            withdrawn: None,
+            tried: None,
+            backoff: Backoff::default(),
+            view: None,
+            present: Vec::new(),
+            restored: false,
+            events: VecDeque::new(),
+            in_flight: false,
+            announced: Revision::default(),
+            missed: false,
+            stale: false,
+            paused: false,
+            renew: false,
+            store_lost: false,
+            races: 0,
+        }
+    }
+
+    /// Its id in the store. Another one after it expired and joined again.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The stack in force, as far as this participant knows; nothing before it has joined.
+    pub fn in_force(&self) -> Option<&InForce> {
+        self.in_force.as_ref()
+    }
+
+    /// Whether it takes part: it has joined, and has not expired or left since.
+    pub fn is_inside(&self) -> bool {
+        matches!(self.membership, Membership::Inside { applies: false })
+    }
+
+    /// Whether it has left for good.
+    pub fn is_gone(&self) -> bool {
+        self.membership == Membership::Gone
+    }
+
+    /// Proposes to use these alternatives of its own stack, once no other upgrade is under way. The answer is a
+    /// [`Commit`](Event::Commit) or a [`Refused`](Event::Refused).
+    ///
+    /// # Errors
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of its own is under way; [`Invalid`](ErrorKind::Invalid) if the
+    /// participant is not in, or `picks` are in force or are none of its stack; those of [`Description::of`](super::Description::of).
+    pub fn propose(&mut self, picks: &[u8]) -> Result<(), Error> {
+        let invalid = |what: &'static str| Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
+        let stack = self.own.describe(picks)?;
+        let Some(in_force) = self.in_force.as_ref().filter(|_| self.is_inside()) else {
+            return invalid("only a participant that is in can propose");
+        };
+        if in_force.stack == stack {
+            return invalid("this stack is in force already");
+        }
+        if self.proposed.is_some() || self.intent.as_ref().is_some_and(|intent| !intent.by_policy) {
+            let what = "a proposal of this participant is under way already";
+            return Err(Error::new(ErrorKind::Exhausted, what).at("rendezvous"));
+        }
+        self.intent = Some(Intent { picks: picks.to_vec(), by_policy: false });
+        Ok(())
+    }
+
+    /// The owner is ready to switch to the stack of `round`. Nothing happens if that is not what it was asked for last.
+    pub fn staged(&mut self, round: u64) {
+        self.answer(round, Answer::Ready);
+    }
+
+    /// The owner can't run the stack of `round` after all. Nothing happens if that is not what it was asked for last.
+    pub fn refuse(&mut self, round: u64, reason: impl Into<String>) {
+        self.answer(round, Answer::Refused(reason.into()));
+    }
+
+    fn answer(&mut self, round: u64, answer: Answer) {
+        if let Some(staged) = &mut self.staged
+            && staged.stack.round == round
+            && staged.answer == Answer::Asked
+        {
+            staged.answer = answer;
+        }
+    }
+
+    /// Leaves. The others go on with the stack in force.
+    pub fn leave(&mut self) {
+        self.go(Event::Left);
+    }
+
+    /// Leaves, and says `why` when it is out.
+    pub(super) fn go(&mut self, why: Event) {
+        if !matches!(self.membership, Membership::Leaving(_) | Membership::Gone) {
+            self.membership = Membership::Leaving(why);
+            self.paused = false;
+        }
+    }
+
+    /// Takes the store's answer to a [`Request::Transact`].
+    pub fn handle_outcome(&mut self, outcome: Result<Outcome, Error>) {
+        self.in_flight = false;
+        match outcome {
+            Ok(outcome) => {
+                self.races = if outcome.applied { 0 } else { self.races + 1 };
+                if self.races >= RACES {
+                    self.races = 0;
+                    self.paused = true;
+                }
+                self.store_answered();
+                self.stale = self.announced > outcome.snapshot.revision;
+                self.view = Some(View::of(&outcome.snapshot));
+                self.follow();
+                // Who is not in yet has a transaction to come, and so a newer view.
+                self.stale |= self.missed && matches!(self.membership, Membership::Inside { .. });
+            }
+            Err(error) => self.store_failed(&error),
+        }
+    }
+
+    /// Takes the store's answer to a [`Request::Renew`].
+    pub fn handle_renewed(&mut self, renewed: Result<Option<Revision>, Error>) {
+        self.in_flight = false;
+        match renewed {
+            Ok(Some(revision)) => {
+                self.store_answered();
+                self.handle_change(revision.max(self.announced));
+                self.stale |= self.missed;
+            }
+            Ok(None) => {
+                self.store_answered();
+                self.stale = true;
+            }
+            Err(error) => self.store_failed(&error),
+        }
+    }
+
+    /// The store has reached this revision.
+    pub fn handle_change(&mut self, revision: Revision) {
+        if self.in_flight {
+            self.announced = self.announced.max(revision);
+        } else {
+            self.stale |= self.view.as_ref().is_none_or(|view| revision > view.revision);
+        }
+    }
+
+    /// Changes may have been missed: look at the store again.
+    pub fn handle_missed(&mut self) {
+        self.missed |= self.in_flight;
+        self.stale |= !self.in_flight;
+    }
+
+    /// A third of the lease has passed on the caller's clock: time to say that the participant is alive, and to try again
+    /// what failed.
+    pub fn tick(&mut self) {
+        self.renew = matches!(self.membership, Membership::Inside { .. });
+        self.stale |= !self.renew;
+        self.paused = false;
+        self.restored = false;
+        if self.backoff.tick() {
+            self.consult_policies();
+        }
+    }
+
+    /// What to ask of the store now. Nothing while an answer is outstanding.
+    pub fn poll_request(&mut self) -> Option<Request> {
+        if self.in_flight || self.membership == Membership::Gone {
+            return None;
+        }
+        let request = self.next_request();
+        if request.is_some() {
+            self.in_flight = true;
+            self.announced = Revision::default();
+            self.missed = false;
+        }
+        request
+    }
+
+    fn next_request(&mut self) -> Option<Request> {
+        if std::mem::take(&mut self.renew) {
+            return Some(Request::Renew { key: presence_key(self.id), ttl: self.settings.lease });
+        }
+        if self.paused || self.events.len() >= EVENTS {
+            return None;
+        }
+        if self.stale {
+            return Some(Request::Transact(Transaction::new()));
+        }
+        // Who knows nothing supposes that nobody is there. If that is wrong, the answer says what is.
+        let view = self.view.take().unwrap_or_else(|| View::of(&Snapshot::default()));
+        let transaction = match &self.membership {
+            Membership::Outside | Membership::Entering(_) => self.enter(&view),
+            Membership::Inside { .. } => self.act(&view),
+            Membership::Retreating | Membership::Leaving(_) => self.part(&view),
+            Membership::Gone => None,
+        };
+        self.view = Some(view);
+        transaction.map(Request::Transact)
+    }
+
+    /// What has happened, in order.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn store_answered(&mut self) {
+        if std::mem::take(&mut self.store_lost) {
+            self.events.push_back(Event::StoreBack);
+        }
+    }
+
+    fn store_failed(&mut self, error: &Error) {
+        self.stale = true;
+        self.paused = true;
+        if !self.store_lost {
+            self.store_lost = true;
+            let (kind, reason) = (error.kind(), error.context().into());
+            self.events.push_back(Event::StoreLost { kind, reason });
+        }
+    }
+}

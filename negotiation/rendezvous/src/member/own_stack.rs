@@ -1,0 +1,91 @@
+//! What a participant itself can run, and would like to.
+
+use super::description::Description;
+use bertha_core::{Error, ErrorKind, Node, preferred};
+use std::hash::{Hash, Hasher};
+
+/// A participant's own stack, with its alternatives and which of them it prefers when.
+#[derive(Debug, Clone)]
+pub struct OwnStack {
+    nodes: Vec<Node>,
+}
+
+impl OwnStack {
+    /// A stack that describes itself as `nodes`.
+    ///
+    /// # Errors
+    /// Those of [`Description::of`], for the stack as it is preferred.
+    pub fn new(nodes: Vec<Node>) -> Result<Self, Error> {
+        let own = Self { nodes };
+        own.describe(&own.preferred(1))?;
+        Ok(own)
+    }
+
+    /// Which alternatives of this stack make that one.
+    ///
+    /// # Errors
+    /// Which Chunnel does not suit, and why.
+    pub fn picks_for(&self, stack: &Description) -> Result<Vec<u8>, String> {
+        stack.picks_of(&self.nodes)
+    }
+
+    /// The stack with these alternatives.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if the stack has another number of `select!`s; those of [`Description::of`].
+    pub fn describe(&self, picks: &[u8]) -> Result<Description, Error> {
+        let choices: usize = self.nodes.iter().map(Node::selects).sum();
+        if picks.len() != choices || picks.iter().any(|pick| *pick > 1) {
+            let what = format!("{picks:?} does not pick an alternative of each of {choices} choices");
+            return Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
+        }
+        Description::of(&self.nodes, picks)
+    }
+
+    /// The alternatives that are preferred among so many participants.
+    pub fn preferred(&self, participants: usize) -> Vec<u8> {
+        preferred(&self.nodes, participants)
+    }
+
+    /// What it would rather have than `picks` among so many participants, as far as its preferences depend on their number; nothing
+    /// if it has no such wish. What it prefers always is no reason to change a stack that is in use.
+    pub fn improvement(&self, picks: &[u8], participants: usize) -> Option<Vec<u8>> {
+        let mut wished = picks.to_vec();
+        heed_conditions(&self.nodes, &mut wished, participants);
+        (wished != picks).then_some(wished)
+    }
+}
+
+// A participant's own stack never changes, so it does not tell two states of the participant apart. This is what a model
+// checker compares states with.
+impl PartialEq for OwnStack {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OwnStack {}
+
+impl Hash for OwnStack {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// Changes `picks`, one for each choice in `nodes`, to what is preferred among so many participants wherever that depends on
+/// their number.
+fn heed_conditions(nodes: &[Node], mut picks: &mut [u8], participants: usize) {
+    for node in nodes {
+        let (here, behind) = picks.split_at_mut(node.selects());
+        picks = behind;
+        let Node::Select { branches: [first, second], prefer } = node else { continue };
+        let [pick, inside @ ..] = here else { continue };
+        let (in_first, in_second) = inside.split_at_mut(first.iter().map(Node::selects).sum());
+        let wanted = if prefer.is_conditional() { prefer.among(participants) } else { *pick };
+        let (branch, inside) = if wanted == 0 { (first, in_first) } else { (second, in_second) };
+        // Choices within an alternative that is new get their preferred one.
+        if std::mem::replace(pick, wanted) != wanted {
+            inside.copy_from_slice(&preferred(branch, participants));
+        } else {
+            heed_conditions(branch, inside, participants);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What participants write into the store.
+//!
+//! | key | value | lives |
+//! |---|---|---|
+//! | `record` | a [`Record`]: the stack in force, and the upgrade under way | until the last participant leaves |
+//! | `participant/ID` | a [`Presence`], one per participant; ID is 16 hexadecimal digits | as long as it is renewed |
+//! | `upgrade` | nothing; says that there is still time for the upgrade | for the time that staging may take |
+//!
+//! Values are a byte with the version of the format, and then [postcard](https://postcard.jamesmunns.com/wire-format).
+
+use super::description::Description;
+use crate::store::limits;
+use bertha_negotiation::wire::TEXT_LIMIT;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The key of the record.
+pub const RECORD: &str = "record";
+
+/// The key that vanishes when an upgrade takes too long.
+pub const UPGRADE: &str = "upgrade";
+
+/// The version of the format.
+pub const VERSION: u8 = 2;
+
+const PRESENCE: &str = "participant/";
+
+/// The key of a participant.
+pub fn presence_key(id: u64) -> String {
+    format!("{PRESENCE}{id:016x}")
+}
+
+/// The participant whose key this is.
+pub fn participant_of(key: &str) -> Option<u64> {
+    let digits = key.strip_prefix(PRESENCE).filter(|digits| digits.len() == 16)?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// The state of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Record {
+    /// Drawn at random when the record is made. A store that lost its data gets another one, so rounds are never taken
+    /// for those of an earlier life.
+    pub life: u64,
+    /// The round of the stack in force.
+    pub round: u64,
+    /// The stack in force.
+    pub stack: Description,
+    /// Who proposed it, or made the record.
+    pub leader: u64,
+    /// The latest round that was ever proposed. The next is greater, so no round stands for two stacks.
+    pub last: u64,
+    /// The upgrade under way.
+    pub proposal: Option<Proposal>,
+    /// The latest upgrade that came to nothing.
+    pub refusal: Option<Refusal>,
+}
+
+/// A stack that a participant wants.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The round that it would have.
+    pub round: u64,
+    /// Who wants it.
+    pub proposer: u64,
+    /// The stack.
+    pub stack: Description,
+}
+
+/// Why an upgrade came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The round that it would have had.
+    pub round: u64,
+    /// Who refused; nobody if time was up.
+    pub by: Option<u64>,
+    /// Which Chunnel and why.
+    pub reason: String,
+}
+
+/// That a participant is there, and what it agreed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Presence {
+    /// The round that was in force when this was written, as the participant knew it.
+    pub in_force: u64,
+    /// The latest round that it staged.
+    pub accepted: u64,
+    /// The CRC-32 of the description of the stack that it staged for that round.
+    pub check: u32,
+}
+
+impl Presence {
+    /// Of a newcomer.
+    pub(super) fn since(round: u64) -> Self {
+        Self { in_force: round, accepted: 0, check: 0 }
+    }
+
+    /// Whether it has agreed to this stack as that of `round`, or came when that was decided.
+    pub(super) fn has_accepted(&self, round: u64, stack: &Description) -> bool {
+        self.in_force >= round || (self.accepted == round && self.check == stack.check())
+    }
+}
+
+/// The bytes of a value, as they stand in the store; nothing if it is too large for one.
+pub(super) fn encode<T: Serialize>(value: &T) -> Option<Vec<u8>> {
+    let bytes = postcard::to_extend(value, vec![VERSION]).ok()?;
+    (bytes.len() <= limits::VALUE).then_some(bytes)
+}
+
+/// The value in `bytes`.
+///
+/// # Errors
+/// Says what is wrong with them.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    match bytes.split_first() {
+        Some((&VERSION, body)) => match postcard::take_from_bytes(body) {
+            Ok((value, [])) => Ok(value),
+            _ => Err("it does not follow the format".into()),
+        },
+        Some((version, _)) => {
+            Err(format!("it has version {version}, and this library reads version {VERSION}"))
+        }
+        None => Err("it is empty".into()),
+    }
+}
+
+impl Record {
+    /// The record once the upgrade under way is in force; nothing if there is none.
+    pub(super) fn committed(&self) -> Option<Self> {
+        let Proposal { round, stack, proposer: leader } = self.proposal.clone()?;
+        Some(Self { round, stack, leader, proposal: None, ..self.clone() })
+    }
+
+    /// The record once the upgrade under way has come to nothing.
+    pub(super) fn refused(&self, by: Option<u64>, mut reason: String) -> Self {
+        reason.truncate((0..=TEXT_LIMIT).rev().find(|&at| reason.is_char_boundary(at)).unwrap_or(0));
+        let refusal = self.proposal.as_ref().map(|proposal| Refusal { round: proposal.round, by, reason });
+        Self { proposal: None, refusal: refusal.or_else(|| self.refusal.clone()), ..self.clone() }
+    }
+
+    /// The record with an upgrade to `stack` under way; nothing if rounds are used up.
+    pub(super) fn proposed(&self, proposer: u64, stack: Description) -> Option<Self> {
+        let round = self.last.max(self.round).checked_add(1)?;
+        Some(Self { last: round, proposal: Some(Proposal { round, proposer, stack }), ..self.clone() })
+    }
+}

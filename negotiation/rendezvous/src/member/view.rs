@@ -1,0 +1,62 @@
+//! What a snapshot of the store means.
+
+use super::description::Description;
+use super::record::{self, Presence, RECORD, Record, UPGRADE};
+use crate::store::{Revision, Snapshot};
+use std::collections::BTreeMap;
+
+/// The state of a connection, as a snapshot shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct View {
+    /// The moment of the snapshot.
+    pub revision: Revision,
+    /// The record.
+    pub record: Recorded,
+    /// The version of the record's entry.
+    pub record_version: Revision,
+    /// Whether there is still time for the upgrade under way.
+    pub in_time: bool,
+    /// Everyone who is there, with the version of their entry. Who wrote something else than a [`Presence`] counts as
+    /// not having agreed to anything.
+    pub participants: BTreeMap<u64, (Revision, Presence)>,
+}
+
+/// What stands in the place of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Recorded {
+    /// Nothing.
+    Absent,
+    /// Something that is no record, and why.
+    Malformed(String),
+    /// A record.
+    Record(Record),
+}
+
+impl View {
+    /// Reads a snapshot. Entries of other kinds are ignored.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let record = match snapshot.entries.get(RECORD).map(|entry| record::decode::<Record>(&entry.value)) {
+            None => Recorded::Absent,
+            Some(Ok(record)) => Recorded::Record(record),
+            Some(Err(reason)) => Recorded::Malformed(reason),
+        };
+        let participants = snapshot.entries.iter().filter_map(|(key, entry)| {
+            let id = record::participant_of(key)?;
+            let presence = record::decode(&entry.value).unwrap_or(Presence::since(0));
+            Some((id, (entry.version, presence)))
+        });
+        Self {
+            revision: snapshot.revision,
+            record,
+            record_version: snapshot.version(RECORD),
+            in_time: snapshot.entries.contains_key(UPGRADE),
+            participants: participants.collect(),
+        }
+    }
+
+    /// Who has not agreed to this stack as that of `round`.
+    pub fn missing(&self, round: u64, stack: &Description) -> impl Iterator<Item = u64> {
+        let all = self.participants.iter();
+        all.filter(move |(_, (_, presence))| !presence.has_accepted(round, stack)).map(|(id, _)| *id)
+    }
+}

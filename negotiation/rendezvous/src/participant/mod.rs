@@ -1,0 +1,200 @@
+//! One endpoint of a connection with any number of endpoints.
+
+mod task;
+
+use crate::member::{Event, InForce, Member, MemberSettings, OwnStack};
+use crate::settings::RendezvousSettings;
+use crate::store::{Name, RendezvousStore};
+use bertha_core::{Describe, Error, ErrorKind, Runtime};
+use futures_util::future::{Either, select};
+use std::fmt;
+use std::pin::pin;
+use task::{Command, Task};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many events wait for whoever takes them. More wait in the participant, which then does nothing but stay alive.
+const EVENTS: usize = 64;
+
+/// How many commands wait for the participant's task.
+const COMMANDS: usize = 16;
+
+/// An endpoint's part in agreeing on a stack with the other endpoints, through a store.
+///
+/// It tells the endpoint what to do as [`Event`]s, which have to be taken with [`next`](Self::next): who does not answer an
+/// [`Event::Stage`] in time keeps an upgrade from happening. A store that fails stops newcomers, and nobody who is in: the
+/// stack in force stays, and once the store is back the participant joins it anew, whether or not the store lost its data.
+///
+/// One task runs it. Dropping the participant ends the task, and the others take it for gone when its lease has expired; to
+/// have them know at once, [`leave`](Self::leave).
+pub struct Participant<R: Runtime> {
+    commands: mpsc::Sender<Command>,
+    events: mpsc::Receiver<Event>,
+    joined: InForce,
+    runtime: R,
+    settings: RendezvousSettings,
+    _task: R::Task,
+}
+
+impl<R: Runtime> Participant<R> {
+    /// Joins the connection `name` with `stack`: adopts the stack in force if `stack` has alternatives that make it; makes
+    /// the connection if nobody is there; else proposes its preferred alternatives, and is in if all others can run those.
+    ///
+    /// Takes two round trips to the store; an upgrade that is under way is waited for. A proposal that somebody was late to answer is
+    /// no decision, and made again.
+    ///
+    /// Dropping the future gives up; what it wrote expires.
+    ///
+    /// # Errors
+    /// * [`Refused`](ErrorKind::Refused): the stack in force can't be run, and somebody refused the other.
+    /// * [`TimedOut`](ErrorKind::TimedOut): an upgrade took longer than `join_timeout`, or the others so long to answer the proposal.
+    /// * [`Exhausted`](ErrorKind::Exhausted): there are too many participants.
+    /// * [`Invalid`](ErrorKind::Invalid), [`TooLarge`](ErrorKind::TooLarge): the stack can't be described.
+    /// * Those of the store.
+    pub async fn join<S: RendezvousStore>(
+        store: S,
+        name: Name,
+        stack: &(impl Describe + ?Sized),
+        runtime: R,
+        settings: RendezvousSettings,
+    ) -> Result<Self, Error> {
+        let own = OwnStack::new(stack.nodes())?;
+        let member_settings = MemberSettings {
+            lease: settings.lease,
+            staging: settings.staging_timeout,
+            participants: settings.participants,
+            renews: settings.renews,
+        };
+        let member = Member::new(own, member_settings, runtime.random());
+        let (commands, requested) = mpsc::channel(COMMANDS);
+        let (told, mut events) = mpsc::channel(EVENTS);
+        let task = Task::new(store, name, runtime.clone(), &settings, member, requested, told);
+        let task = runtime.spawn(task.run());
+        let deadline = pin!(runtime.sleep_until(runtime.now() + settings.join_timeout));
+        let joined = match select(pin!(joined(&mut events, &commands)), deadline).await {
+            Either::Left((joined, _)) => joined?,
+            Either::Right(_) => {
+                let what = "was not let in: an upgrade is under way, somebody is late with an answer, or the store does not answer";
+                return Err(Error::new(ErrorKind::TimedOut, what).at("rendezvous"));
+            }
+        };
+        Ok(Self { commands, events, joined, runtime, settings, _task: task })
+    }
+
+    /// The stack that was in force when this participant joined. Later ones come as events.
+    pub fn joined(&self) -> &InForce {
+        &self.joined
+    }
+
+    /// What happens next. Nothing once the participant is out: after [`Event::Left`] or [`Event::Failed`].
+    ///
+    /// Cancellation-safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// Whether there is an event to be taken now.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Proposes to use these alternatives of the participant's own stack, in pre-order. The outcome comes as an event:
+    /// [`Event::Commit`] or [`Event::Refused`].
+    ///
+    /// Cancellation-safe: proposed or not.
+    ///
+    /// # Errors
+    /// [`Exhausted`](ErrorKind::Exhausted) while a proposal of this participant, or of its policies, is under way;
+    /// [`Invalid`](ErrorKind::Invalid) if the stack has no such alternatives or they are in force, or if the participant
+    /// has expired and has not joined again; [`Closed`](ErrorKind::Closed) if it is out.
+    pub async fn propose(&self, picks: impl Into<Vec<u8>>) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        self.command(Command::Propose(picks.into(), answer)).await?;
+        answered.await.unwrap_or_else(|_| Err(out()))
+    }
+
+    /// Answers [`Event::Stage`]: ready to switch to the stack of this round.
+    ///
+    /// # Errors
+    /// [`Closed`](ErrorKind::Closed) if the participant is out.
+    pub async fn staged(&self, round: u64) -> Result<(), Error> {
+        self.command(Command::Staged(round)).await
+    }
+
+    /// Answers [`Event::Stage`]: can't run it after all, for this reason, which the proposer is told.
+    ///
+    /// # Errors
+    /// [`Closed`](ErrorKind::Closed) if the participant is out.
+    pub async fn refuse(&self, round: u64, reason: impl Into<String>) -> Result<(), Error> {
+        self.command(Command::Refuse(round, reason.into())).await
+    }
+
+    /// Leaves the connection. The others go on with the stack in force.
+    ///
+    /// # Errors
+    /// Those of the store; the participant is out all the same, and the others notice when its lease has expired.
+    pub async fn leave(mut self) -> Result<(), Error> {
+        self.part().await
+    }
+
+    /// The same; what it is asked after that fails.
+    pub(crate) async fn part(&mut self) -> Result<(), Error> {
+        // That the store was lost some time ago says nothing about leaving.
+        while self.events.try_recv().is_ok() {}
+        self.command(Command::Leave).await?;
+        let deadline = pin!(self.runtime.sleep_until(self.runtime.now() + self.settings.store_timeout));
+        let left = async {
+            while let Some(event) = self.events.recv().await {
+                match event {
+                    Event::StoreLost { kind, reason } => {
+                        return Err(Error::new(kind, reason).at("rendezvous"));
+                    }
+                    Event::Left => return Ok(()),
+                    _ => {}
+                }
+            }
+            Ok(())
+        };
+        match select(pin!(left), deadline).await {
+            Either::Left((left, _)) => left,
+            Either::Right(_) => {
+                Err(Error::new(ErrorKind::TimedOut, "the store did not hear that it leaves").at("rendezvous"))
+            }
+        }
+    }
+
+    async fn command(&self, command: Command) -> Result<(), Error> {
+        self.commands.send(command).await.map_err(|_| out())
+    }
+}
+
+/// Waits until the participant is in.
+async fn joined(
+    events: &mut mpsc::Receiver<Event>,
+    commands: &mpsc::Sender<Command>,
+) -> Result<InForce, Error> {
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Joined(stack) => return Ok(stack),
+            Event::Failed { kind, reason } | Event::StoreLost { kind, reason } => {
+                return Err(Error::new(kind, reason).at("rendezvous"));
+            }
+            // Its own proposal. Nothing is in use yet that would have to switch.
+            // If the task has ended, its last event says why.
+            Event::Stage { round, .. } => {
+                let _ = commands.send(Command::Staged(round)).await;
+            }
+            _ => {}
+        }
+    }
+    Err(out())
+}
+
+fn out() -> Error {
+    Error::new(ErrorKind::Closed, "the participant is out").at("rendezvous")
+}
+
+impl<R: Runtime> fmt::Debug for Participant<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant").field("joined", &self.joined).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! The store for participants in one process, and the reference for the others.
+
+use super::entries::Entries;
+use crate::store::interface::{RendezvousStore, Watch};
+use crate::store::name::Name;
+use crate::store::transaction::{Outcome, Revision, Transaction};
+use bertha_core::{Error, ErrorKind, Runtime};
+use futures_util::future::{Either, pending, select};
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch::Receiver;
+
+/// A store in memory, for participants in one process. Clones share their entries.
+///
+/// Its clock is the runtime's, so that it works in virtual time as well.
+#[derive(Clone)]
+pub struct MemoryStore<R> {
+    connections: Arc<Mutex<Connections>>,
+    runtime: R,
+}
+
+#[derive(Default)]
+struct Connections {
+    by_name: HashMap<Name, Entries>,
+    /// The last revision of any connection that was forgotten. The next of its name goes on from there, so that no
+    /// version ever stands for two values.
+    forgotten: Revision,
+}
+
+impl<R: Runtime> MemoryStore<R> {
+    /// An empty store on the clock of `runtime`.
+    pub fn new(runtime: R) -> Self {
+        Self { connections: Arc::default(), runtime }
+    }
+
+    /// Forgets all entries, as a store does that lost its disk. Watches report it.
+    pub fn clear(&self) {
+        self.lock().by_name.values_mut().for_each(Entries::clear);
+    }
+
+    /// Runs `work` on the entries of `name`, without those that have expired.
+    fn with<T>(&self, name: &Name, work: impl FnOnce(&mut Entries) -> T) -> T {
+        let mut connections = self.lock();
+        let Connections { by_name, forgotten } = &mut *connections;
+        let connection = by_name.entry(name.clone()).or_insert_with(|| Entries::after(*forgotten));
+        connection.expire(self.runtime.now());
+        let result = work(connection);
+        if connection.is_unused() {
+            *forgotten = connection.revision().max(*forgotten);
+            by_name.remove(name);
+        }
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connections> {
+        // No code that can panic runs under the lock; if it did, entries would still be whole.
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Runtime> RendezvousStore for MemoryStore<R> {
+    type Watch = MemoryWatch<R>;
+
+    async fn transact(&self, name: &Name, transaction: &Transaction) -> Result<Outcome, Error> {
+        transaction.check()?;
+        let now = self.runtime.now();
+        self.with(name, |connection| connection.transact(transaction, now))
+    }
+
+    async fn renew(&self, name: &Name, key: &str, ttl: Duration) -> Result<Option<Revision>, Error> {
+        let deadline = self.runtime.now() + ttl;
+        Ok(self.with(name, |connection| connection.renew(key, deadline)))
+    }
+
+    async fn watch(&self, name: &Name) -> Result<MemoryWatch<R>, Error> {
+        let changes = self.with(name, |connection| connection.subscribe());
+        Ok(MemoryWatch { store: self.clone(), name: name.clone(), changes })
+    }
+
+    async fn names(&self, limit: usize) -> Result<Vec<Name>, Error> {
+        let now = self.runtime.now();
+        let mut connections = self.lock();
+        connections.by_name.values_mut().for_each(|connection| connection.expire(now));
+        let named = connections.by_name.iter().filter(|(_, connection)| !connection.is_empty());
+        Ok(named.map(|(name, _)| name.clone()).take(limit).collect())
+    }
+}
+
+impl<R> fmt::Debug for MemoryStore<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+/// Reports changes in a [`MemoryStore`], and expiry as it happens.
+pub struct MemoryWatch<R> {
+    store: MemoryStore<R>,
+    name: Name,
+    changes: Receiver<Revision>,
+}
+
+impl<R: Runtime> Watch for MemoryWatch<R> {
+    async fn changed(&mut self) -> Result<Revision, Error> {
+        loop {
+            let deadline = self.store.with(&self.name, |connection| connection.next_deadline());
+            let expiry = pin!(async {
+                match deadline {
+                    Some(deadline) => self.store.runtime.sleep_until(deadline).await,
+                    None => pending().await,
+                }
+            });
+            let changed = match select(pin!(self.changes.changed()), expiry).await {
+                Either::Left((changed, _)) => changed,
+                // Looking at the connection again removes what has expired.
+                Either::Right(_) => continue,
+            };
+            if changed.is_err() {
+                return Err(Error::new(ErrorKind::Unreachable, "the store is gone").at("MemoryStore"));
+            }
+            return Ok(*self.changes.borrow_and_update());
+        }
+    }
+}
+
+impl<R> fmt::Debug for MemoryWatch<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryWatch").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,24 @@
+//! The key-value store through which participants agree.
+//!
+//! * [`interface`]: the traits that a store implements. [`transaction`]: its requests and answers. [`limits`]: the bounds that
+//!   every store keeps. [`name`]: the name of a connection.
+//! * [`memory`], and behind features of the same names `redis` and `etcd`: the stores.
+
+#[cfg(feature = "etcd")]
+mod etcd;
+mod interface;
+pub mod limits;
+mod memory;
+mod name;
+#[cfg(feature = "redis")]
+mod redis;
+mod transaction;
+
+#[cfg(feature = "etcd")]
+pub use etcd::{EtcdStore, EtcdWatch};
+pub use interface::{RendezvousStore, Watch};
+pub use memory::{MemoryStore, MemoryWatch};
+pub use name::Name;
+#[cfg(feature = "redis")]
+pub use redis::{RedisStore, RedisWatch};
+pub use transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};

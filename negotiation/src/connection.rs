@@ -1,0 +1,95 @@
+//! The connection that an application holds after negotiation.
+
+use crate::handshake::CurrentAgreement;
+use crate::{Agreement, Session};
+use bertha_core::{Connection, Error};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A connection whose stack two ends agreed on.
+///
+/// Opaque: what is inside may change, even while the connection is in use, without a change of type.
+///
+/// [`close`](Connection::close) tells the peer and waits a short while until it has seen it. Dropping tells it too, once
+/// and without waiting.
+#[derive(Debug)]
+pub struct Negotiated<C> {
+    connection: C,
+    current_agreement: Arc<CurrentAgreement>,
+    session: Arc<Session>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl<C> Negotiated<C> {
+    pub(crate) fn new(
+        connection: C,
+        (current_agreement, session): (Arc<CurrentAgreement>, Arc<Session>),
+        dropped: Arc<AtomicU64>,
+    ) -> Self {
+        Self { connection, current_agreement, session, dropped }
+    }
+
+    pub(crate) fn connection(&self) -> &C {
+        &self.connection
+    }
+
+    /// Which stack is in use, and why. Another one after an [`upgrade`](Negotiated::upgrade), by either end.
+    pub fn explain(&self) -> Arc<Agreement> {
+        self.current_agreement.get()
+    }
+
+    /// How many messages arrived that were damaged, late, forged, or of no connection, and were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How many of them claimed to be of this connection and had not the proof that they needed: they were forged,
+    /// replayed, or, rarely, damaged. Zero without [`Credentials`](crate::Credentials).
+    pub fn forged(&self) -> u64 {
+        self.session.forged()
+    }
+}
+
+impl<C: Connection> Connection for Negotiated<C> {
+    type Data = C::Data;
+    type Base = C::Base;
+
+    fn base(&self) -> &C::Base {
+        self.connection.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.connection.mtu()
+    }
+
+    fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.send(message)
+    }
+
+    fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
+        self.connection.recv()
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = C::Data> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.send_batch(messages)
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<C::Data> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.connection.recv_batch(into, limit)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.connection.close()
+    }
+}

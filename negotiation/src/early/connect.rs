@@ -1,0 +1,287 @@
+//! The client that sends its first messages with its offer.
+
+use super::answered::of_kept;
+use super::cache::Key;
+use super::{Early, EarlyCache, Settling, Shared};
+use crate::handshake::{
+    Choices, Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout, binding,
+    check_layers, check_possible, takes_early_data,
+};
+use crate::link::{Connected, LinkConnector, Minder, Opener, establish};
+use crate::wire::{Answer, CLAIM};
+use crate::{Agreement, Link, Runs, Session, Settings, ZeroRtt};
+use bertha_core::{
+    Addr, Base, BoxFuture, Buf, ConnectContext, Connection, Datapath, Describe, Error, Node, Picks, Role,
+    Runtime, resolve,
+};
+use futures_util::future::{Either, select};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// What it takes to build a stack, and to remember what was agreed.
+pub(super) struct Client<S, D> {
+    stack: S,
+    pub(super) connector: LinkConnector<D>,
+    pub(super) nodes: Vec<Node>,
+    choices: Choices,
+    pub(super) requirements: Requirements,
+    cache: EarlyCache,
+    key: Key,
+}
+
+/// For how long a handshake has no task of its own at most, and those who wait for its end bring it on: long enough for most that
+/// stay within a network, and not so long that an application which does not wait would notice.
+const UNMINDED: Duration = Duration::from_millis(1);
+
+/// A stack over a link, and the count of what the link dropped.
+pub(super) type Built<C> = (C, Arc<AtomicU64>);
+
+/// A handshake that is handed on.
+pub(super) enum Opening<C: Connection<Data = Buf>> {
+    /// Not begun, and so small.
+    Ahead(Opener<C>),
+    /// Begun.
+    Begun(BoxFuture<'static, Result<Connected<C>, Error>>),
+}
+
+/// How far things are when the stack that was expected was not ready at once.
+enum Stage<C: Connection<Data = Buf>, O> {
+    /// The server has not answered.
+    Open(Built<O>, BoxFuture<'static, Result<Connected<C>, Error>>),
+    /// It has.
+    Answered(Result<Built<O>, Error>, Connected<C>),
+}
+
+/// What the server is expected to agree to.
+struct Hope {
+    expected: Expected,
+    claim: [u8; CLAIM],
+    /// The picks of the whole stack, and the layers that they leave.
+    picks: Vec<u8>,
+    layers: Vec<Node>,
+}
+
+/// Connects over the stack that the server agreed to the last time, if it did.
+pub(crate) async fn connect_early<S, D>(
+    stack: S,
+    datapath: D,
+    to: Addr,
+    cache: &EarlyCache,
+    settings: Settings,
+) -> Result<Early<D::Out>, Error>
+where
+    S: Describe + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data: Clone>>,
+{
+    let base = datapath.connect(to.clone()).await?;
+    let nodes = stack.nodes();
+    let requirements = Requirements::new(settings.floor, base.base().properties());
+    check_possible(&nodes, requirements)?;
+    let proposal = Proposal::new(&nodes, requirements)?;
+    let (key, choices) = (cache.key(to, &proposal.stack), proposal.choices.clone());
+    let connector = LinkConnector { datapath, settings: Arc::new(settings) };
+    // Boxed, since it is handed on a few times.
+    let client =
+        Box::new(Client { stack, connector, nodes, choices, requirements, cache: cache.clone(), key });
+    match client.hope() {
+        Ok(hope) => client.connect_at_once(base, proposal, hope).await,
+        Err(why) => Box::pin(client.connect_after_answer(base, why)).await,
+    }
+}
+
+impl<S, D> Client<S, D>
+where
+    S: Describe + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data: Clone>>,
+{
+    /// What the server is expected to answer, or why it has to answer first.
+    fn hope(&self) -> Result<Hope, &'static str> {
+        if !self.connector.settings.credentials.can_send_early() {
+            return Err("without a shared key nothing shows where early messages come from");
+        }
+        let (expected, claim) = self.cache.find(&self.key).ok_or("no agreement with this server is known")?;
+        if expected.client_picks.len() != self.choices.left() {
+            return Err("the agreement that is known is of another stack");
+        }
+        let picks = self.choices.expand(&expected.client_picks);
+        let layers = resolve(&self.nodes, Picks::new(&picks));
+        check_layers(&layers, self.requirements)
+            .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
+        match takes_early_data(&layers) {
+            true => Ok(Hope { expected, claim, picks, layers }),
+            false => Err("a Chunnel of the stack takes no early data"),
+        }
+    }
+
+    pub(super) fn remember(&self, answer: &Answer) {
+        let client_picks = self.choices.contract(&answer.client_picks);
+        let (server_picks, idle_ms) = (answer.server_picks.clone(), answer.idle_ms);
+        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms });
+    }
+
+    pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
+        let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
+        tracing::debug!(%agreement, "connected");
+        agreement
+    }
+
+    /// Before the server has answered there is no session.
+    pub(super) async fn build(
+        &self,
+        link: Link<<D as Datapath>::Connection>,
+        picks: &[u8],
+        session: Option<&Session>,
+    ) -> Result<Built<D::Out>, Error> {
+        let (dropped, setup) = (link.dropped(), link.setup());
+        let picks = Picks::new(picks);
+        let transcript = session.and_then(|session| binding(&resolve(&self.nodes, picks), session));
+        let context = ConnectContext::new(&self.connector, Role::Client).with_transcript(transcript);
+        match D::instantiate(&self.stack, link, picks, context).await {
+            Ok(connection) => {
+                setup.done();
+                Ok((connection, dropped))
+            }
+            Err(error) => {
+                setup.failed(&error).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// As a client without a cache.
+    async fn connect_after_answer(
+        self: Box<Self>,
+        base: D::Connection,
+        why: &'static str,
+    ) -> Result<Early<D::Out>, Error> {
+        let (link, answer, session) = establish(base, &self.nodes, &self.connector.settings).await?;
+        self.remember(&answer);
+        let (connection, dropped) = self.build(link, &answer.client_picks, Some(&session)).await?;
+        let shared = Shared::new(connection, 0);
+        shared.explained(self.agreement(answer, session, ZeroRtt::NotTried(why)), dropped);
+        shared.agreed();
+        Ok(Early::new(Arc::new(shared), None))
+    }
+
+    /// Builds the stack that is expected. It can be used when that is done, answer or not; if the answer comes first, all is
+    /// known.
+    async fn connect_at_once(
+        self: Box<Self>,
+        base: D::Connection,
+        proposal: Proposal,
+        Hope { expected, claim, picks, layers }: Hope,
+    ) -> Result<Early<D::Out>, Error> {
+        let runtime = base.base().runtime().clone();
+        let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.connector.settings);
+        let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, settings)?;
+        let (most, delay) = (settings.first_flight, settings.first_flight_delay);
+        let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
+        let flight = FirstFlight::claiming(handshake, (expected, claim), mtu, most, delay, now);
+        let (link, opener) = Link::opening(base, flight, settings.clone(), idle_timeout);
+        let minder = (now + delay.min(settings.repeat_after).min(UNMINDED), opener.minder());
+        let stage = {
+            let mut building = pin!(self.build(link, &picks, None));
+            match poll_fn(|cx| Poll::Ready(building.as_mut().poll(cx))).await {
+                Poll::Ready(Ok(built)) => Ok((built, opener)),
+                // Boxed, here and above, so that the usual way carries no room for what is rare.
+                polled => Err(Box::pin(self.build_meanwhile(polled, building, opener)).await?),
+            }
+        };
+        match stage {
+            Ok((built, opener)) => Ok(self.hand_out(built, layers, Opening::Ahead(opener), minder)),
+            Err(Stage::Open(built, opening)) => {
+                Ok(self.hand_out(built, layers, Opening::Begun(opening), minder))
+            }
+            Err(Stage::Answered(built, opened)) => Box::pin(self.answered(built, opened, minder)).await,
+        }
+    }
+
+    /// Goes on with a stack that was not ready at once, while the handshake goes on too: some Chunnels talk while they are built.
+    async fn build_meanwhile<'s>(
+        &'s self,
+        polled: Poll<Result<Built<D::Out>, Error>>,
+        building: Pin<&mut (impl Future<Output = Result<Built<D::Out>, Error>> + Send + 's)>,
+        opener: Opener<D::Connection>,
+    ) -> Result<Stage<D::Connection, D::Out>, Error> {
+        opener.minder().keep_time();
+        let mut opening: BoxFuture<'static, _> = Box::pin(opener.run());
+        let first = match polled {
+            Poll::Ready(built) => Either::Left(built),
+            Poll::Pending => match select(building, &mut opening).await {
+                Either::Left((built, _)) => Either::Left(built),
+                Either::Right((opened, building)) => Either::Right((opened?, building)),
+            },
+        };
+        match first {
+            Either::Left(Ok(built)) => Ok(Stage::Open(built, opening)),
+            // It fails over this stack; or the server has just picked another one.
+            Either::Left(Err(error)) => {
+                let opened = opening.await?;
+                if opened.replaced.is_none() {
+                    opened.link.failed(&error).await;
+                }
+                Ok(Stage::Answered(Err(error), opened))
+            }
+            // A Chunnel that talks while it is built waits in vain over the stack that was expected.
+            Either::Right((opened, _)) if opened.replaced.is_some() => {
+                Ok(Stage::Answered(Err(crate::link::gone()), opened))
+            }
+            Either::Right((opened, building)) => {
+                opened.link.open();
+                Ok(Stage::Answered(building.await, opened))
+            }
+        }
+    }
+
+    /// The connection of a client whose answer came before the stack was built.
+    async fn answered(
+        self: Box<Self>,
+        built: Result<Built<D::Out>, Error>,
+        Connected { answer, session, replaced, .. }: Connected<D::Connection>,
+        (from, minder): (Instant, Minder<D::Connection>),
+    ) -> Result<Early<D::Out>, Error> {
+        self.remember(&answer);
+        let (connection, dropped, zero_rtt) = match replaced {
+            Some(start) => {
+                let (connection, dropped) = self.rebuild(start, &answer).await?;
+                (connection, dropped, ZeroRtt::Resent(0))
+            }
+            None => {
+                let (connection, dropped) = built?;
+                (connection, dropped, of_kept(&answer))
+            }
+        };
+        let shared = Shared::new(connection, 0);
+        shared.explained(self.agreement(answer, session, zero_rtt), dropped);
+        shared.agreed();
+        // Of a link that was replaced it soon finds out.
+        let minder = shared.spawn_at(from, minder.watch());
+        Ok(Early::new(Arc::new(shared), Some(minder)))
+    }
+
+    /// The connection as long as the server has not answered.
+    fn hand_out(
+        self: Box<Self>,
+        (first, dropped): Built<D::Out>,
+        layers: Vec<Node>,
+        opening: Opening<D::Connection>,
+        (from, minder): (Instant, Minder<D::Connection>),
+    ) -> Early<D::Out> {
+        let most = self.connector.settings.first_flight;
+        let shared = Arc::new(Shared::new(first, most));
+        shared.steer_by(self.settle(Settling::new(shared.clone()), (layers, dropped), opening));
+        let handshake = shared.clone();
+        let minder = shared.spawn_at(from, async move {
+            minder.keep_time();
+            handshake.steer().await;
+            // Nothing of it is kept as long as the connection.
+            drop(handshake);
+            minder.watch().await;
+        });
+        Early::new(shared, Some(minder))
+    }
+}

@@ -1,0 +1,153 @@
+//! What an offer has to pass before the server does any work for it.
+
+use super::amplification::Credit;
+use super::cookie::Cookies;
+use super::rate_limiter::RateLimiter;
+use crate::Settings;
+use crate::auth::seed;
+use crate::wire::{self, Kind, Retry, Tag, offer_in};
+use bertha_core::Addr;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// Asks for proofs of address, and keeps to the rates. Its memory is of one size, whoever sends whatever.
+#[derive(Debug)]
+pub struct AdmissionControl {
+    cookies: Cookies,
+    /// For those who showed that their address is theirs: nobody else can use up what is theirs.
+    proven: RateLimiter,
+    unproven: RateLimiter,
+    most_unproven: usize,
+}
+
+/// What the gate says of an offer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is one too many, or no offer.
+    Drop,
+    /// Send this, and forget the offer.
+    Retry(Vec<u8>),
+    /// It can be decided, and the reply may be so long.
+    Admit(Credit),
+}
+
+impl AdmissionControl {
+    /// A gate for a server that starts now. `random` gives unpredictable bits.
+    pub fn new(settings: &Settings, mut random: impl FnMut() -> u64, now: Instant) -> Self {
+        let secret = seed(&mut random);
+        let limiter = |label| RateLimiter::new(secret.derive(label, &[]), now, settings.offers_per_second);
+        Self {
+            cookies: Cookies::new(*secret.derive("cookies", &[]).bytes(), now),
+            proven: limiter("proven"),
+            unproven: limiter("unproven"),
+            most_unproven: settings.unproven_clients,
+        }
+    }
+
+    /// Whether `message` from `peer` shall be decided. `is_certain` says that nobody can pretend to have that address,
+    /// `unproven` how many clients are served that have not shown that theirs is their own.
+    pub fn admit(
+        &mut self,
+        now: Instant,
+        peer: &Addr,
+        message: &[u8],
+        is_certain: bool,
+        unproven: usize,
+    ) -> Admission {
+        let Some((offer, cookie)) = offer_in(message) else { return Admission::Drop };
+        let is_good = |cookie| self.cookies.is_good(now, &name(peer), offer, cookie);
+        if is_certain || cookie.is_some_and(is_good) {
+            let admits = self.proven.admits(now, peer);
+            return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
+        }
+        let credit = Credit::of(message.len());
+        if unproven < self.most_unproven && self.unproven.admits(now, peer) {
+            return Admission::Admit(credit);
+        }
+        // An offer of another version, say, whose sender wants to be told. That takes no work.
+        if wire::offer_id(offer).is_none() {
+            return Admission::Admit(credit);
+        }
+        self.retry(now, peer, message)
+    }
+
+    /// What asks the sender of an offer for a proof of its address.
+    pub fn retry(&self, now: Instant, peer: &Addr, message: &[u8]) -> Admission {
+        let reply = || {
+            let (offer, _) = offer_in(message)?;
+            let id = wire::offer_id(offer)?;
+            let cookie = self.cookies.bake(now, &name(peer), offer);
+            let reply = wire::encode(Kind::Retry, Tag::of(id), &Retry { id, cookie }).ok()?;
+            Credit::of(message.len()).spend(reply.len()).then_some(reply)
+        };
+        reply().map_or(Admission::Drop, Admission::Retry)
+    }
+}
+
+/// An address as bytes, another one for each.
+pub(crate) fn name(peer: &Addr) -> Vec<u8> {
+    match peer {
+        Addr::Ip(SocketAddr::V4(addr)) => [&addr.ip().octets()[..], &addr.port().to_be_bytes()].concat(),
+        Addr::Ip(SocketAddr::V6(addr)) => {
+            [&addr.ip().octets()[..], &addr.port().to_be_bytes(), &addr.scope_id().to_be_bytes()].concat()
+        }
+        other => other.to_string().into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{COOKIE, Offer, envelop};
+
+    fn offer(id: u64) -> Vec<u8> {
+        wire::encode(Kind::Offer, Tag::of(id), &Offer::new(id, &[]).unwrap()).unwrap()
+    }
+
+    fn cookie(admission: Admission) -> [u8; COOKIE] {
+        let Admission::Retry(reply) = admission else { panic!("{admission:?}") };
+        wire::decode::<Retry>(&reply).unwrap().cookie
+    }
+
+    #[test]
+    fn under_load_an_address_is_proven_first() {
+        let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 7)));
+        let settings = Settings { unproven_clients: 3, ..Settings::default() };
+        let mut gate = AdmissionControl::new(&settings, || 9, start);
+        let offer = offer(1);
+        assert_eq!(gate.admit(start, &peer, &offer, false, 2), Admission::Admit(Credit::of(offer.len())));
+        let cookie = cookie(gate.admit(start, &peer, &offer, false, 3));
+        let returned = envelop(&cookie, &offer).unwrap();
+        assert_eq!(gate.admit(start, &peer, &returned, false, 3), Admission::Admit(Credit::UNLIMITED));
+        let other = Addr::from(([10, 0, 0, 2], 7));
+        assert!(matches!(gate.admit(start, &other, &returned, false, 3), Admission::Retry(_)));
+        assert_eq!(gate.admit(start, &other, &offer, true, 3), Admission::Admit(Credit::UNLIMITED));
+        assert_eq!(gate.admit(start, &peer, b"garbage", false, 3), Admission::Drop);
+    }
+
+    #[test]
+    fn who_pretends_to_have_an_address_does_not_use_up_its_owners_rate() {
+        let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 7)));
+        let settings = Settings { offers_per_second: 5, ..Settings::default() };
+        let mut gate = AdmissionControl::new(&settings, || 9, start);
+        let mut last = None;
+        for id in 0..100 {
+            last = Some(gate.admit(start, &peer, &offer(id), false, 0));
+        }
+        let returned = envelop(&cookie(last.unwrap()), &offer(99)).unwrap();
+        let admitted = (0..100).filter(|_| gate.admit(start, &peer, &returned, false, 0) != Admission::Drop);
+        assert_eq!(admitted.count(), 5);
+    }
+
+    #[test]
+    fn a_retry_is_no_more_than_three_times_the_offer() {
+        let gate = AdmissionControl::new(&Settings::default(), || 9, Instant::now());
+        for id in [0, 1, u64::MAX] {
+            let offer = offer(id);
+            let Admission::Retry(reply) = gate.retry(Instant::now(), &Addr::Unnamed, &offer) else {
+                panic!()
+            };
+            assert!(reply.len() <= 3 * offer.len(), "{} for {}", reply.len(), offer.len());
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What two ends agreed on, and why.
+
+use super::takes_early_data;
+use crate::auth::{PublicKey, Session};
+use crate::wire::Answer;
+use bertha_core::{Explanation, Node, Picks, Role, resolve};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The stack of one connection, and why it is this one.
+///
+/// Displayed, it reads `ClientShard / Serialize, agreed as client; passed over: ...`.
+#[derive(Debug, Clone)]
+pub struct Agreement {
+    role: Role,
+    layers: Vec<Node>,
+    picks: Vec<u8>,
+    reasons: String,
+    round: u64,
+    session: Arc<Session>,
+    zero_rtt: Option<ZeroRtt>,
+}
+
+/// What became of the attempt to use a connection before the server has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZeroRtt {
+    /// There was none, and why.
+    NotTried(&'static str),
+    /// The server took so many messages with the offer.
+    Taken(usize),
+    /// The server agreed to the expected stack, but took no message with the offer: they were sent after its answer.
+    NotTaken,
+    /// The server picked another stack, and so many messages were sent again over that one.
+    Resent(usize),
+}
+
+impl Agreement {
+    pub(crate) fn new(role: Role, nodes: &[Node], answer: Answer, session: Arc<Session>) -> Self {
+        let picks = if role == Role::Server { &answer.server_picks } else { &answer.client_picks };
+        let layers = resolve(nodes, Picks::new(picks));
+        Self::over(layers, role, answer, session)
+    }
+
+    /// As [`new`](Self::new), of these layers.
+    pub(crate) fn over(layers: Vec<Node>, role: Role, answer: Answer, session: Arc<Session>) -> Self {
+        let picks = match role {
+            Role::Server => answer.server_picks,
+            _ => answer.client_picks,
+        };
+        Self { role, layers, picks, reasons: answer.reasons, round: 0, session, zero_rtt: None }
+    }
+
+    pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {
+        Self { zero_rtt, ..self }
+    }
+
+    /// Of a participant, which has no peer.
+    #[doc(hidden)]
+    pub fn among(leads: bool, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+        let (role, layers) = (Role::Participant { leads }, resolve(nodes, Picks::new(&picks)));
+        let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
+        Self { role, layers, picks, reasons, round, session, zero_rtt: None }
+    }
+
+    /// What became of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying one.
+    /// A server knows of those alone of which it took messages.
+    pub fn zero_rtt(&self) -> Option<&ZeroRtt> {
+        self.zero_rtt.as_ref()
+    }
+
+    /// The agreement to which the connection has changed.
+    pub(crate) fn renewed(&self, nodes: &[Node], (round, picks): (u64, Vec<u8>)) -> Self {
+        let layers = resolve(nodes, Picks::new(&picks));
+        let (reasons, zero_rtt) = (String::new(), self.zero_rtt.clone());
+        Self { role: self.role, layers, picks, reasons, round, session: self.session.clone(), zero_rtt }
+    }
+
+    /// Which round of the connection this is: 0 for the stack with which it began, and a higher number after each
+    /// [`upgrade`](crate::Negotiated::upgrade).
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Which end this is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The names of the Chunnels in use, top first.
+    pub fn chunnels(&self) -> impl Iterator<Item = &'static str> {
+        self.layers.iter().filter_map(|node| match node {
+            Node::Layer(layer) => Some(layer.name()),
+            Node::Select { .. } => None,
+        })
+    }
+
+    /// Which alternative of each `select!` is in use, in pre-order: 0 for the first, 1 for the rest.
+    pub fn picks(&self) -> &[u8] {
+        &self.picks
+    }
+
+    /// SHA-256 over the exact bytes of offer and answer, the same on both ends.
+    ///
+    /// A Chunnel that authenticates the connection by its own means (TLS) [binds itself to
+    /// it](bertha_core::ConnectContext::transcript), so that an agreement which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
+    /// without the keys can alter one in the first place.
+    pub fn transcript(&self) -> [u8; 32] {
+        self.session.transcript()
+    }
+
+    /// What Chunnels may bind themselves to: nothing if all take early data, since a client may have built its stack before it
+    /// knew the transcript, and both ends are to see the same.
+    pub(crate) fn binding(&self) -> Option<[u8; 32]> {
+        binding(&self.layers, &self.session)
+    }
+
+    /// The identity that the peer has proved: one of those that this end
+    /// [trusts](crate::Credentials::trusting), if it named any.
+    pub fn peer(&self) -> Option<PublicKey> {
+        self.session.peer()
+    }
+
+    /// Whether the agreement was protected by [`Credentials`](crate::Credentials) on both ends.
+    pub fn is_authenticated(&self) -> bool {
+        self.session.is_authenticated()
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Why alternatives were passed over, possibly cut; empty if the first choice was possible.
+    pub fn reasons(&self) -> &str {
+        &self.reasons
+    }
+}
+
+/// The agreement in force.
+#[derive(Debug)]
+pub(crate) struct CurrentAgreement(Mutex<Arc<Agreement>>);
+
+impl CurrentAgreement {
+    pub(crate) fn new(agreement: Agreement) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Arc::new(agreement))))
+    }
+
+    pub(crate) fn get(&self) -> Arc<Agreement> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, agreement: Agreement) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
+    }
+}
+
+/// What Chunnels may bind themselves to in a stack of these layers.
+pub(crate) fn binding(layers: &[Node], session: &Session) -> Option<[u8; 32]> {
+    (!takes_early_data(layers)).then(|| session.transcript())
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.layers[..] {
+            [] => f.write_str("no Chunnels")?,
+            layers => write!(f, "{}", Explanation::of(layers))?,
+        }
+        f.write_str(match self.role {
+            Role::Server => ", agreed as server",
+            Role::Participant { leads: true } => ", agreed among participants, of which this one leads",
+            Role::Participant { leads: false } => ", agreed among participants",
+            _ => ", agreed as client",
+        })?;
+        if self.round > 0 {
+            write!(f, ", round {}", self.round)?;
+        }
+        if !self.reasons.is_empty() {
+            write!(f, "; passed over: {}", self.reasons)?;
+        }
+        match &self.zero_rtt {
+            Some(zero_rtt) => write!(f, "; {zero_rtt}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ZeroRtt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotTried(why) => write!(f, "no 0-RTT: {why}"),
+            Self::Taken(count) => write!(f, "0-RTT: messages taken with the offer: {count}"),
+            Self::NotTaken => f.write_str("0-RTT: the server took no message with the offer"),
+            Self::Resent(count) => {
+                write!(f, "0-RTT: the server picked another stack; messages sent again: {count}")
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The client's side of the handshake.
+
+use super::first_flight::Expected;
+use super::idle;
+use super::prune::{Choices, Pruned};
+use super::requirements::Requirements;
+use crate::auth::Offering;
+use crate::wire::{
+    self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
+};
+use crate::{Session, Settings};
+use bertha_core::{Error, ErrorKind, Node, Role};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The longest pause between two offers.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How many cookies are returned at once; with later ones the client waits until the offer is due anyway, so that
+/// nobody can make it send at will.
+const PROMPT_RETURNS: u32 = 4;
+
+/// How long a client that can't believe a refusal waits for an authentic reply. Whoever only adds messages to those of
+/// the server can't keep the two apart so; and who asks the wrong server is told soon.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a client offers: its stack without the alternatives that can't hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    pub(crate) choices: Choices,
+    /// Without a connection id.
+    offer: Offer,
+    /// The stack as it is encoded in the offer.
+    pub(crate) stack: Vec<u8>,
+}
+
+impl Proposal {
+    /// What a client offers whose stack describes itself as `nodes`, and has to hold within `requirements`.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if it can't be offered.
+    pub(crate) fn new(nodes: &[Node], requirements: Requirements) -> Result<Self, Error> {
+        let Pruned { nodes, choices } = Pruned::new(nodes, requirements);
+        let offer = Offer::new(0, &nodes).map_err(|mismatch| unoffered(mismatch.to_string()))?;
+        let stack = offer.stack().map_err(unencoded)?;
+        Ok(Self { choices, offer, stack })
+    }
+}
+
+fn unencoded(error: impl Display) -> Error {
+    unoffered(format!("the offer can't be encoded: {error}"))
+}
+
+fn unoffered(reason: String) -> Error {
+    Error::new(ErrorKind::Invalid, reason).at("negotiation")
+}
+
+/// A client that has proposed its stack and waits for the answer.
+///
+/// `poll_transmit` gives what is to be sent now, `poll_timeout` says when to call it again, `handle` takes what
+/// arrives. The offer is repeated, with growing pauses, until there is an answer or time is up.
+#[derive(Debug)]
+pub struct Handshake {
+    offering: Offering,
+    returned: Option<Vec<u8>>,
+    prompt_returns: u32,
+    repeat_after: Duration,
+    id: u64,
+    choices: Choices,
+    pause: Duration,
+    next: Option<Instant>,
+    deadline: Instant,
+    doubt: Option<Doubt>,
+    forged: u64,
+}
+
+/// What a client was told that it can't believe.
+#[derive(Debug)]
+struct Doubt {
+    text: String,
+    has_grace: bool,
+}
+
+/// What a message meant to a waiting client.
+#[derive(Debug)]
+pub enum Progress {
+    /// Nothing: damaged, late, forged, or of another connection. It is dropped and counted.
+    Ignored,
+    /// The server asks for the offer once more: call [`poll_transmit`](Handshake::poll_transmit).
+    Again,
+    /// Data of this connection that overtook the answer; keep it.
+    Early,
+    /// The server picked a stack. The client's picks are those of the whole stack.
+    Agreed(Answer, Arc<Session>),
+}
+
+impl Handshake {
+    /// A handshake for a stack that describes itself as `nodes`, of which the alternatives that can't hold within
+    /// `requirements` are not offered. `random` gives unpredictable bits: the first 64 are
+    /// the connection id, and more are drawn only with credentials.
+    ///
+    /// # Errors
+    /// [`TooLarge`](ErrorKind::TooLarge) if the offer doesn't fit into a message of `mtu` bytes, or not with a cookie;
+    /// [`Invalid`](ErrorKind::Invalid) if the credentials can't tell a server from others.
+    pub fn new(
+        nodes: &[Node],
+        requirements: Requirements,
+        random: impl FnMut() -> u64,
+        mtu: usize,
+        now: Instant,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        Self::proposing(Proposal::new(nodes, requirements)?, random, mtu, now, settings)
+    }
+
+    /// As [`new`](Self::new), for what is to be offered.
+    pub(crate) fn proposing(
+        Proposal { choices, mut offer, stack }: Proposal,
+        mut random: impl FnMut() -> u64,
+        mtu: usize,
+        now: Instant,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        settings.credentials.check(Role::Client)?;
+        let id = random();
+        offer.id = id;
+        offer.idle_ms = idle::to_millis(settings.idle_timeout);
+        let offering = Offering::new((&offer, &stack), &settings.credentials, random).map_err(unencoded)?;
+        let (len, most) = (offering.message().len() + ENVELOPE, mtu.min(LARGEST));
+        if len > most {
+            let what = format!(
+                "the offer takes {len} bytes, at most {most} fit into one message; use fewer alternatives or smaller capabilities"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, what).at("negotiation"));
+        }
+        Ok(Self {
+            offering,
+            returned: None,
+            prompt_returns: 0,
+            repeat_after: settings.repeat_after,
+            id,
+            choices,
+            pause: settings.repeat_after,
+            next: None,
+            deadline: now + settings.handshake_timeout,
+            doubt: None,
+            forged: 0,
+        })
+    }
+
+    /// The connection id.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The offer, without a cookie.
+    pub(super) fn offer(&self) -> &[u8] {
+        self.offering.message()
+    }
+
+    /// What to expect if the server answers so again. The answer's picks are those of the whole stack.
+    pub(super) fn expectation(&self, answer: &Answer) -> Expected {
+        Expected {
+            client_picks: self.choices.contract(&answer.client_picks),
+            server_picks: answer.server_picks.clone(),
+            idle_ms: answer.idle_ms,
+        }
+    }
+
+    /// Whether a key shows where messages come from that go with the offer.
+    pub(super) fn seals_early(&self) -> bool {
+        self.offering.early_key().is_some()
+    }
+
+    /// What is sent at the moment, with messages behind it; without them if there are none.
+    pub(super) fn with_early<'m>(
+        &self,
+        claim: &[u8; CLAIM],
+        messages: impl ExactSizeIterator<Item = &'m [u8]>,
+    ) -> Vec<u8> {
+        let offer = self.current();
+        if messages.len() == 0 {
+            return offer.to_vec();
+        }
+        let key = self.offering.early_key();
+        wire::with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
+    }
+
+    fn current(&self) -> &[u8] {
+        self.returned.as_deref().unwrap_or(self.offering.message())
+    }
+
+    /// How many messages claimed to be the server's and were forged.
+    pub fn forged(&self) -> u64 {
+        self.forged
+    }
+
+    /// When to call [`poll_transmit`](Self::poll_transmit) next.
+    pub fn poll_timeout(&self) -> Instant {
+        self.next.map_or(self.deadline, |next| next.min(self.deadline))
+    }
+
+    /// The offer, if it is to be sent now.
+    ///
+    /// # Errors
+    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long, or what was said instead of an answer
+    /// that could be believed.
+    pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<&[u8]>, Error> {
+        if let Some(doubt) = self.doubt.as_mut().filter(|doubt| !doubt.has_grace) {
+            doubt.has_grace = true;
+            self.deadline = self.deadline.min(now + GRACE);
+        }
+        if now >= self.deadline {
+            return Err(self.gave_up());
+        }
+        if self.next.is_some_and(|next| now < next) {
+            return Ok(None);
+        }
+        self.next = Some(now + self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Ok(Some(self.current()))
+    }
+
+    /// What was said without a proof decides about the text alone: an application that tries something weaker after a
+    /// refusal is not to be talked into that.
+    fn gave_up(&self) -> Error {
+        let (kind, what) = match &self.doubt {
+            None => (
+                ErrorKind::TimedOut,
+                "the server did not answer the offer; is it running, and is it a Bertha server?".into(),
+            ),
+            Some(doubt) => (
+                ErrorKind::Unauthenticated,
+                format!("no authentic reply came, but one that says: {}", doubt.text),
+            ),
+        };
+        Error::new(kind, what).at("negotiation")
+    }
+
+    /// Takes a message that arrived.
+    ///
+    /// # Errors
+    /// The server's refusal, with its reason.
+    pub fn handle(&mut self, message: &[u8]) -> Result<Progress, Error> {
+        let Some((kind, tag)) = wire::header(message) else { return Ok(Progress::Ignored) };
+        if tag != Tag::of(self.id) {
+            return Ok(Progress::Ignored);
+        }
+        match kind {
+            Kind::Data => Ok(Progress::Early),
+            Kind::Answer => match self.offering.answer(message) {
+                Ok((mut answer, session))
+                    if answer.id == self.id && answer.client_picks.len() == self.choices.left() =>
+                {
+                    answer.client_picks = self.choices.expand(&answer.client_picks);
+                    Ok(Progress::Agreed(answer, Arc::new(session)))
+                }
+                Err(unreadable) => self.unread(unreadable, message),
+                Ok(_) => Ok(Progress::Ignored),
+            },
+            Kind::Refusal => match self.offering.refusal(message) {
+                Ok(Refusal { id, kind, text }) if id == self.id || id == 0 => {
+                    Err(Error::new(kind.error_kind(), text).at("negotiation"))
+                }
+                Err(unreadable) => self.unread(unreadable, message),
+                Ok(_) => Ok(Progress::Ignored),
+            },
+            Kind::Retry => Ok(self.return_cookie(message)),
+            _ => Ok(Progress::Ignored),
+        }
+    }
+
+    /// Takes a reply that can't be read, or not be believed.
+    fn unread(&mut self, unreadable: Unreadable, message: &[u8]) -> Result<Progress, Error> {
+        let text = match unreadable {
+            Unreadable::Version(version) => {
+                let text = format!(
+                    "the server speaks version {version} of the negotiation protocol, this client version {VERSION}"
+                );
+                if !self.offering.is_authenticated() {
+                    return Err(Error::new(ErrorKind::Version, text).at("negotiation"));
+                }
+                text
+            }
+            Unreadable::Unproven => match wire::decode::<Refusal>(message) {
+                Ok(refusal) => refusal.text,
+                Err(_) => "nothing that shows the key that this client asks for".into(),
+            },
+            _ => return Ok(Progress::Ignored),
+        };
+        self.forged += 1;
+        self.doubt.get_or_insert(Doubt { text, has_grace: false });
+        Ok(Progress::Ignored)
+    }
+
+    fn return_cookie(&mut self, message: &[u8]) -> Progress {
+        let Ok(Retry { id, cookie }) = wire::decode(message) else { return Progress::Ignored };
+        let returned = envelop(&cookie, self.offering.message()).filter(|_| id == self.id);
+        if returned.is_none() || returned == self.returned {
+            return Progress::Ignored;
+        }
+        self.returned = returned;
+        if self.prompt_returns < PROMPT_RETURNS {
+            self.prompt_returns += 1;
+            self.next = None;
+            // There is a server, and it has one more message to get through.
+            self.pause = self.repeat_after;
+        }
+        Progress::Again
+    }
+}

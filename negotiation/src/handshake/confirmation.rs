@@ -1,0 +1,140 @@
+//! Clients that were answered and have to confirm before the server builds anything for them.
+
+use super::amplification::Credit;
+use super::server::Accepted;
+use crate::wire::{self, Confirm, HEADER, Kind, Tag, offer_in};
+use bertha_core::Buf;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How many offers with different ids are kept for one address. More than one, so that a replayed offer does not push
+/// out the one that its owner makes.
+const CANDIDATES: usize = 4;
+
+/// The longest pause between two answers that nobody asked for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The candidates for a connection with one address.
+///
+/// `handle` takes what arrives, `add` what was decided of an offer; `poll_transmit` gives an answer that is to be
+/// repeated, since answer or confirmation may have been lost. No more is sent than the address may get.
+#[derive(Debug)]
+pub struct ConfirmationWait {
+    candidates: VecDeque<Accepted>,
+    early: VecDeque<(Tag, Buf)>,
+    most_early: usize,
+    credit: Credit,
+    shortest_pause: Duration,
+    pause: Duration,
+    last: Instant,
+    next: Instant,
+}
+
+/// What a message meant.
+#[derive(Debug)]
+pub enum Step {
+    /// Nothing: it is dropped and counted.
+    Drop,
+    /// It was kept, or is of no consequence.
+    Kept,
+    /// A new offer, which brings its own credit: decide it, and [`add`](ConfirmationWait::add) it if it is accepted.
+    Decide(Buf),
+    /// An offer that was answered before: send this.
+    Repeat(Vec<u8>),
+    /// A client has confirmed: build its stack. With it come messages that overtook the confirmation.
+    Confirmed(Box<Accepted>, VecDeque<Buf>),
+}
+
+impl ConfirmationWait {
+    /// Waits for the confirmation of `first`, whose answer was sent and has left `credit`. At most `most_early`
+    /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
+    pub fn new(first: Accepted, credit: Credit, most_early: usize, pause: Duration, now: Instant) -> Self {
+        Self {
+            candidates: VecDeque::from([first]),
+            early: VecDeque::new(),
+            most_early,
+            credit,
+            shortest_pause: pause,
+            pause,
+            last: now,
+            next: now + pause,
+        }
+    }
+
+    /// When to call [`poll_transmit`](Self::poll_transmit) next.
+    pub fn poll_timeout(&self) -> Instant {
+        self.next
+    }
+
+    /// An answer that is to be repeated now; those of several candidates take turns.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
+        if now < self.next {
+            return None;
+        }
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        (self.last, self.next) = (now, now + self.pause);
+        self.candidates.rotate_left(1);
+        let reply = self.candidates.back()?.reply.clone();
+        self.credit.spend(reply.len()).then_some(reply)
+    }
+
+    /// Takes a message that arrived.
+    pub fn handle(&mut self, mut message: Buf) -> Step {
+        if let Some((offer, _)) = offer_in(&message) {
+            let hash = crate::auth::offer_hash(offer);
+            let Some(known) = self.candidates.iter().find(|it| it.offer == hash) else {
+                return Step::Decide(message);
+            };
+            self.credit.receive(message.len());
+            return if self.credit.spend(known.reply.len()) {
+                Step::Repeat(known.reply.clone())
+            } else {
+                Step::Drop
+            };
+        }
+        self.credit.receive(message.len());
+        let Some((kind, tag)) = wire::header(&message) else { return Step::Drop };
+        let Some(at) = self.candidates.iter().position(|it| Tag::of(it.id) == tag) else { return Step::Drop };
+        match kind {
+            Kind::Confirm if self.candidates[at].is_confirmed_by(&message) => {
+                let Some(confirmed) = self.candidates.remove(at) else { return Step::Drop };
+                let early = self.early.drain(..).filter(|(of, _)| *of == tag).map(|(_, message)| message);
+                Step::Confirmed(Box::new(confirmed), early.collect())
+            }
+            Kind::Data | Kind::KeepAlive => {
+                // It takes itself for connected, so its confirmation was lost.
+                self.next = self.next.min(self.last + self.shortest_pause);
+                let is_kept = kind == Kind::Data && self.early.len() < self.most_early;
+                if is_kept && message.advance(HEADER).is_ok() {
+                    self.early.push_back((tag, message));
+                    return Step::Kept;
+                }
+                Step::Drop
+            }
+            _ => Step::Drop,
+        }
+    }
+
+    /// Adds a candidate, whose reply is then to be sent, with what its offer allows; unless that is too little.
+    pub fn add(&mut self, accepted: Accepted, credit: Credit) -> Option<Vec<u8>> {
+        self.credit.add(credit);
+        if !self.credit.spend(accepted.reply.len()) {
+            return None;
+        }
+        if self.candidates.len() == CANDIDATES {
+            self.candidates.pop_front();
+        }
+        let reply = accepted.reply.clone();
+        self.candidates.push_back(accepted);
+        Some(reply)
+    }
+}
+
+impl Accepted {
+    /// Whether `message` is the client's confirmation of just this.
+    pub fn is_confirmed_by(&self, message: &[u8]) -> bool {
+        self.session
+            .decode::<Confirm>(message)
+            .is_ok_and(|confirm| confirm.id == self.id && Some(confirm.number) == self.answer.confirm)
+    }
+}

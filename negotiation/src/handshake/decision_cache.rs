@@ -1,0 +1,160 @@
+//! A decision that is taken again.
+//!
+//! The clients of a server mostly run one program, and so offer one stack. What is decided of a stack depends on nothing else that a
+//! client says, so an offer whose stack is that of the last one, byte by byte, is neither read nor matched again.
+
+use super::matching::Match;
+use super::requirements::Requirements;
+use crate::wire::{self, CLAIM, Tag, VERSION};
+use bertha_core::Node;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a server has found to an offered stack.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(super) picks: Match,
+    /// The layers that the picks leave.
+    pub(super) layers: Vec<Node>,
+    /// They, for a person to read.
+    pub(super) text: String,
+    /// What a client that expects this claims, with the idle time-out that it was asked for last.
+    claim: Mutex<Option<(u32, [u8; CLAIM])>>,
+}
+
+impl Found {
+    pub(super) fn new(picks: Match, layers: Vec<Node>, text: String) -> Self {
+        Self { picks, layers, text, claim: Mutex::default() }
+    }
+
+    /// What a client claims that expects these picks, and that idle time-out.
+    pub(super) fn claim(&self, idle_ms: u32) -> [u8; CLAIM] {
+        let mut last = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
+        match *last {
+            Some((of, claim)) if of == idle_ms => claim,
+            _ => {
+                let claim = wire::claim(&self.picks.client_picks, &self.picks.server_picks, idle_ms);
+                *last = Some((idle_ms, claim));
+                claim
+            }
+        }
+    }
+}
+
+/// The last stack for which there was a counterpart: one, so that strangers can't fill memory. Who offers another one costs the next
+/// client what it would have cost without.
+#[derive(Debug, Default)]
+pub(crate) struct DecisionCache(Mutex<Option<CachedDecision>>);
+
+#[derive(Debug)]
+struct CachedDecision {
+    /// The offer from its third field on.
+    stack: Vec<u8>,
+    requirements: Requirements,
+    found: Arc<Found>,
+}
+
+/// What an offer without a proof says of its connection, and its stack as it is encoded.
+pub(crate) struct Stated<'o> {
+    pub(super) id: u64,
+    pub(super) idle_ms: u32,
+    stack: &'o [u8],
+}
+
+impl<'o> Stated<'o> {
+    /// Reads that much of an offer; nothing if it is damaged, of another version or connection, or has a proof.
+    pub(super) fn read(offer: &'o [u8], tag: Tag) -> Option<Self> {
+        let (VERSION, body) = wire::open(offer).ok()? else { return None };
+        let ((id, idle_ms), stack) = postcard::take_from_bytes(body).ok()?;
+        (Tag::of(id) == tag).then_some(Self { id, idle_ms, stack })
+    }
+}
+
+impl DecisionCache {
+    pub(super) fn find(&self, stated: &Stated<'_>, requirements: Requirements) -> Option<Arc<Found>> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last =
+            last.as_ref().filter(|last| last.stack == stated.stack && last.requirements == requirements)?;
+        Some(last.found.clone())
+    }
+
+    pub(super) fn remember(&self, stated: &Stated<'_>, requirements: Requirements, found: &Arc<Found>) {
+        let decision_cache =
+            CachedDecision { stack: stated.stack.to_vec(), requirements, found: found.clone() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision_cache);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Credentials;
+    use crate::auth::offer_hash;
+    use crate::handshake::{Credit, Decision, EarlyData, Terms};
+    use crate::wire::{Kind, Offer, encode};
+    use bertha_core::LayerInfo;
+    use std::time::Duration;
+
+    fn layer(name: &'static str) -> Node {
+        Node::Layer(LayerInfo::plain(name, 1))
+    }
+
+    fn either(first: &'static str, second: &'static str) -> Node {
+        Node::Select { branches: [vec![layer(first)], vec![layer(second)]], prefer: 0.into() }
+    }
+
+    /// What a server of `a::Zip | a::Lz` says to an offer.
+    fn decide(id: u64, nodes: &[Node], decisions: &DecisionCache, early_data: EarlyData) -> String {
+        let credentials = Credentials::default();
+        let terms = Terms {
+            idle_timeout: Duration::from_secs(id % 100),
+            credentials: &credentials,
+            fresh: None,
+            requirements: Requirements::OPEN,
+            peer: b"peer",
+            early_data,
+            credit: Credit::UNLIMITED,
+        };
+        let offer = encode(Kind::Offer, Tag::of(id), &Offer::new(id, nodes).unwrap()).unwrap();
+        let message = (&offer[..], Some(offer_hash(&offer)));
+        match super::super::decide_hashed(message, (&[either("a::Zip", "a::Lz")], decisions), &terms) {
+            Decision::Accept(accepted) => format!("{:?} {:?}", accepted.reply, accepted.answer),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn decisions_are_the_same_with_and_without_one() {
+        let decisions = DecisionCache::default();
+        let stacks = [
+            vec![layer("a::Zip")],
+            vec![layer("a::Lz")],
+            vec![either("a::Lz", "a::Zip")],
+            vec![layer("a::Other")],
+            vec![],
+        ];
+        for id in 0..200 {
+            let stack = &stacks[(id * id + id / 7) as usize % stacks.len()];
+            for early_data in [EarlyData::AtOnce, EarlyData::Spent] {
+                let known = decide(id, stack, &decisions, early_data);
+                assert_eq!(known, decide(id, stack, &DecisionCache::default(), early_data), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_stack_is_found_within_its_frame_alone() {
+        let decisions = DecisionCache::default();
+        let offer =
+            |id| encode(Kind::Offer, Tag::of(id), &Offer::new(id, &[layer("a::Lz")]).unwrap()).unwrap();
+        decide(1, &[layer("a::Lz")], &decisions, EarlyData::AtOnce);
+        let (other, damaged) = (offer(2), [&offer(2)[..], b"x"].concat());
+        let stated = Stated::read(&other, Tag::of(2)).unwrap();
+        assert!(decisions.find(&stated, Requirements::OPEN).is_some());
+        let elsewhere =
+            Requirements::new(bertha_core::guarantee::Set::ALL, bertha_core::Properties::DATAGRAM);
+        assert!(decisions.find(&stated, elsewhere).is_none());
+        assert!(Stated::read(&other, Tag::of(3)).is_none() && Stated::read(&damaged, Tag::of(2)).is_none());
+        decide(4, &[layer("a::Zip")], &decisions, EarlyData::AtOnce);
+        assert!(decisions.find(&stated, Requirements::OPEN).is_none());
+    }
+}

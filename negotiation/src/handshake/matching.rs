@@ -1,0 +1,352 @@
+//! Finding a stack that both ends can run.
+//!
+//! Each end's alternatives are a small automaton: a state per layer, and one per choice that leads to either branch.
+//! The search walks both at once. Where the server has a choice it tries its own order first, then the client's; a
+//! pair of states that was found to lead nowhere is not tried again, so the work is bounded by the product of the two
+//! sizes.
+
+use super::requirements::Requirements;
+use crate::wire::{OfferedLayer, OfferedNode};
+use bertha_core::guarantee::Set;
+use bertha_core::{LayerInfo, Node, Preference};
+use std::collections::HashSet;
+
+/// How many comparisons that failed are kept for the explanation.
+const REASONS: usize = 8;
+
+/// A stack that both ends can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Which branch of each of the client's choices, in pre-order; 0 for choices in branches that are not used.
+    pub client_picks: Vec<u8>,
+    /// Which branch of each of the server's.
+    pub server_picks: Vec<u8>,
+    /// The comparisons that failed on the way, and so why alternatives were passed over.
+    pub reasons: Vec<String>,
+    /// How many pairs of states were looked at.
+    pub steps: usize,
+}
+
+/// Why there is none: the comparisons that failed after the longest common part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Which Chunnel and why.
+    pub reason: String,
+    /// How many pairs of states were looked at.
+    pub steps: usize,
+}
+
+/// Finds the first stack, by the server's preferences and then the client's, that both ends can run.
+///
+/// # Errors
+/// [`Rejected`] if there is none.
+pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> {
+    find_within(client, server, Requirements::OPEN)
+}
+
+/// As [`find`], among those whose layers on the server guarantee the floor of `requirements` together, and each of which finds
+/// what it needs in what stands below it. Each guarantee that is asked for may double the steps.
+///
+/// # Errors
+/// [`Rejected`] if there is none.
+pub fn find_within(
+    client: &[OfferedNode],
+    server: &[Node],
+    requirements: Requirements,
+) -> Result<Match, Rejected> {
+    search(client, server, requirements, false)
+}
+
+/// As [`find_within`], by the preferences of the offer first: it is a wish to change the stack in use. "Client" is then
+/// the end that wishes.
+///
+/// # Errors
+/// [`Rejected`] if there is none.
+pub fn find_wished(
+    wished: &[OfferedNode],
+    own: &[Node],
+    requirements: Requirements,
+) -> Result<Match, Rejected> {
+    search(wished, own, requirements, true)
+}
+
+fn search(
+    client: &[OfferedNode],
+    server: &[Node],
+    requirements: Requirements,
+    client_first: bool,
+) -> Result<Match, Rejected> {
+    let (client, client_choices) = Automaton::of(client);
+    let (server, server_choices) = Automaton::of(server);
+    let mut search = Search {
+        client: &client,
+        server: &server,
+        client_picks: vec![0; client_choices],
+        server_picks: vec![0; server_choices],
+        client_first,
+        dead_ends: HashSet::new(),
+        reasons: Vec::new(),
+        furthest: (0, Vec::new()),
+        requirements,
+        demands: Vec::new(),
+        steps: 0,
+    };
+    if search.from(client.start, server.start, 0, requirements.floor) {
+        let Search { client_picks, server_picks, reasons, steps, .. } = search;
+        return Ok(Match { client_picks, server_picks, reasons, steps });
+    }
+    let reason = search.furthest.1.join("; ");
+    Err(Rejected { reason, steps: search.steps })
+}
+
+/// What both kinds of node have in common here.
+trait Tree: Sized {
+    type Layer;
+    fn view(&self) -> View<'_, Self>;
+    fn is_one_sided(layer: &Self::Layer) -> bool;
+    /// Whether it guarantees or needs anything, as far as it is known.
+    fn is_bound(layer: &Self::Layer) -> bool;
+}
+
+enum View<'a, T: Tree> {
+    Layer(&'a T::Layer),
+    Select(&'a [Vec<T>; 2], u8),
+}
+
+impl Tree for Node {
+    type Layer = LayerInfo;
+
+    fn view(&self) -> View<'_, Self> {
+        match self {
+            Self::Layer(layer) => View::Layer(layer),
+            Self::Select { branches, prefer } => View::Select(branches, prefer.among(Preference::TWO_ENDS)),
+        }
+    }
+
+    fn is_one_sided(layer: &LayerInfo) -> bool {
+        layer.is_one_sided()
+    }
+
+    fn is_bound(layer: &LayerInfo) -> bool {
+        !(layer.guarantees() | layer.needs()).is_empty()
+    }
+}
+
+impl Tree for OfferedNode {
+    type Layer = OfferedLayer;
+
+    fn view(&self) -> View<'_, Self> {
+        match self {
+            Self::Layer(layer) => View::Layer(layer),
+            Self::Select { branches, prefer } => View::Select(branches, *prefer),
+        }
+    }
+
+    fn is_one_sided(layer: &OfferedLayer) -> bool {
+        layer.one_sided
+    }
+
+    fn is_bound(_: &OfferedLayer) -> bool {
+        false
+    }
+}
+
+enum State<'a, L> {
+    Layer {
+        layer: &'a L,
+        next: usize,
+    },
+    Choice {
+        ways: Vec<Way>,
+    },
+    /// A layer without a counterpart, for what it guarantees and needs.
+    Aside {
+        layer: &'a L,
+        next: usize,
+    },
+    End,
+}
+
+/// An alternative: where it leads, and the picks that say so. More than two alternatives are nested choices, so the
+/// later ones take more than one pick.
+struct Way {
+    start: usize,
+    picks: Vec<(usize, u8)>,
+}
+
+struct Automaton<'a, L> {
+    states: Vec<State<'a, L>>,
+    start: usize,
+}
+
+impl<'a, L> Automaton<'a, L> {
+    /// The automaton of `nodes`, and how many choices it has.
+    fn of<T: Tree<Layer = L>>(nodes: &'a [T]) -> (Self, usize) {
+        let mut states = Vec::with_capacity(nodes.len() + 1);
+        states.push(State::End);
+        let mut automaton = Self { states, start: 0 };
+        let mut choices = 0;
+        automaton.start = automaton.add(nodes, 0, &mut choices);
+        (automaton, choices)
+    }
+
+    /// Adds `nodes` in front of the state `next`. Choices are numbered in pre-order, states come last first, so a
+    /// choice takes its number before its branches are added.
+    fn add<T: Tree<Layer = L>>(&mut self, nodes: &'a [T], next: usize, choices: &mut usize) -> usize {
+        *choices += nodes.iter().map(count).sum::<usize>();
+        let (mut next, mut number) = (next, *choices);
+        for node in nodes.iter().rev() {
+            number -= count(node);
+            let state = match node.view() {
+                // What needs no counterpart takes no part in the search, but for what it guarantees and needs.
+                View::Layer(layer) if T::is_one_sided(layer) => match T::is_bound(layer) {
+                    false => continue,
+                    true => State::Aside { layer, next },
+                },
+                View::Layer(layer) => State::Layer { layer, next },
+                View::Select(..) => State::Choice { ways: self.ways(node, number, next) },
+            };
+            self.states.push(state);
+            next = self.states.len() - 1;
+        }
+        next
+    }
+
+    /// The alternatives of the choice `number`, the preferred one first and the others as they are written.
+    fn ways<T: Tree<Layer = L>>(&mut self, choice: &'a T, number: usize, next: usize) -> Vec<Way> {
+        let View::Select([first, second], prefer) = choice.view() else { return Vec::new() };
+        let mut inside = number + 1;
+        let first = Way { start: self.add(first, next, &mut inside), picks: vec![(number, 0)] };
+        let mut ways = match &second[..] {
+            [nested] if matches!(nested.view(), View::Select(..)) => self.ways(nested, inside, next),
+            branch => vec![Way { start: self.add(branch, next, &mut inside), picks: Vec::new() }],
+        };
+        ways.iter_mut().for_each(|way| way.picks.push((number, 1)));
+        ways.insert(usize::from(prefer), first);
+        ways
+    }
+}
+
+/// How many choices there are in `node`.
+fn count<T: Tree>(node: &T) -> usize {
+    match node.view() {
+        View::Layer(_) => 0,
+        View::Select(branches, _) => 1 + branches.iter().flatten().map(count).sum::<usize>(),
+    }
+}
+
+struct Search<'a> {
+    client: &'a Automaton<'a, OfferedLayer>,
+    server: &'a Automaton<'a, LayerInfo>,
+    client_picks: Vec<u8>,
+    server_picks: Vec<u8>,
+    /// Whose order is tried first where both have a choice.
+    client_first: bool,
+    /// With what has to be guaranteed from there on.
+    dead_ends: HashSet<(usize, usize, Set)>,
+    requirements: Requirements,
+    /// What the server's layers on the way here need below them, top first.
+    demands: Vec<(&'static str, Set)>,
+    reasons: Vec<String>,
+    /// The most layers in common before a mismatch, and the mismatches after so many.
+    furthest: (usize, Vec<String>),
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// Whether the rest of both stacks, from these states on, go together and guarantee what is `wanted`; if so, the
+    /// picks say how.
+    fn from(&mut self, client: usize, server: usize, agreed: usize, wanted: Set) -> bool {
+        if self.dead_ends.contains(&(client, server, wanted)) {
+            return false;
+        }
+        self.steps += 1;
+        let found = match (&self.client.states[client], &self.server.states[server]) {
+            (_, &State::Aside { layer, next }) => self
+                .below(layer, wanted, |search, wanted| search.from(client, next, agreed, wanted))
+                .then_some(()),
+            (&State::Aside { next, .. }, _) => self.from(next, server, agreed, wanted).then_some(()),
+            (State::Choice { ways }, State::Choice { .. }) if self.client_first => ways
+                .iter()
+                .find(|way| self.from(way.start, server, agreed, wanted))
+                .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
+            (_, State::Choice { ways }) => ways
+                .iter()
+                .find(|way| self.from(client, way.start, agreed, wanted))
+                .map(|way| way.picks.iter().for_each(|&(number, pick)| self.server_picks[number] = pick)),
+            (State::Choice { ways }, _) => ways
+                .iter()
+                .find(|way| self.from(way.start, server, agreed, wanted))
+                .map(|way| way.picks.iter().for_each(|&(number, pick)| self.client_picks[number] = pick)),
+            (
+                State::Layer { layer: theirs, next: their_next },
+                State::Layer { layer: ours, next: our_next },
+            ) => match ours.capability().compare(&theirs.capability, theirs.version, &theirs.encoding) {
+                Ok(()) => self
+                    .below(ours, wanted, |search, wanted| {
+                        search.from(*their_next, *our_next, agreed + 1, wanted)
+                    })
+                    .then_some(()),
+                Err(mismatch) => self.reject(agreed, || {
+                    format!("client's {} and server's {}: {mismatch}", theirs.short_name(), ours.name())
+                }),
+            },
+            (State::End, State::End) if wanted.is_empty() => Some(()),
+            (State::End, State::End) => {
+                let floor = self.requirements.floor;
+                // The lowest layer that asks for it: no other below it gives it.
+                let asks = |&&(_, needs): &&(&'static str, Set)| !needs.common(wanted).is_empty();
+                let demand = self.demands.iter().rev().find(asks).copied();
+                self.reject(agreed, || match demand {
+                    Some((name, needs)) => {
+                        let missing = needs.common(wanted);
+                        format!("what is below the server's {name} has to be {missing}, and would not be")
+                    }
+                    None => format!("the server's stack has to be {floor}, and would not be {wanted}"),
+                })
+            }
+            (State::Layer { layer, .. }, State::End) => self.reject(agreed, || {
+                format!("client's {} has no counterpart on the server", layer.short_name())
+            }),
+            (State::End, State::Layer { layer, .. }) => {
+                self.reject(agreed, || format!("server's {} has no counterpart on the client", layer.name()))
+            }
+        };
+        if found.is_none() {
+            self.dead_ends.insert((client, server, wanted));
+        }
+        found.is_some()
+    }
+
+    /// Goes on below a layer of the server's, with what is then wanted.
+    fn below(&mut self, layer: &LayerInfo, wanted: Set, go_on: impl FnOnce(&mut Self, Set) -> bool) -> bool {
+        let needs = layer.needs().without(self.requirements.transport);
+        self.demands.push((layer.name(), needs));
+        let found = go_on(self, wanted.without(layer.guarantees()) | needs);
+        self.demands.pop();
+        found
+    }
+
+    fn reject(&mut self, agreed: usize, reason: impl FnOnce() -> String) -> Option<()> {
+        let (most, closest) = &mut self.furthest;
+        if agreed > *most {
+            *most = agreed;
+            closest.clear();
+        }
+        let is_close = agreed == *most && closest.len() < REASONS;
+        if !is_close && self.reasons.len() >= REASONS {
+            return None;
+        }
+        let reason = reason();
+        if is_close && !closest.contains(&reason) {
+            closest.push(reason.clone());
+        }
+        if self.reasons.len() < REASONS {
+            self.reasons.push(reason);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! How many offers one network may send.
+
+use crate::auth::{Keyed, MacKey};
+use bertha_core::Addr;
+use bertha_core::token_bucket::{Rate, TokenBucket};
+use std::net::IpAddr;
+use std::time::Instant;
+
+/// How many buckets there are. Networks share them by chance, under a secret, so that no network chooses with whom.
+const BUCKETS: usize = 1024;
+
+/// Token buckets by network, each for a second's worth of offers.
+#[derive(Debug)]
+pub(super) struct RateLimiter {
+    secret: Keyed,
+    start: Instant,
+    rate: Rate,
+    buckets: Vec<TokenBucket>,
+    /// The network that was asked about last, and its bucket: a client seldom comes alone.
+    last: Option<([u8; 8], usize)>,
+}
+
+/// The tokens of an offer, so that fractions of it count.
+const OFFER: u64 = 1000;
+
+impl RateLimiter {
+    pub(super) fn new(secret: MacKey, start: Instant, per_second: u32) -> Self {
+        let tokens = u64::from(per_second) * OFFER;
+        let rate = Rate { per_second: tokens, burst: tokens };
+        let buckets = vec![TokenBucket::new(tokens); BUCKETS];
+        Self { secret: secret.keyed(), start, rate, buckets, last: None }
+    }
+
+    /// Whether `peer`'s network may send one more offer, which then counts.
+    pub(super) fn admits(&mut self, now: Instant, peer: &Addr) -> bool {
+        let Some(network) = network(peer) else { return true };
+        let place = match self.last {
+            Some((last, place)) if last == network => place,
+            _ => {
+                let [low, high, ..] = self.secret.tag(&network);
+                usize::from(u16::from_le_bytes([low, high])) % BUCKETS
+            }
+        };
+        self.last = Some((network, place));
+        let bucket = &mut self.buckets[place];
+        let admits = bucket.ready_at(now.saturating_duration_since(self.start), self.rate).is_none();
+        if admits {
+            bucket.spend(OFFER);
+        }
+        admits
+    }
+}
+
+/// What one sender can be expected to have addresses from; nothing if there are no networks.
+fn network(peer: &Addr) -> Option<[u8; 8]> {
+    let mut network = [0; 8];
+    match peer {
+        Addr::Ip(addr) => match addr.ip().to_canonical() {
+            IpAddr::V4(ip) => network[..3].copy_from_slice(&ip.octets()[..3]),
+            IpAddr::V6(ip) => {
+                network[..7].copy_from_slice(&ip.octets()[..7]);
+                network[7] = 6;
+            }
+        },
+        _ => return None,
+    }
+    Some(network)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_network_has_so_many_per_second() {
+        let start = Instant::now();
+        let mut limiter = RateLimiter::new(MacKey::new([1; 32]), start, 10);
+        let here: Addr = ([10, 1, 2, 3], 4).into();
+        let neighbour: Addr = ([10, 1, 2, 200], 5).into();
+        let elsewhere: Addr = ([10, 1, 3, 3], 4).into();
+        assert_eq!((0..50).filter(|_| limiter.admits(start, &here)).count(), 10);
+        assert!(!limiter.admits(start, &neighbour) && limiter.admits(start, &elsewhere));
+        let later = start + Duration::from_millis(300);
+        assert_eq!((0..50).filter(|_| limiter.admits(later, &neighbour)).count(), 3);
+        let much_later = start + Duration::from_secs(1000);
+        assert_eq!((0..50).filter(|_| limiter.admits(much_later, &here)).count(), 10);
+        assert!((0..50).all(|_| limiter.admits(start, &Addr::Unnamed)));
+    }
+
+    #[test]
+    fn zero_admits_nobody() {
+        let start = Instant::now();
+        assert!(!RateLimiter::new(MacKey::new([1; 32]), start, 0).admits(start, &([10, 1, 2, 3], 4).into()));
+    }
+}

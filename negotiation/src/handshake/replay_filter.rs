@@ -1,0 +1,100 @@
+//! Which first flights were taken, so that a late duplicate of one is not taken once more.
+
+use ahash::RandomState;
+use std::collections::HashSet;
+use std::mem;
+use std::time::{Duration, Instant};
+
+/// How long an offer is remembered at least: longer than a client repeats it and networks delay it.
+const MEMORY: Duration = Duration::from_secs(30);
+
+/// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two generations.
+#[derive(Debug)]
+pub struct ReplayFilter {
+    young: HashSet<[u8; 32], RandomState>,
+    old: HashSet<[u8; 32], RandomState>,
+    since: Instant,
+    most: usize,
+}
+
+/// What is remembered of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nothing; it can be remembered.
+    New,
+    /// Nothing; and it can't be remembered, since too many others are.
+    Full,
+    /// That it made a connection.
+    Spent,
+}
+
+impl ReplayFilter {
+    /// Remembers at most `most` offers.
+    pub fn new(most: usize, now: Instant) -> Self {
+        Self { young: HashSet::default(), old: HashSet::default(), since: now, most }
+    }
+
+    /// What is remembered of an offer.
+    pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Freshness {
+        self.age(now);
+        if self.young.contains(offer) || self.old.contains(offer) {
+            Freshness::Spent
+        } else if self.young.len() + self.old.len() >= self.most {
+            Freshness::Full
+        } else {
+            Freshness::New
+        }
+    }
+
+    /// Remembers an offer if it is new, and says what was remembered of it before.
+    pub fn insert(&mut self, offer: [u8; 32], now: Instant) -> Freshness {
+        let memory = self.look_up(&offer, now);
+        if memory == Freshness::New {
+            self.young.insert(offer);
+        }
+        memory
+    }
+
+    fn age(&mut self, now: Instant) {
+        let age = now.saturating_duration_since(self.since);
+        if age < MEMORY {
+            return;
+        }
+        self.old = mem::take(&mut self.young);
+        if age >= 2 * MEMORY {
+            self.old.clear();
+        }
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_is_remembered_for_half_a_minute_at_least_and_a_minute_at_most() {
+        let start = Instant::now();
+        for begin in [0, 10, 29u64] {
+            let at = |after: u64| start + Duration::from_secs(begin + after);
+            let mut replay_filter = ReplayFilter::new(10, start);
+            assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::New);
+            assert_eq!(replay_filter.insert([1; 32], at(0)), Freshness::Spent);
+            assert_eq!(replay_filter.look_up(&[2; 32], at(0)), Freshness::New);
+            assert_eq!(replay_filter.look_up(&[1; 32], at(30)), Freshness::Spent);
+            assert_eq!(replay_filter.look_up(&[1; 32], at(90)), Freshness::New);
+        }
+    }
+
+    #[test]
+    fn a_full_memory_remembers_nothing_new() {
+        let start = Instant::now();
+        let mut replay_filter = ReplayFilter::new(2, start);
+        for number in [1, 2] {
+            assert_eq!(replay_filter.insert([number; 32], start), Freshness::New);
+        }
+        assert_eq!(replay_filter.insert([3; 32], start), Freshness::Full);
+        assert_eq!(replay_filter.insert([1; 32], start), Freshness::Spent);
+        assert_eq!(replay_filter.insert([3; 32], start + 2 * MEMORY), Freshness::New);
+    }
+}

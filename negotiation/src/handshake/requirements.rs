@@ -1,0 +1,92 @@
+//! What a stack must guarantee, whatever the other end says: to the application, and to its own Chunnels.
+
+use super::prune::can_hold;
+use bertha_core::guarantee::{Set, check_needs};
+use bertha_core::{Error, ErrorKind, Node, Picks, Preference, Properties, preferred, resolve};
+
+/// What has to be guaranteed at the top of a stack, and what is guaranteed at its bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requirements {
+    /// What the layers have to guarantee together, beyond what the transport does.
+    pub(super) floor: Set,
+    /// What the transport guarantees to all stacks that stand on it.
+    pub(super) transport: Set,
+}
+
+impl Requirements {
+    /// Any stack holds in it: nothing is asked for, and every Chunnel has what it needs.
+    pub const OPEN: Self = Self { floor: Set::NONE, transport: Set::ALL };
+
+    /// For a stack that has to guarantee `floor`, over a transport with these properties.
+    pub fn new(floor: Set, transport: Properties) -> Self {
+        let transport = transport.guarantees();
+        Self { floor: floor.without(transport), transport }
+    }
+}
+
+/// Fails if no pick of the alternatives in `nodes` holds within `requirements`.
+pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), Error> {
+    // Mostly nothing is asked for.
+    if (requirements.floor.is_empty() && !need_anything(nodes)) || can_hold(nodes, requirements) {
+        return Ok(());
+    }
+    let floor = requirements.floor;
+    let missing = floor.without(most(nodes));
+    if !missing.is_empty() {
+        let what = format!("the stack has to be {floor}, and no alternative of it is {missing}");
+        return Err(Error::new(ErrorKind::Invalid, what).at("negotiation"));
+    }
+    // With each alternative something is missing. What would be taken first stands for all.
+    check_needs(
+        &resolve(nodes, Picks::new(&preferred(nodes, Preference::TWO_ENDS))),
+        requirements.transport,
+    )?;
+    let what = format!(
+        "the stack has to be {floor}, and with each alternative that is, a Chunnel lacks what it needs below it"
+    );
+    Err(Error::new(ErrorKind::Invalid, what).at("negotiation"))
+}
+
+/// Fails if the layers of `nodes` that are picked don't hold within `requirements`.
+///
+/// # Errors
+/// [`Refused`](ErrorKind::Refused): they are not what this end asked for.
+pub fn check_picks(nodes: &[Node], picks: &[u8], requirements: Requirements) -> Result<(), Error> {
+    check_layers(&resolve(nodes, Picks::new(picks)), requirements)
+}
+
+/// As [`check_picks`], for the layers that are picked.
+pub(crate) fn check_layers(layers: &[Node], requirements: Requirements) -> Result<(), Error> {
+    check_needs(layers, requirements.transport).map_err(|unmet| {
+        let what = format!("the other end picked what can't hold: {}", unmet.context());
+        Error::new(ErrorKind::Refused, what).at(unmet.chunnel().unwrap_or("negotiation"))
+    })?;
+    let floor = requirements.floor;
+    let missing = floor.without(most(layers));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ");
+    let what = format!("the stack has to be {floor}; the other end picked [{names}], which is not {missing}");
+    Err(Error::new(ErrorKind::Refused, what).at("negotiation"))
+}
+
+/// Whether there is a layer in `nodes`, picked or not, that needs a guarantee below it.
+fn need_anything(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Layer(layer) => !layer.needs().is_empty(),
+        Node::Select { branches, .. } => branches.iter().any(|branch| need_anything(branch)),
+    })
+}
+
+/// What all of `nodes` together guarantee with the best picks.
+fn most(nodes: &[Node]) -> Set {
+    nodes.iter().map(most_of).fold(Set::NONE, |all, set| all | set)
+}
+
+fn most_of(node: &Node) -> Set {
+    match node {
+        Node::Layer(layer) => layer.guarantees(),
+        Node::Select { branches: [first, second], .. } => most(first) | most(second),
+    }
+}

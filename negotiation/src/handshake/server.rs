@@ -1,0 +1,352 @@
+//! The server's side of the handshake: a function from an offer to an answer. The server remembers nothing of a
+//! client that it did not accept.
+
+use super::amplification::Credit;
+use super::decision_cache::{DecisionCache, Found, Stated};
+use super::idle;
+use super::matching;
+use super::requirements::Requirements;
+use crate::auth::{Answering, Unanswerable, offer_hash, reset};
+use crate::wire::{
+    self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
+};
+use crate::{Credentials, Fresh, Session};
+use bertha_core::{Buf, Error, Node, Picks, resolve};
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a server asks of a client, besides the stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'t> {
+    /// The server's idle time-out.
+    pub idle_timeout: Duration,
+    /// What it proves itself with, and what it asks of the client.
+    pub credentials: &'t Credentials,
+    /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
+    pub fresh: Option<&'t Fresh>,
+    /// What the stack must guarantee, and what the transport does.
+    pub requirements: Requirements,
+    /// The client's address, as bytes.
+    pub peer: &'t [u8],
+    /// What becomes of messages that come with the offer.
+    pub early_data: EarlyData,
+    /// How long a reply may be.
+    pub credit: Credit,
+}
+
+/// What a server does with messages that come with an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlyData {
+    /// It drops them; the client sends them again after the answer.
+    Refused,
+    /// It made a connection of the same offer before, and took them then if it could. It refuses this one, since the client
+    /// would send again what a connection that is gone has received.
+    Spent,
+    /// It takes them once the client has confirmed.
+    Confirmed,
+    /// It takes them at once, and asks for no confirmation of this offer.
+    AtOnce,
+}
+
+/// How many bytes of its credit an answer leaves for signs of life, and for the end of a connection that nobody takes.
+pub(crate) const FAREWELL: usize = 64;
+
+/// What to do with the first message of an unknown client.
+#[derive(Debug)]
+pub enum Decision {
+    /// Nothing: it is no message of this protocol. Drop and count it.
+    Ignore,
+    /// It belongs to a connection that this server doesn't know, since it restarted or gave it up: send the reply.
+    Unknown {
+        /// What to send.
+        reply: Vec<u8>,
+    },
+    /// The reply is longer than an address that may not be the sender's gets: ask for a proof of it first.
+    Retry,
+    /// Send the reply, and report the error.
+    Refuse {
+        /// The connection id; 0 if it could not be read.
+        id: u64,
+        /// What to send.
+        reply: Vec<u8>,
+        /// What to tell the server's application.
+        error: Error,
+    },
+    /// Send the reply, and instantiate the stack; if there was something fresh, not before the client has confirmed.
+    Accept(Box<Accepted>),
+}
+
+/// What a server has agreed to.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The connection id.
+    pub id: u64,
+    /// The hash of the offer, by which its repetitions are recognised.
+    pub offer: [u8; 32],
+    /// The encoded answer: to be sent now, and again whenever the offer is repeated.
+    pub reply: Vec<u8>,
+    /// What was agreed.
+    pub answer: Answer,
+    /// The keys for what is said from now on.
+    pub session: Session,
+    /// The messages that came with the offer, and that the answer says were taken: the first of the connection.
+    pub early: VecDeque<Buf>,
+    /// Whether messages came with the offer, taken or not.
+    pub is_flight: bool,
+}
+
+impl Accepted {
+    /// Whether the reply may go with what the server says first: a client that has sent messages with its offer waits for that
+    /// rather than for the reply, and has nothing to confirm.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.answer.early > 0 && self.answer.confirm.is_none()
+    }
+}
+
+/// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
+pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
+    let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
+    decide_hashed((message, hash), (nodes, &DecisionCache::default()), terms)
+}
+
+/// As [`decide`], with the hash of the offer in the message, if there is one, and with what was decided before.
+pub(crate) fn decide_hashed(
+    (message, hash): (&[u8], Option<[u8; 32]>),
+    server: (&[Node], &DecisionCache),
+    terms: &Terms<'_>,
+) -> Decision {
+    if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
+        return decide_offer((offer, hash), message, server, terms);
+    }
+    match unknown(message, terms.credentials, terms.peer) {
+        Some(reply) => Decision::Unknown { reply },
+        None => Decision::Ignore,
+    }
+}
+
+/// What is said to who takes itself for connected and is not; never more than was received, since the address may be
+/// somebody else's.
+pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) -> Option<Vec<u8>> {
+    let reply: Vec<u8> = match wire::header(message)? {
+        (Kind::Data | Kind::KeepAlive | Kind::Close, tag) if credentials.is_some() => {
+            reset(tag, &credentials.reset_token(tag, peer))
+        }
+        (Kind::Data | Kind::KeepAlive, tag) => tag.header(Kind::Reset).into(),
+        (Kind::Close, tag) => tag.header(Kind::CloseSeen).into(),
+        _ => return None,
+    };
+    (reply.len() <= message.len()).then_some(reply)
+}
+
+/// `whole` is what `message` came in, if more came with it.
+fn decide_offer(
+    (message, hash): (&[u8], [u8; 32]),
+    whole: &[u8],
+    (nodes, decisions): (&[Node], &DecisionCache),
+    terms: &Terms<'_>,
+) -> Decision {
+    let Some((_, tag)) = wire::header(message) else { return Decision::Ignore };
+    if is_flight(whole) && wire::unchecked(whole).is_err() {
+        return Decision::Ignore;
+    }
+    let stated = if terms.credentials.is_some() { None } else { Stated::read(message, tag) };
+    if let Some(stated) = &stated
+        && terms.early_data != EarlyData::Spent
+        && let Some(found) = decisions.find(stated, terms.requirements)
+    {
+        let answering = Answering::unproven(terms.credentials, message, hash);
+        return accept(&answering, (stated.id, stated.idle_ms), whole, &found, terms);
+    }
+    let (offer, answering) = match Answering::open(terms.credentials, message, hash) {
+        Ok((offer, answering)) if Tag::of(offer.id) == tag => (offer, answering),
+        Err(Unanswerable::Unauthenticated(id, what)) => {
+            return refuse_openly(id, tag, RefusalKind::Unauthenticated, what.into(), terms);
+        }
+        Err(Unanswerable::Unreadable(Unreadable::Version(version))) => {
+            let text = format!(
+                "the client speaks version {version} of the negotiation protocol, the server version {VERSION}"
+            );
+            return refuse_openly(0, tag, RefusalKind::Version, text, terms);
+        }
+        Err(Unanswerable::Unreadable(Unreadable::Malformed)) => {
+            let text = "the offer does not follow the format".into();
+            return refuse_openly(0, tag, RefusalKind::Malformed, text, terms);
+        }
+        Ok(_) | Err(Unanswerable::Unreadable(_)) => return Decision::Ignore,
+    };
+    let Some(offered) = offer.nodes() else {
+        return refuse(
+            &answering,
+            (offer.id, tag),
+            RefusalKind::Malformed,
+            "the offer contradicts itself".into(),
+            terms,
+        );
+    };
+    if terms.early_data == EarlyData::Spent {
+        let text = "this offer has made a connection before, which is gone; connect again".into();
+        return refuse(&answering, (offer.id, tag), RefusalKind::Spent, text, terms);
+    }
+    match matching::find_within(&offered, nodes, terms.requirements) {
+        Ok(picks) => {
+            let layers = resolve(nodes, Picks::new(&picks.server_picks));
+            let text = wire::cut(described(&layers));
+            let found = Arc::new(Found::new(picks, layers, text));
+            if let Some(stated) = stated {
+                decisions.remember(&stated, terms.requirements, &found);
+            }
+            accept(&answering, (offer.id, offer.idle_ms), whole, &found, terms)
+        }
+        Err(rejected) => {
+            let text = format!(
+                "no stack suits both ends: {}; the client offers [{}], the server [{}]",
+                rejected.reason,
+                names(&offered),
+                nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
+            );
+            refuse(&answering, (offer.id, tag), RefusalKind::Incompatible, text, terms)
+        }
+    }
+}
+
+fn accept(
+    answering: &Answering<'_>,
+    (id, idle_ms): (u64, u32),
+    whole: &[u8],
+    found: &Found,
+    terms: &Terms<'_>,
+) -> Decision {
+    let picks = &found.picks;
+    let mut answer = Answer {
+        id,
+        client_picks: picks.client_picks.clone(),
+        server_picks: picks.server_picks.clone(),
+        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
+        confirm: terms.fresh.map(|fresh| fresh.number),
+        early: 0,
+        stack: found.text.clone(),
+        reasons: wire::cut(picks.reasons.join("; ")),
+    };
+    let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
+    answer.early = u16::try_from(early.len()).unwrap_or_default();
+    if !early.is_empty() && terms.early_data == EarlyData::AtOnce {
+        answer.confirm = None;
+    }
+    let token = match terms.credentials.is_some() {
+        true => terms.credentials.reset_token(Tag::of(id), terms.peer),
+        false => Default::default(),
+    };
+    let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, token) else {
+        return Decision::Ignore;
+    };
+    // What people read is cut before the client is asked for another round trip.
+    let most = terms.credit.left().saturating_sub(FAREWELL);
+    let over = reply.len().saturating_sub(most);
+    if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
+        let left = (answer.stack.len() + answer.reasons.len()) - over;
+        answer.stack.clear();
+        answer.reasons = wire::cut_to(answer.reasons, left);
+        let Some(shorter) = answering.answer(&answer, terms.fresh, token) else { return Decision::Ignore };
+        (reply, session) = shorter;
+    }
+    if reply.len() > most {
+        return Decision::Retry;
+    }
+    Decision::Accept(Box::new(Accepted {
+        id,
+        offer: answering.hash(),
+        reply,
+        answer,
+        session,
+        early,
+        is_flight: is_flight(whole),
+    }))
+}
+
+/// The layers for a person to read.
+fn described(layers: &[Node]) -> String {
+    let mut text = String::with_capacity(64);
+    for (place, layer) in layers.iter().enumerate() {
+        let separator = if place > 0 { " / " } else { "" };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{separator}{layer}");
+    }
+    text
+}
+
+/// The messages that came with the offer, if they can be taken: the client expects just this answer, and all layers take
+/// messages that may be replayed. All of them or none.
+fn early_messages(
+    answering: &Answering<'_>,
+    whole: &[u8],
+    (found, idle_ms): (&Found, u32),
+    terms: &Terms<'_>,
+) -> VecDeque<Buf> {
+    if terms.early_data == EarlyData::Refused || !takes_early_data(&found.layers) {
+        return VecDeque::new();
+    }
+    let early = answering.early(whole).filter(|early| *early.claim == found.claim(idle_ms));
+    let copies =
+        early.map(|early| early.messages.into_iter().map(|message| Buf::copy_of(message, 0)).collect());
+    match copies {
+        Some(Ok(messages)) => messages,
+        _ => VecDeque::new(),
+    }
+}
+
+/// Whether messages may have come with it.
+pub(crate) fn is_flight(message: &[u8]) -> bool {
+    matches!(wire::header(message), Some((Kind::Early, _)))
+}
+
+/// Whether none of the layers asks for messages from after the answer alone.
+pub(crate) fn takes_early_data(layers: &[Node]) -> bool {
+    layers.iter().all(|node| !matches!(node, Node::Layer(layer) if !layer.takes_early_data()))
+}
+
+/// A refusal that the client can believe.
+fn refuse(
+    answering: &Answering<'_>,
+    (id, tag): (u64, Tag),
+    kind: RefusalKind,
+    text: String,
+    terms: &Terms<'_>,
+) -> Decision {
+    let refusal = Refusal { id, kind, text: wire::cut(text) };
+    match answering.refuse(tag, &refusal) {
+        Some(reply) if reply.len() > terms.credit.left() => Decision::Retry,
+        Some(reply) => Decision::Refuse { id, reply, error: error(refusal) },
+        None => Decision::Ignore,
+    }
+}
+
+/// A refusal without a proof, since there is no key that both ends have. Its text is cut to what may be said: there is
+/// no reason to ask for more of who can't be recognised.
+fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Terms<'_>) -> Decision {
+    /// Header, version, id, kind, length of the text, check.
+    const REST: usize = 4 + 1 + 10 + 1 + 2 + 4;
+    let error = error(Refusal { id, kind, text: text.clone() });
+    let most = terms.credit.left().saturating_sub(REST).min(TEXT_LIMIT);
+    let refusal = Refusal { id, kind, text: wire::cut_to(text, most) };
+    match wire::encode(Kind::Refusal, tag, &refusal) {
+        Ok(reply) if reply.len() <= terms.credit.left() => Decision::Refuse { id, reply, error },
+        _ => Decision::Ignore,
+    }
+}
+
+fn error(refusal: Refusal) -> Error {
+    Error::new(refusal.kind.error_kind(), refusal.text).at("negotiation")
+}
+
+/// The offered nodes for a person to read.
+fn names(nodes: &[OfferedNode]) -> String {
+    let name = |node: &OfferedNode| match node {
+        OfferedNode::Layer(layer) => layer.short_name().to_owned(),
+        OfferedNode::Select { branches: [first, second], .. } => {
+            format!("({} | {})", names(first), names(second))
+        }
+    };
+    nodes.iter().map(name).collect::<Vec<_>>().join(" / ")
+}

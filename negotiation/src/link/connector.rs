@@ -1,0 +1,36 @@
+//! Further connections for Chunnels that reach several addresses.
+
+use super::{Link, establish};
+use crate::Settings;
+use crate::handshake::binding;
+use bertha_core::guarantee::Set;
+use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node};
+use std::sync::Arc;
+
+/// Opens links over `datapath`.
+///
+/// Each is negotiated like any other, for the layers below the Chunnel that asks, with the alternatives that were
+/// picked already: a peer that can't run exactly those refuses, and no end guesses the other's stack.
+pub(crate) struct LinkConnector<D> {
+    pub(crate) datapath: D,
+    pub(crate) settings: Arc<Settings>,
+}
+
+impl<D: Datapath> Connector<Link<D::Connection>> for LinkConnector<D> {
+    fn connect<'a>(
+        &'a self,
+        to: Addr,
+        above: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Connected<Link<D::Connection>>, Error>>
+    where
+        Link<D::Connection>: 'a,
+    {
+        Box::pin(async move {
+            let base = self.datapath.connect(to).await?;
+            // Of the whole stack, whose alternatives are picked, and of which this is a part.
+            let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
+            let (connection, _, session) = establish(base, &above, &Arc::new(settings)).await?;
+            Ok(Connected { connection, transcript: binding(&above, &session) })
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! The data of one round of a link: how it is marked, and what of it was read by somebody else.
+
+use crate::wire::{HEADER, Kind, Tag};
+use bertha_core::Buf;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// How many messages of a round wait for their reader before the link reads no more, or, over a base that loses messages
+/// anyway, drops more. There the reader has to go on, since the old round's Chunnels may wait for what it reads.
+const CAPACITY: usize = 1024;
+
+/// The same among any number of endpoints.
+pub const GROUP_CAPACITY: usize = 8 * CAPACITY;
+
+/// There are messages in the queue.
+const QUEUED: u8 = 1;
+/// Another round's reader reads the base, and puts this round's messages into the queue.
+const ASIDE: u8 = 2;
+/// Nothing more will come but what is in the queue.
+const OVER: u8 = 4;
+/// The peer has closed, and its end waits until what was read before is received.
+const PARTED: u8 = 8;
+
+pub struct EpochQueue {
+    /// The first four bytes of the round's data, as the number that they are compared as.
+    pub header: u32,
+    /// Almost always 0, and then one load is all that a reception spends on it.
+    state: AtomicU8,
+    queue: Mutex<VecDeque<Buf>>,
+    /// How many messages the queue takes.
+    capacity: usize,
+    /// Whether this end sends in the round, so that the end of its link is the connection's end.
+    is_in_force: AtomicBool,
+    /// Whether nobody reads it any more.
+    is_forgotten: AtomicBool,
+}
+
+impl EpochQueue {
+    /// The queue of the round that a connection begins with, with the messages that overtook the answer.
+    pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
+        Self::new(u32::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
+    }
+
+    /// The queue of a later round, which does not read the base yet.
+    pub fn later(tag: Tag, round: u64) -> Self {
+        Self::new(u32::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
+    }
+
+    /// The queue of a round among any number of endpoints, of which some are ahead of others: so it has room for more.
+    pub fn among(header: [u8; HEADER], is_aside: bool) -> Self {
+        let aside = if is_aside { ASIDE } else { 0 };
+        Self::new(u32::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
+    }
+
+    fn new(header: u32, queue: VecDeque<Buf>, aside: u8, capacity: usize) -> Self {
+        let queued = if queue.is_empty() { 0 } else { QUEUED };
+        let (state, queue) = (AtomicU8::new(queued | aside), Mutex::new(queue));
+        let is_in_force = AtomicBool::new(aside == 0);
+        Self { header, state, queue, capacity, is_in_force, is_forgotten: AtomicBool::new(false) }
+    }
+
+    /// What stands here: equal to an earlier result as long as there is nothing new for a reader.
+    #[inline]
+    pub fn state(&self) -> u8 {
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// Takes the header off `message`, if it is of this round. Whether it is.
+    #[inline]
+    pub fn strip(&self, message: &mut Buf) -> bool {
+        message.strip_prefix(&self.header.to_le_bytes())
+    }
+
+    /// The next message that somebody else has read. With it, whether there is room for more than before.
+    #[cold]
+    pub fn take(&self) -> Option<(Buf, bool)> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_full = queue.len() >= self.capacity;
+        let message = queue.pop_front()?;
+        if queue.is_empty() {
+            self.state.fetch_and(!QUEUED, Ordering::Release);
+        }
+        Some((message, was_full && queue.len() < self.capacity))
+    }
+
+    /// Keeps a message for the round's reader. Fails if there are too many already; over a reliable base if there are
+    /// twice as many, since then the readers that brought them wait for room, and were cancelled one after the other.
+    pub fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.len() >= self.capacity << u32::from(is_reliable) {
+            return Err(message);
+        }
+        queue.push_back(message);
+        self.state.fetch_or(QUEUED, Ordering::Release);
+        Ok(())
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).len() >= self.capacity
+    }
+
+    pub fn is_aside(state: u8) -> bool {
+        state & ASIDE != 0
+    }
+
+    pub fn is_over(state: u8) -> bool {
+        state & OVER != 0
+    }
+
+    pub fn is_parted(state: u8) -> bool {
+        state & PARTED != 0
+    }
+
+    /// Whether messages wait for the reader.
+    pub(super) fn is_queued(&self) -> bool {
+        self.state() & QUEUED != 0
+    }
+
+    /// Says that the peer has closed.
+    pub(super) fn part(&self) {
+        self.state.fetch_or(PARTED, Ordering::Release);
+    }
+
+    /// Says that nothing more will come.
+    pub fn end(&self) {
+        self.state.fetch_or(OVER, Ordering::Release);
+    }
+
+    pub fn set_aside(&self, is_aside: bool) {
+        match is_aside {
+            true => self.state.fetch_or(ASIDE, Ordering::Release),
+            false => self.state.fetch_and(!ASIDE, Ordering::Release),
+        };
+    }
+
+    pub fn put_in_force(&self, is_in_force: bool) {
+        self.is_in_force.store(is_in_force, Ordering::Release);
+    }
+
+    pub fn is_in_force(&self) -> bool {
+        self.is_in_force.load(Ordering::Acquire)
+    }
+
+    pub fn forget(&self) {
+        self.is_forgotten.store(true, Ordering::Release);
+    }
+
+    pub fn is_forgotten(&self) -> bool {
+        self.is_forgotten.load(Ordering::Acquire)
+    }
+}

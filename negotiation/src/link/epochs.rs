@@ -1,0 +1,259 @@
+//! Several stacks over one base, one after the other: what the rounds of a link share.
+
+use super::{EpochQueue, Link, Parked, Shared};
+use crate::handshake::CurrentAgreement;
+use crate::handshake::Requirements;
+use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep};
+use crate::{Agreement, Settings};
+use bertha_core::{Base, Buf, Connection, Connector, Error, Role};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
+use tokio::sync::mpsc::Sender;
+
+/// The rounds that there are at once, at most: the one in force, the one before, and one that is being built.
+const QUEUES: usize = 4;
+
+/// What is there for a connection that can change its stack.
+pub(crate) struct Epochs<C: Connection<Data = Buf>> {
+    queues: Mutex<Vec<Arc<EpochQueue>>>,
+    /// Where the peer's wishes and answers go.
+    agent: Mutex<Option<Sender<Upgrade>>>,
+    /// Opens further connections for the Chunnels of a later round.
+    connector: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
+    /// What is in force.
+    current_agreement: OnceLock<Arc<CurrentAgreement>>,
+    /// The peer's end, while messages wait that came before it.
+    farewell: Mutex<Option<Close>>,
+}
+
+impl<C: Connection<Data = Buf>> Default for Epochs<C> {
+    fn default() -> Self {
+        Self {
+            queues: Mutex::default(),
+            agent: Mutex::default(),
+            connector: Mutex::default(),
+            current_agreement: OnceLock::new(),
+            farewell: Mutex::default(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the links of later rounds of a connection.
+pub(crate) struct Fork<C: Connection<Data = Buf>> {
+    pub(super) first: Arc<EpochQueue>,
+    pub(crate) shared: Arc<Shared<C>>,
+}
+
+impl<C: Connection<Data = Buf>> Link<C> {
+    /// Prepares for later rounds; `agent` hears what the peer says about them.
+    pub(crate) fn fork(&self, agent: Sender<Upgrade>) -> Fork<C> {
+        *lock(&self.shared.epochs.agent) = Some(agent);
+        lock(&self.shared.epochs.queues).push(self.queue.clone());
+        Fork { first: self.queue.clone(), shared: self.shared.clone() }
+    }
+
+    /// Keeps what later rounds need of the driver: what is in force, and how Chunnels open further connections.
+    pub(crate) fn stand(
+        &self,
+        current_agreement: Arc<CurrentAgreement>,
+        connector: Arc<dyn Connector<Link<C>>>,
+    ) {
+        let _ = self.shared.epochs.current_agreement.set(current_agreement);
+        *lock(&self.shared.epochs.connector) = Some(connector);
+    }
+}
+
+impl<C: Connection<Data = Buf>> Fork<C> {
+    /// The queue of the round that the connection began with.
+    pub(crate) fn first(&self) -> Arc<EpochQueue> {
+        self.first.clone()
+    }
+
+    /// The link of a later round. Until its [queue reads](Shared::read_through), another round's reader reads for it.
+    pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<EpochQueue>) {
+        let queue = Arc::new(EpochQueue::later(Tag::of(self.shared.id), round));
+        let mut queues = lock(&self.shared.epochs.queues);
+        queues.retain(|other| other.header != queue.header);
+        if queues.len() == QUEUES {
+            queues.remove(0);
+        }
+        queues.push(queue.clone());
+        let link = Link { shared: self.shared.clone(), queue: queue.clone() };
+        (link, queue)
+    }
+}
+
+impl<C: Connection<Data = Buf>> Shared<C> {
+    pub(crate) fn opener(&self) -> Option<Arc<dyn Connector<Link<C>>>> {
+        lock(&self.epochs.connector).clone()
+    }
+
+    pub(crate) fn agreement(&self) -> Option<Arc<Agreement>> {
+        self.epochs.current_agreement.get().map(|current_agreement| current_agreement.get())
+    }
+
+    pub(crate) fn agree(&self, agreement: Agreement) {
+        if let Some(current_agreement) = self.epochs.current_agreement.get() {
+            current_agreement.set(agreement);
+        }
+    }
+
+    pub(crate) fn base(&self) -> &C::Base {
+        self.base.base()
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What this end's stack has to guarantee, and what the transport does.
+    pub(crate) fn requirements(&self) -> Requirements {
+        Requirements::new(self.settings.floor, self.base.base().properties())
+    }
+
+    /// An error once the link has ended.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.liveness.check()
+    }
+
+    /// Ready once it has.
+    pub(crate) fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
+        self.liveness.poll_ended(context)
+    }
+
+    /// Whether a reception waits for messages.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.liveness.is_awaited()
+    }
+
+    /// From now on the reader of `to` reads the base, and no longer that of `from`.
+    pub(crate) fn read_through(&self, from: &EpochQueue, to: &EpochQueue) {
+        from.set_aside(true);
+        to.set_aside(false);
+        self.liveness.wake();
+    }
+
+    /// Forgets a round: what still arrives of it is dropped and counted.
+    pub(crate) fn forget(&self, queue: &Arc<EpochQueue>) {
+        queue.forget();
+        lock(&self.epochs.queues).retain(|other| !Arc::ptr_eq(other, queue));
+    }
+
+    /// Keeps the peer's end for later if messages wait that another reader has read before; else gives it back.
+    pub(super) fn put_off(&self, close: Close) -> Option<Close> {
+        let queues = lock(&self.epochs.queues);
+        if !queues.iter().any(|queue| queue.is_queued()) {
+            return Some(close);
+        }
+        *lock(&self.epochs.farewell) = Some(close);
+        queues.iter().for_each(|queue| queue.part());
+        drop(queues);
+        self.liveness.wake();
+        None
+    }
+
+    /// The end that was put off, if it is the next that a reader meets who has received all of `queue`: not while messages of later
+    /// rounds wait.
+    pub(super) fn farewell_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
+        let queues = lock(&self.epochs.queues);
+        let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
+        if later.any(|queue| queue.is_queued()) { None } else { lock(&self.epochs.farewell).take() }
+    }
+
+    /// Reads one message for whoever it is for, unless the peer has closed. Only while no round's reader reads. Cancellation-safe.
+    pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
+        self.liveness.check()?;
+        if lock(&self.epochs.farewell).is_some() {
+            return Err(poll_fn(|context| self.poll_ended(context)).await);
+        }
+        // No queue of its own whose news would interrupt it.
+        let queue = EpochQueue::later(Tag::of(self.id), 0);
+        let reception = pin!(self.base.recv());
+        let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
+        let Some(message) = reception.await? else { return Ok(()) };
+        self.liveness.arrived();
+        self.deal_with(None, [message]).await;
+        Ok(())
+    }
+
+    /// Hands data of a round to its queue: one of those that there are, or the reader's `own`.
+    pub(super) fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
+        let queue =
+            lock(&self.epochs.queues).iter().chain(own).find(|queue| queue.strip(&mut message)).cloned();
+        let Some(queue) = queue else { return Sorted::Control(message) };
+        let is_reliable = self.base.base().properties().reliable;
+        match queue.put(message, is_reliable) {
+            Ok(()) => {
+                self.liveness.wake();
+                Sorted::Kept(queue)
+            }
+            Err(_) => {
+                self.count_dropped();
+                Sorted::Dropped
+            }
+        }
+    }
+
+    /// Waits until there is room in a queue, and so keeps its reader from reading more, over a base that keeps what is not
+    /// read. Cancellation-safe.
+    pub(super) async fn room(&self, queue: &EpochQueue) {
+        if !self.base.base().properties().reliable {
+            return;
+        }
+        while queue.is_full() && !queue.is_forgotten() {
+            let state = queue.state();
+            let full = || queue.is_full() && !queue.is_forgotten();
+            if Parked::aside(&self.liveness, queue, state, full).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What the peer says about a change of stacks.
+    pub(super) async fn peer_upgrades(&self, message: &[u8]) {
+        match self.session().decode::<Upgrade>(message) {
+            Ok(upgrade) if upgrade.id == self.id => {
+                let agent = lock(&self.epochs.agent).clone();
+                match agent {
+                    // A full queue means a peer that repeats itself, and it will do so again.
+                    Some(agent) => drop(agent.try_send(upgrade)),
+                    None if matches!(upgrade.step, UpgradeStep::Propose { .. }) => {
+                        let text = "the stack of the other end can't be changed; it is not `upgradable()`";
+                        let (round, next) = (upgrade.round, 0);
+                        let step = UpgradeStep::Decline { next, text: text.into() };
+                        self.say_upgrade(&Upgrade { id: self.id, round, step }).await;
+                    }
+                    None => self.count_dropped(),
+                }
+            }
+            _ => self.count_dropped(),
+        }
+    }
+
+    pub(crate) async fn say_upgrade(&self, upgrade: &Upgrade) {
+        if let Some(message) = self.session().encode(Kind::Upgrade, Tag::of(self.id), upgrade) {
+            self.send_bytes(&message).await;
+        }
+    }
+}
+
+/// What became of a message.
+pub(super) enum Sorted {
+    Control(Buf),
+    Kept(Arc<EpochQueue>),
+    Dropped,
+}

@@ -1,0 +1,85 @@
+//! The handshake of a client that waits for the answer.
+
+use super::{Agreed, Link, Start};
+use crate::handshake::{Handshake, Progress, Requirements, agreed_idle_timeout, check_picks, check_possible};
+use crate::shortage::or_lost;
+use crate::wire::{Answer, HEADER, parted};
+use crate::{Session, Settings};
+use bertha_core::{Base, Buf, Connection, Error, Node, Role, Runtime};
+use futures_util::future::{Either, select};
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// Agrees over `base` on a stack that describes itself as `nodes`.
+pub(crate) async fn establish<C: Connection<Data = Buf>>(
+    base: C,
+    nodes: &[Node],
+    settings: &Arc<Settings>,
+) -> Result<(Link<C>, Answer, Arc<Session>), Error> {
+    let runtime = base.base().runtime();
+    let requirements = Requirements::new(settings.floor, base.base().properties());
+    check_possible(nodes, requirements)?;
+    let (mtu, now) = (base.base().mtu(), runtime.now());
+    let mut handshake = Handshake::new(nodes, requirements, || runtime.random(), mtu, now, settings)?;
+    let (mut early, mut behind) = (VecDeque::new(), None);
+    let (answer, session, encoded) = loop {
+        if let Some(offer) = handshake.poll_transmit(runtime.now())? {
+            or_lost(base.send(Buf::copy_of(offer, 0)?).await)?;
+        }
+        let mut message = match behind.take() {
+            Some(data) => data,
+            None => {
+                let deadline = pin!(runtime.sleep_until(handshake.poll_timeout()));
+                let Either::Left((arrived, due)) = select(pin!(base.recv()), deadline).await else {
+                    continue;
+                };
+                let Some(arrived) = or_lost(arrived)? else {
+                    due.await;
+                    continue;
+                };
+                let (message, data) = parted(arrived);
+                behind = data;
+                message
+            }
+        };
+        match handshake.handle(&message)? {
+            Progress::Agreed(answer, session) => break (answer, session, message),
+            Progress::Again => {}
+            Progress::Early if early.len() < settings.early_messages => {
+                message.advance(HEADER)?;
+                early.push_back(message);
+            }
+            Progress::Early | Progress::Ignored => {
+                tracing::debug!(len = message.len(), "dropped before the answer")
+            }
+        }
+    };
+    if let Some(mut data) = behind {
+        data.advance(HEADER)?;
+        early.push_back(data);
+    }
+    session.add_forged(handshake.forged());
+    let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
+    let now = runtime.now();
+    let link = Link::new(Start {
+        base: Arc::new(base),
+        id: handshake.id(),
+        role: Role::Client,
+        early,
+        has_to_answer: false,
+        session: session.clone(),
+        agreed: Agreed::Client { answer: encoded, confirm: answer.confirm, early: 0 },
+        listener: None,
+        unproven: None,
+        settings: settings.clone(),
+        idle_timeout: agreed_idle_timeout(settings.idle_timeout, answer.idle_ms),
+        now,
+    });
+    if let Err(error) = check_picks(nodes, &answer.client_picks, requirements) {
+        link.setup().failed(&error).await;
+        return Err(error);
+    }
+    link.confirm().await;
+    Ok((link, answer, session))
+}

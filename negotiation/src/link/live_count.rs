@@ -1,0 +1,29 @@
+//! Counting what is there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A count of those that are there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LiveCount(Arc<AtomicUsize>);
+
+/// One of them, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Counted(LiveCount);
+
+impl LiveCount {
+    pub(crate) fn taken(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,91 @@
+//! Which offers are decided at all.
+
+use crate::Settings;
+use crate::handshake::{Admission, AdmissionControl, Freshness, ReplayFilter};
+use crate::link::LiveCount;
+use bertha_core::{Addr, Base, Buf, Connection, Runtime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The gate with its clock, and the counts of clients that may be anybody.
+pub(super) struct Admissions {
+    gate: Mutex<Option<AdmissionControl>>,
+    replay_filter: Mutex<Option<ReplayFilter>>,
+    settings: Arc<Settings>,
+    /// Clients that were accepted on their word.
+    pub(super) unproven: LiveCount,
+    /// Clients that have to confirm.
+    pub(super) unconfirmed: LiveCount,
+}
+
+impl Admissions {
+    pub(super) fn new(settings: &Arc<Settings>) -> Self {
+        let settings = settings.clone();
+        Self {
+            gate: Mutex::default(),
+            replay_filter: Mutex::default(),
+            settings,
+            unproven: LiveCount::default(),
+            unconfirmed: LiveCount::default(),
+        }
+    }
+
+    /// Whether `message`, which came on `base`, shall be decided.
+    pub(super) fn admit<C: Connection<Data = Buf>>(
+        &self,
+        now: Instant,
+        base: &C,
+        message: &[u8],
+    ) -> Admission {
+        let peer = base.base().peer_addr();
+        let unproven = self.unproven.taken() + self.unconfirmed.taken();
+        self.with_gate(now, base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
+    }
+
+    /// What asks the sender of `message` for a proof of its address.
+    pub(super) fn retry<C: Connection<Data = Buf>>(
+        &self,
+        now: Instant,
+        base: &C,
+        message: &[u8],
+    ) -> Admission {
+        let peer = base.base().peer_addr();
+        self.with_gate(now, base, |gate| gate.retry(now, &peer, message))
+    }
+
+    /// Whether a client that may be anybody has to confirm before anything is built for it. That costs it no round trip,
+    /// but the server a few messages; so it is asked of all once half of those that need not are there.
+    pub(super) fn asks_for_confirmation(&self) -> bool {
+        self.unproven.taken() >= self.settings.unproven_clients / 2
+    }
+
+    /// What is remembered of an offer that came with messages.
+    pub(super) fn remembered(&self, now: Instant, offer: &[u8; 32]) -> Freshness {
+        self.with_replay_filter(now, |replay_filter| replay_filter.look_up(offer, now))
+    }
+
+    /// Remembers that it makes a connection, and says what was remembered before.
+    pub(super) fn insert(&self, now: Instant, offer: [u8; 32]) -> Freshness {
+        self.with_replay_filter(now, |replay_filter| replay_filter.insert(offer, now))
+    }
+
+    fn with_replay_filter<T>(&self, now: Instant, ask: impl FnOnce(&mut ReplayFilter) -> T) -> T {
+        let mut replay_filter = self.replay_filter.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(replay_filter.get_or_insert_with(|| ReplayFilter::new(self.settings.remembered_flights, now)))
+    }
+
+    /// The first client brings the clock and the randomness along.
+    fn with_gate<C, T>(&self, now: Instant, base: &C, ask: impl FnOnce(&mut AdmissionControl) -> T) -> T
+    where
+        C: Connection<Data = Buf>,
+    {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let runtime = base.base().runtime();
+        ask(gate.get_or_insert_with(|| AdmissionControl::new(&self.settings, || runtime.random(), now)))
+    }
+}
+
+/// Whether nobody can pretend to have the address of this connection's peer.
+fn is_certain<C: Connection<Data = Buf>>(base: &C, peer: &Addr) -> bool {
+    base.base().properties().reliable || !matches!(peer, Addr::Ip(_))
+}

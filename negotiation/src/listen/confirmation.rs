@@ -1,0 +1,70 @@
+//! Waiting until a client has shown that it made its offer just now.
+
+use super::server::{Server, reply_with};
+use crate::handshake::{Accepted, ConfirmationWait, Credit, Step};
+use crate::shortage::or_lost;
+use crate::{Fresh, Runs};
+use bertha_core::{Base, Buf, Connection, Runtime};
+use futures_util::future::{Either, select};
+use std::collections::VecDeque;
+use std::pin::pin;
+
+impl<S, D> Server<S, D>
+where
+    S: Send + Sync + 'static,
+    D: Runs<S>,
+{
+    /// Waits for the confirmation of `first`, or of another offer that arrives from the same address meanwhile. With it
+    /// come messages that overtook it. Nothing if it doesn't come: the client is gone, or there never was one, since the
+    /// offer was replayed or came from another address than it said. That concerns nobody here, and is counted.
+    pub(super) async fn confirmation(
+        &self,
+        base: &D::Connection,
+        first: Accepted,
+        credit: Credit,
+    ) -> Option<(Accepted, VecDeque<Buf>)> {
+        let _unconfirmed = self.admissions.unconfirmed.take();
+        let (runtime, settings) = (base.base().runtime(), &self.settings);
+        let deadline = runtime.now() + settings.handshake_timeout;
+        let mut pending = ConfirmationWait::new(
+            first,
+            credit,
+            settings.early_messages,
+            settings.repeat_after,
+            runtime.now(),
+        );
+        while runtime.now() < deadline {
+            if let Some(reply) = pending.poll_transmit(runtime.now()) {
+                reply_with(base, &reply).await;
+            }
+            let timer = pin!(runtime.sleep_until(pending.poll_timeout().min(deadline)));
+            let Either::Left((message, timer)) = select(pin!(base.recv()), timer).await else { continue };
+            let Ok(message) = or_lost(message) else { break };
+            let Some(message) = message else {
+                timer.await;
+                continue;
+            };
+            match pending.handle(message) {
+                Step::Drop => self.count_dropped(),
+                Step::Kept => {}
+                Step::Repeat(reply) => reply_with(base, &reply).await,
+                Step::Confirmed(accepted, early) => return Some((*accepted, early)),
+                Step::Decide(offer) => {
+                    let fresh = Fresh::draw(|| runtime.random());
+                    // A refusal went out; it does not end the wait for the others.
+                    let Ok(Some((accepted, credit))) =
+                        self.decide(runtime.now(), base, &offer, Some(fresh)).await
+                    else {
+                        continue;
+                    };
+                    if let Some(reply) = pending.add(*accepted, credit) {
+                        reply_with(base, &reply).await;
+                    }
+                }
+            }
+        }
+        tracing::debug!(peer = %base.base().peer_addr(), "an offer was not confirmed");
+        self.count_dropped();
+        None
+    }
+}

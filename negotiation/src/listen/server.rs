@@ -1,0 +1,325 @@
+//! What a server does with one client.
+
+use super::admission::Admissions;
+use crate::auth::offer_hash;
+use crate::deadline::within;
+use crate::handshake::CurrentAgreement;
+use crate::handshake::{
+    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Requirements, Terms,
+    agreed_idle_timeout, decide_hashed, is_flight, name,
+};
+use crate::link::LinkConnector;
+use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
+use crate::wire;
+use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
+use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+pub(super) struct Server<S, D: Runs<S>> {
+    stack: S,
+    nodes: Vec<Node>,
+    decisions: DecisionCache,
+    connector: Arc<LinkConnector<D>>,
+    pub(super) listener: D::Listener,
+    pub(super) admissions: Admissions,
+    pub(super) settings: Arc<Settings>,
+    late_answers: LateAnswers<D::Connection>,
+    to_listener: mpsc::Sender<FromLink<D::Connection>>,
+    dropped: AtomicU64,
+}
+
+impl<S, D: Runs<S>> Server<S, D> {
+    /// Of clients that come to `listener`. What its links want of it goes to `to_listener`.
+    pub(super) fn new(
+        (stack, nodes): (S, Vec<Node>),
+        (datapath, listener): (D, D::Listener),
+        settings: Arc<Settings>,
+        to_listener: mpsc::Sender<FromLink<D::Connection>>,
+    ) -> Self {
+        Self {
+            stack,
+            nodes,
+            decisions: DecisionCache::default(),
+            connector: Arc::new(LinkConnector { datapath, settings: settings.clone() }),
+            listener,
+            admissions: Admissions::new(&settings),
+            settings,
+            late_answers: LateAnswers::new(),
+            to_listener,
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// How many messages of strangers were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// How one handshake ended.
+pub(super) enum Outcome<C> {
+    Accepted(Negotiated<C>),
+    Refused {
+        id: u64,
+        error: Error,
+    },
+    Failed(Error),
+    /// It was none, or is not finished.
+    Nothing,
+}
+
+impl<S, D> Server<S, D>
+where
+    S: Send + Sync + 'static,
+    D: Runs<S>,
+{
+    /// Deals with a new base connection.
+    pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Out> {
+        let limit = self.settings.handshake_timeout;
+        let what = "the client connected and sent no offer";
+        let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
+        match received {
+            Ok(first) => self.greet(base, first).await,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    /// Deals with the first message on a base connection.
+    async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
+        let now = base.base().runtime().now();
+        let (accepted, mut credit) = match self.decide(now, &base, &message, None).await {
+            Ok(Some(accepted)) => accepted,
+            Ok(None) => return Outcome::Nothing,
+            Err((id, error)) => return Outcome::Refused { id, error },
+        };
+        credit.spend(accepted.reply.len());
+        if !accepted.may_wait() {
+            reply_with(&*base, &accepted.reply).await;
+        }
+        if accepted.answer.confirm.is_none() {
+            return self.enter(now, base, accepted, VecDeque::new(), credit).await;
+        }
+        // Boxed, so that the usual way carries no room for it.
+        Box::pin(async move {
+            match self.confirmation(&base, *accepted, credit).await {
+                Some((accepted, overtaken)) => {
+                    let now = base.base().runtime().now();
+                    self.enter(now, base, Box::new(accepted), overtaken, Credit::UNLIMITED).await
+                }
+                None => Outcome::Nothing,
+            }
+        })
+        .await
+    }
+
+    /// Builds a stack for a client that has confirmed, and replaces another connection.
+    pub(super) async fn welcome(
+        self: Arc<Self>,
+        base: Arc<D::Connection>,
+        accepted: Accepted,
+    ) -> Outcome<D::Out> {
+        let now = base.base().runtime().now();
+        self.enter(now, base, Box::new(accepted), VecDeque::new(), Credit::UNLIMITED).await
+    }
+
+    /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
+    async fn enter(
+        &self,
+        now: Instant,
+        base: Arc<D::Connection>,
+        mut accepted: Box<Accepted>,
+        overtaken: VecDeque<Buf>,
+        credit: Credit,
+    ) -> Outcome<D::Out> {
+        if accepted.is_flight && self.settings.early_data {
+            let memory = self.admissions.insert(now, accepted.offer);
+            if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
+                // The same offer was let in from another address meanwhile, or so many were that this one can't be
+                // remembered. The answer says that its messages were taken, so nothing else can become of them.
+                self.count_dropped();
+                return Outcome::Nothing;
+            }
+        }
+        accepted.early.extend(overtaken);
+        self.accept(now, base, accepted, credit).await.into()
+    }
+
+    /// Answers an offer on a base connection that is in use, and asks the client to confirm.
+    pub(super) async fn reoffered(
+        self: Arc<Self>,
+        base: Arc<D::Connection>,
+        offer: Buf,
+        fresh: Fresh,
+        slot: Arc<CandidateSlot>,
+    ) -> Outcome<D::Out> {
+        match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
+            Ok(Some((accepted, mut credit))) => {
+                let reply = accepted.reply.clone();
+                credit.spend(reply.len());
+                slot.take(accepted, credit);
+                reply_with(&*base, &reply).await;
+                Outcome::Nothing
+            }
+            Ok(None) => Outcome::Nothing,
+            Err((id, error)) => Outcome::Refused { id, error },
+        }
+    }
+
+    /// Decides about a message, and replies to it unless it is accepted. With what is accepted comes how much may be
+    /// sent to the client; what is refused has an id. With `fresh` it has to confirm, without it only if need be.
+    pub(super) async fn decide(
+        &self,
+        now: Instant,
+        base: &D::Connection,
+        message: &[u8],
+        fresh: Option<Fresh>,
+    ) -> Result<Option<(Box<Accepted>, Credit)>, (u64, Error)> {
+        let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
+        let is_offer = hash.is_some();
+        let credit = match is_offer.then(|| self.admissions.admit(now, base, message)) {
+            None => Credit::of(message.len()),
+            Some(Admission::Admit(credit)) => credit,
+            Some(other) => return Box::pin(self.turn_away(base, other)).await,
+        };
+        let may_be_anybody = credit != Credit::UNLIMITED && self.admissions.asks_for_confirmation();
+        let has_to_confirm = is_offer && (self.settings.credentials.is_some() || may_be_anybody);
+        let was_fresh = fresh.is_some();
+        let draw = || Fresh::draw(|| base.base().runtime().random());
+        let fresh = fresh.or_else(|| has_to_confirm.then(draw));
+        let early_data = match &hash {
+            Some(hash) if self.settings.early_data && is_flight(message) => {
+                match self.admissions.remembered(now, hash) {
+                    Freshness::New if was_fresh || may_be_anybody => EarlyData::Confirmed,
+                    Freshness::New => EarlyData::AtOnce,
+                    Freshness::Full => EarlyData::Refused,
+                    Freshness::Spent => EarlyData::Spent,
+                }
+            }
+            _ => EarlyData::Refused,
+        };
+        // Replies are boxed, here and below, so that whoever is accepted carries no room for them.
+        let peer = name(&base.base().peer_addr());
+        let terms = Terms {
+            idle_timeout: self.settings.idle_timeout,
+            credentials: &self.settings.credentials,
+            fresh: fresh.as_ref(),
+            requirements: Requirements::new(self.settings.floor, base.base().properties()),
+            peer: &peer,
+            early_data,
+            credit,
+        };
+        match decide_hashed((message, hash), (&self.nodes, &self.decisions), &terms) {
+            Decision::Ignore => Box::pin(self.turn_away(base, Admission::Drop)).await,
+            Decision::Retry => {
+                Box::pin(self.turn_away(base, self.admissions.retry(now, base, message))).await
+            }
+            Decision::Unknown { reply } => {
+                self.count_dropped();
+                Box::pin(reply_with(base, &reply)).await;
+                Ok(None)
+            }
+            Decision::Refuse { id, reply, error } => {
+                Box::pin(reply_with(base, &reply)).await;
+                if early_data == EarlyData::Spent {
+                    // A late duplicate, which concerns nobody here.
+                    self.count_dropped();
+                    return Ok(None);
+                }
+                Err((id, error))
+            }
+            Decision::Accept(accepted) => {
+                if accepted.is_flight && accepted.early.is_empty() {
+                    self.count_dropped();
+                }
+                Ok(Some((accepted, credit)))
+            }
+        }
+    }
+
+    async fn turn_away<T>(
+        &self,
+        base: &D::Connection,
+        admission: Admission,
+    ) -> Result<Option<T>, (u64, Error)> {
+        match admission {
+            Admission::Retry(reply) => reply_with(base, &reply).await,
+            _ => self.count_dropped(),
+        }
+        Ok(None)
+    }
+
+    pub(super) fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Builds the stack. The answer is on its way, since a Chunnel may have to talk to its counterpart to start; or it goes with
+    /// the first that is sent.
+    async fn accept(
+        &self,
+        now: Instant,
+        base: Arc<D::Connection>,
+        accepted: Box<Accepted>,
+        credit: Credit,
+    ) -> Result<Negotiated<D::Out>, Error> {
+        let has_to_answer = accepted.may_wait();
+        let Accepted { id, offer, reply, answer, session, early, .. } = *accepted;
+        let runtime = base.base().runtime().clone();
+        let session = Arc::new(session);
+        let listener = Some(self.to_listener.clone());
+        let link = Link::new(Start {
+            base,
+            id,
+            role: Role::Server,
+            early,
+            has_to_answer,
+            session: session.clone(),
+            agreed: Agreed::Server { offer, answer: reply },
+            listener,
+            unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
+            settings: self.settings.clone(),
+            idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
+            now,
+        });
+        if has_to_answer {
+            self.late_answers.add(&link);
+        }
+        let (dropped, setup) = (link.dropped(), link.setup());
+        let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
+        let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
+        let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
+        let current_agreement = CurrentAgreement::new(agreement);
+        link.stand(current_agreement.clone(), self.connector.clone());
+        let context = ConnectContext::new(&*self.connector, Role::Server).with_transcript(transcript);
+        let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
+        let what = "a Chunnel did not get ready in time";
+        match within(&runtime, self.settings.handshake_timeout, what, built.as_mut()).await {
+            Ok(connection) => {
+                setup.done();
+                tracing::debug!(agreement = %current_agreement.get(), peer = %connection.base().peer_addr(), "accepted");
+                Ok(Negotiated::new(connection, (current_agreement, session), dropped))
+            }
+            Err(error) => {
+                Box::pin(setup.failed(&error)).await;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<C> From<Result<Negotiated<C>, Error>> for Outcome<C> {
+    fn from(built: Result<Negotiated<C>, Error>) -> Self {
+        built.map_or_else(Self::Failed, Self::Accepted)
+    }
+}
+
+/// Sends a handshake message. A failure is not reported: the client repeats its offer.
+pub(super) async fn reply_with<C: Connection<Data = Buf>>(base: &C, reply: &[u8]) {
+    if let Ok(message) = Buf::copy_of(reply, 0) {
+        let _ = base.send(message).await;
+    }
+}

@@ -1,0 +1,124 @@
+//! First flights with an attacker between the two ends.
+
+use crate::attacker::{Attacker, Habits};
+use crate::early_scene::{connect, learn, pause, serve, with};
+use crate::scene::{A, B, SERVER, client, server_addr, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{Connection, ErrorKind, make_stack, select};
+use bertha_datapath_sim::Network;
+use bertha_negotiation::{Credentials, EarlyCache, Negotiate, Settings, SharedKey};
+use bertha_tests::with_seeds;
+use futures_util::future::{Either, select as first_of};
+use std::pin::pin;
+use std::time::Duration;
+
+fn settings(seed: u64) -> Settings {
+    with(|settings| {
+        settings.credentials = Credentials::shared(SharedKey::new([1; 32]));
+        settings.unproven_clients = [256, 256, 1, 0][(seed / 4) as usize % 4];
+        settings.first_flight = 1 + (seed / 16) as usize % 5;
+    })
+}
+
+/// Sends some messages in a first flight or behind it. Those of them, and whether the server agreed.
+async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (Vec<String>, bool) {
+    let messages: Vec<String> = (0..6).map(|number| format!("{name} {number} of seed {seed}")).collect();
+    let connecting = make_stack!(Serialize::<String>::new(), select!(A, B));
+    // The port of the connection before, so that what was said there may be said again.
+    let from = client(network).from_port(5000);
+    let connection = connecting.connect_early_with(from, server_addr(), cache, settings(seed)).await.unwrap();
+    let mut is_good = true;
+    for message in &messages {
+        is_good &= connection.send(message.clone()).await.is_ok();
+    }
+    let agreed =
+        match first_of(pin!(connection.agreed()), pin!(pause(network, Duration::from_secs(15)))).await {
+            Either::Left((agreed, _)) => agreed,
+            Either::Right(_) => panic!("seed {seed}: neither agreed nor failed"),
+        };
+    match agreed {
+        Ok(_) => {
+            let agreement = connection.explain().unwrap();
+            assert!(agreement.is_authenticated(), "seed {seed}");
+            assert!(agreement.to_string().contains("A,"), "seed {seed}: {agreement}");
+        }
+        Err(error) => {
+            let kinds =
+                [ErrorKind::TimedOut, ErrorKind::Unauthenticated, ErrorKind::Reset, ErrorKind::Closed];
+            assert!(kinds.contains(&error.kind()), "seed {seed}: {error}");
+            is_good = false;
+        }
+    }
+    let end = pin!(pause(network, Duration::from_secs(3)));
+    first_of(pin!(async { while connection.recv().await.is_ok() {} }), end).await;
+    (messages, is_good)
+}
+
+/// With a key, no message of a first flight is forged, edited or taken twice, whether it is said again while its connection is
+/// there or afterwards.
+#[test]
+fn nobody_without_a_key_says_early_messages_again_or_others() {
+    let (mut made, mut runs) = (0, 0);
+    with_seeds(2000, |seed| {
+        runs += 1;
+        made += u64::from(simulate(seed, async |network: Network| {
+            network.answer_closed_ports(false);
+            let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
+            let cache = learn(&network, stack, [settings(seed), settings(seed)]).await;
+            network.restart(SERVER);
+            let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
+            let history = serve(&network, stack, settings(seed)).await;
+            let attacker = Attacker::tap(&network, seed, Habits::of(seed));
+            attacker.lock().unwrap().spare_data();
+            // One that it sees, and one that it attacks with what it saw.
+            let (seen, is_seen_good) = talk(&network, &cache, seed, "seen").await;
+            assert!(is_seen_good, "seed {seed}");
+            attacker.lock().unwrap().attack(true);
+            let (attacked, is_good) = talk(&network, &cache, seed, "attacked").await;
+            attacker.lock().unwrap().attack(false);
+            pause(&network, Duration::from_secs(2)).await;
+            let received = history.lock().unwrap().concat();
+            for message in &received {
+                assert!(seen.contains(message) || attacked.contains(message), "seed {seed}: {message}");
+            }
+            let of = |messages: &[String]| -> Vec<String> {
+                received.iter().filter(|message| messages.contains(message)).cloned().collect()
+            };
+            assert_eq!(of(&seen), seen, "seed {seed}");
+            match is_good {
+                true => assert_eq!(of(&attacked), attacked, "seed {seed}"),
+                false => assert!(attacked.starts_with(&of(&attacked)), "seed {seed}: {received:?}"),
+            }
+            is_good
+        }));
+    });
+    assert!(runs == 1 || made * 2 > runs, "{made} connections in {runs} runs");
+}
+
+/// Without a key the attacker may say what it likes; the ends neither hang nor panic, and a new connection works.
+#[test]
+fn without_a_key_an_attacker_on_first_flights_hangs_nobody() {
+    with_seeds(1000, |seed| {
+        simulate(seed, async |network: Network| {
+            let open = || with(|settings| settings.first_flight = 1 + (seed / 2) as usize % 4);
+            let stack = || make_stack!(Serialize::<String>::new(), select!(A, B));
+            let cache = learn(&network, stack(), [open(), open()]).await;
+            network.restart(SERVER);
+            serve(&network, stack(), open()).await;
+            let attacker = Attacker::tap(&network, seed, Habits::of(seed));
+            attacker.lock().unwrap().attack(true);
+            if let Ok(connection) = connect(&network, &cache, open()).await {
+                for number in 0..4 {
+                    let _ = connection.send(format!("{number}")).await;
+                }
+                let late = pin!(pause(&network, Duration::from_secs(15)));
+                let is_decided = matches!(first_of(pin!(connection.agreed()), late).await, Either::Left(_));
+                assert!(is_decided, "seed {seed}: neither agreed nor failed");
+            }
+            attacker.lock().unwrap().attack(false);
+            let honest = connect(&network, &cache, open()).await.unwrap();
+            honest.send("honest".into()).await.unwrap();
+            assert_eq!(honest.recv().await.unwrap(), "honest", "seed {seed}");
+        });
+    });
+}
