@@ -15,25 +15,24 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// The one line: the feature in `bertha = { workspace = true, features = [..] }`.
 const DPDK: &str = "bertha/datapath-dpdk";
 
-/// The builds: programs, and an example by itself, since it has dependencies of its own.
-const BUILDS: [&[&str]; 2] = [
-    &["-p", "bertha-kvstore", "-p", "bertha-ycsb", "-p", "bertha-file-transfer"],
-    &["-p", "bertha", "--example", "echo"],
-];
+/// The programs and the example.
+const PACKAGES: [&str; 4] = ["bertha", "bertha-kvstore", "bertha-ycsb", "bertha-file-transfer"];
 
-/// Builds the programs, and returns the folder that they are in.
-fn build(name: &str, features: &[&str]) -> PathBuf {
+/// Builds the programs, and returns the folder that they are in. The next build puts its own in their place, and has all
+/// that does not depend on the features already.
+fn build(features: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    for what in BUILDS {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(root).args(["build", "--quiet", "--locked"]).args(what);
-        cargo.arg("--target-dir").arg(&target);
-        for feature in features {
-            cargo.args(["--features", feature]);
-        }
-        assert!(cargo.status().unwrap().success());
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-line");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["build", "--quiet", "--locked", "--bins", "--example", "echo"]);
+    cargo.arg("--target-dir").arg(&target);
+    for package in PACKAGES {
+        cargo.args(["--package", package]);
     }
+    for feature in features {
+        cargo.args(["--features", feature]);
+    }
+    assert!(cargo.status().unwrap().success());
     target.join("debug")
 }
 
@@ -126,11 +125,11 @@ fn transfer(programs: &Path, addr: &str, server: &Settings, client: &Settings) {
 #[test]
 #[ignore = "builds the programs twice, which takes minutes"]
 fn one_line_switches_programs_to_dpdk() {
-    let kernel = build("kernel", &[]);
+    let kernel = build(&[]);
     workload_b(&kernel, &free_address(), &[], &[]);
     transfer(&kernel, &free_address(), &[], &[]);
     echo(&kernel, &free_address(), &[], &[]);
-    let dpdk = build("dpdk", &[DPDK]);
+    let dpdk = build(&[DPDK]);
     if !bertha_datapath_dpdk::AVAILABLE {
         return skip("programs over DPDK: DPDK is not installed; see scripts/dpdk install");
     }

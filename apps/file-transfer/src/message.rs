@@ -87,7 +87,7 @@ pub enum Refusal {
     Exists,
     /// A newer connection sends the same file.
     Superseded,
-    /// What arrived has another digest. It was thrown away.
+    /// The bytes that arrived have another digest, and were thrown away.
     WrongDigest {
         /// The digest of what arrived.
         found: Digest,

@@ -21,7 +21,7 @@ pub struct Sending {
     pub to: Addr,
     /// The file.
     pub path: PathBuf,
-    /// What the receiver is to check it against, if that is known from elsewhere. Else it is what was read here.
+    /// The digest that the receiver checks it against, if that is known from elsewhere; else that of the bytes read here.
     pub expected: Option<Digest>,
     /// How long to go on connecting while nothing gets through; zero for one connection only.
     pub persistence: Duration,
@@ -36,7 +36,7 @@ pub struct Sent {
     pub bytes: u64,
     /// Where the last connection began: more than zero if it went on where an earlier one had ended.
     pub offset: u64,
-    /// What both ends found that it hashes to.
+    /// The digest that both ends found.
     pub digest: Digest,
 }
 

@@ -32,7 +32,7 @@ pub fn over_streams() -> OverStreams {
 
 /// With packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC, which splits messages itself.
 pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
-    // What Reliable and the pieces' own headers take.
+    // 52 bytes for the headers of Reliable and of the pieces.
     let fragment =
         Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(BUFFER.1 * (packet + 512));
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))

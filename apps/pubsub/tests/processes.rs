@@ -28,7 +28,7 @@ fn etcd() -> Option<String> {
     store(cfg!(feature = "etcd"), "etcd", "BERTHA_ETCD")
 }
 
-/// A group that nobody else uses just now.
+/// An unused group.
 fn group() -> String {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     format!("239.255.77.2:{port}")
@@ -160,7 +160,7 @@ fn without_sequencer(url: &str) {
     for left in (2..4).rev() {
         let leads = all.iter().position(|process| process.leads()).unwrap();
         all.remove(leads).child.kill().unwrap();
-        // What is sent before another one leads may be lost; this comes after it.
+        // Messages that are sent before another participant leads may be lost; these come after it.
         let count = format!("\"participants\",\"count\":{left}");
         all.iter_mut().for_each(|process| process.until(&[&count, "\"changed\""]));
         all[0].tell("publish 20 2");

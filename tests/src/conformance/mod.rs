@@ -1,9 +1,9 @@
 //! The conformance suites: what the documentation of [`Connection`] and [`Datapath`] promises, as checks.
 //!
 //! Each check is a generic async function for any executor, which panics when a promise is broken, and also when
-//! nothing happens for [`PATIENCE`] on the connection's own clock. [`connection()`] and [`datapath()`] run all checks
-//! that hold for everyone; those that hold for some (a peer that hears of a close, an address that is forgotten) are
-//! called by name.
+//! nothing happens for [`TIMEOUT`] on the connection's own clock. [`connection()`] and [`datapath()`] run all checks
+//! that hold for all; those that hold for some (a peer that hears of a close, an address that is forgotten) are called by
+//! name. [`chunnel()`] adds the checks of calls that a Chunnel must pass on.
 //!
 //! The ends must be joined by something that loses nothing at the pace of the checks: at most 256 short messages on
 //! their way. `send` may wait when four or more were not received. Faults are for tests of what repairs them.
@@ -19,11 +19,11 @@ mod listening;
 mod messages;
 mod oversize;
 mod passing_on;
-mod patience;
 mod recorder;
 mod serving;
 mod site;
 pub mod stores;
+mod timeout;
 
 pub use addresses::*;
 pub use bases::*;
@@ -36,9 +36,9 @@ pub use listening::*;
 pub use messages::{Bufs, Messages};
 pub use oversize::*;
 pub use passing_on::*;
-pub use patience::PATIENCE;
 pub use recorder::{Recorder, RecorderConnection};
 pub use site::Site;
+pub use timeout::TIMEOUT;
 
 use bertha_core::{Connection, Datapath};
 

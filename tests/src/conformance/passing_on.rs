@@ -2,7 +2,7 @@
 
 use super::bursts::receive_all;
 use super::delivery::{complete, receive};
-use super::patience::{settle, succeeds};
+use super::timeout::{let_arrive, succeeds};
 use super::{Messages, Recorder};
 use bertha_core::Connection;
 
@@ -55,7 +55,7 @@ pub async fn a_burst_is_received_from_the_layer_below<A, B, M>(
     let before = below.recorded();
     let burst = (0..COUNT).map(|number| messages.make(a, number));
     succeeds(a, "send_batch", a.send_batch(burst)).await;
-    settle(a).await;
+    let_arrive(a).await;
     complete(b, receive_all(b, messages, COUNT, 1000).await, COUNT);
     let alone = below.recorded().received_alone - before.received_alone;
     assert!(

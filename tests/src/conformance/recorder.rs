@@ -24,7 +24,7 @@ struct Calls {
     closes: AtomicU64,
 }
 
-/// What a [`Recorder`] has counted so far.
+/// The counts of a [`Recorder`] at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Recorded {
     pub(super) sent_alone: u64,

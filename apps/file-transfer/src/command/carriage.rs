@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The datapath, and how to use it.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Carriage {
-    /// What carries messages; both ends choose the same
+    /// The transport below; both ends choose the same
     #[arg(long, value_enum, default_value_t)]
     datapath: Bottom,
     /// Bytes of a packet over UDP; more than 1,400 are fragmented on most paths
@@ -44,7 +44,7 @@ struct Faults {
     /// Delay packets by so many milliseconds
     #[arg(long, default_value_t = 0, value_name = "MS")]
     delay: u64,
-    /// What the losses are drawn from
+    /// The seed of the losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,4 +1,4 @@
-//! What repeats packets that are lost.
+//! The transport over datagrams: our own, or QUIC.
 
 use bertha::chunnels::Fault;
 use bertha::chunnels::quic::Certificates;
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The transport (over udp and unix)")]
 pub(super) struct Transport {
-    /// What repeats packets that are lost
+    /// The protocol that repeats lost packets
     #[arg(long, value_enum, default_value_t)]
     transport: Kind,
     /// The certificate that this end shows over QUIC, in DER; a receiver needs one
@@ -42,7 +42,7 @@ enum Kind {
     Either,
 }
 
-/// What carries files if QUIC may.
+/// Stacks over QUIC.
 pub(super) struct ByQuic {
     quic: Quic,
     timeout: Duration,

@@ -24,13 +24,13 @@ pub struct Receiver {
 /// A file that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// What it is called in the directory.
+    /// Its name in the directory.
     pub name: Name,
     /// Its length.
     pub bytes: u64,
     /// Where this connection began: more than zero if it went on where an earlier one had ended.
     pub offset: u64,
-    /// What it hashes to.
+    /// Its digest.
     pub digest: Digest,
 }
 

@@ -90,14 +90,14 @@ pub(crate) fn sending(mut program: Command, path: &Path, to: &str, options: &[&s
     program
 }
 
-/// What a sender said that succeeded.
+/// The output of a sender that succeeded.
 pub(crate) fn success(output: &Output) -> String {
     let (said, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}{log}");
     said.into_owned()
 }
 
-/// What a sender said that failed.
+/// The errors of a sender that failed.
 pub(crate) fn failure(output: &Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -120,7 +120,7 @@ impl Receiver {
         receiver
     }
 
-    /// What it says next.
+    /// The next line of its output.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();

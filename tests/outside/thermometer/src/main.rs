@@ -34,7 +34,7 @@ const fn reading(millikelvin: u32) -> Reading {
 mod tests {
     use super::*;
 
-    /// What a client with the first stack hears from a server with the second.
+    /// The readings that a client with the first stack gets from a server with the second.
     macro_rules! highest {
         ($client:expr, $server:expr) => {{
             let server = station::serve($server, bertha::datapath()).await.unwrap();

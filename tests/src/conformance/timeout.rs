@@ -1,22 +1,22 @@
-//! Not waiting for ever.
+//! Time-outs, so that no check waits for ever.
 
 use bertha_core::{Base, Connection, Error, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 
-/// How long a check waits for something that must happen, by the clock of the connection's runtime.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// The time for which a check waits for something that must happen, by the clock of the connection's runtime.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What comes of `future`, which must come soon.
+/// The output of `future`, which must be ready soon.
 pub(super) async fn soon<C: Connection, T>(connection: &C, what: &str, future: impl Future<Output = T>) -> T {
-    match within(connection, PATIENCE, future).await {
+    match within(connection, TIMEOUT, future).await {
         Some(result) => result,
-        None => panic!("{what}: nothing happened for {PATIENCE:?}"),
+        None => panic!("{what}: nothing happened for {TIMEOUT:?}"),
     }
 }
 
-/// What comes of `future` within `duration`.
+/// The output of `future`, if it is ready within `duration`.
 pub(super) async fn within<C: Connection, T>(
     connection: &C,
     duration: Duration,
@@ -39,8 +39,8 @@ pub(super) async fn succeeds<C: Connection, T>(
     soon(connection, what, future).await.unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
-/// Lets what was sent arrive: there is no other sign of it that does not take it.
-pub(super) async fn settle<C: Connection>(connection: &C) {
+/// Lets messages on their way arrive: nothing but receiving them would show that they have.
+pub(super) async fn let_arrive<C: Connection>(connection: &C) {
     let runtime = connection.base().runtime();
     runtime.sleep_until(runtime.now() + Duration::from_millis(20)).await;
 }
