@@ -41,7 +41,7 @@ impl Messages<Numbered> for Numbers {
     }
 
     fn oversize<C: Connection<Data = Numbered>>(&self, connection: &C) -> Option<Numbered> {
-        Some(Numbered { number: 0, padding: vec![0; connection.base().mtu()] })
+        Some(Numbered { number: 0, padding: vec![0; connection.mtu()] })
     }
 }
 
@@ -79,7 +79,7 @@ where
     let mut incoming = there.listen(server.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
     let (connection, accepted) =
-        futures_util::join!(here.connect(client.clone(), to), async { incoming.next().await });
+        futures_util::join!(here.connect(client.clone(), to).into_future(), async { incoming.next().await });
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())

@@ -6,9 +6,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod async_socket;
 mod base;
 mod datagram;
-mod inbound;
+mod endpoint;
 mod multicast;
 mod options;
 mod tcp;
@@ -20,7 +21,7 @@ mod window;
 pub use base::SocketBase;
 pub use bertha_runtime_tokio::{Task, TokioRuntime};
 pub use datagram::{DatagramConnection, DatagramListener};
-pub use inbound::Counters;
+pub use endpoint::Counters;
 pub use multicast::{MulticastConnection, UdpMulticast};
 pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Udp, UdpConnection, UdpListener};

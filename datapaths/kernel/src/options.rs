@@ -1,7 +1,7 @@
 //! The settings that datagram datapaths share.
 
 use crate::Waiting;
-use crate::inbound::Limits;
+use bertha_polling::Limits;
 
 /// The kernel's receive buffer of each socket, unless it was told another one.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
@@ -21,7 +21,7 @@ impl Default for Options {
             waiting: Waiting::default(),
             receive_buffer: None,
             send_buffer: 4 << 20,
-            limits: Limits { backlog: 1024, queue: 1024 },
+            limits: Limits { backlog: 1024, queue: 1024, shared: usize::MAX },
         }
     }
 }

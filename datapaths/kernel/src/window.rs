@@ -55,11 +55,6 @@ impl<T> Window<T> {
             self.pop();
         }
     }
-
-    /// Removes all messages, first one first.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
-        std::iter::from_fn(|| self.pop())
-    }
 }
 
 #[cfg(test)]
@@ -82,7 +77,7 @@ mod tests {
             }
             seen.extend(window.iter().next().map(|buf| buf[0]));
             window.drop_first(1);
-            seen.extend(window.drain().take(3).map(|buf| buf[0]));
+            seen.extend((0..3).filter_map(|_| window.pop()).map(|buf| buf[0]));
         }
         assert_eq!(seen, (0..80).collect::<Vec<_>>());
     }

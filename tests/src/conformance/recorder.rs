@@ -82,6 +82,10 @@ impl<Inner: Connection> Connection for RecorderConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     fn send(&self, message: Inner::Data) -> impl Future<Output = Result<(), Error>> + Send {
         self.calls.sent_alone.fetch_add(1, Relaxed);
         self.inner.send(message)

@@ -45,6 +45,10 @@ impl<Inner: Carries<Buf, Faulty>> Connection for FaultyConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.inner.send(message).await
     }

@@ -45,6 +45,10 @@ impl<Inner: Carries<Buf, Layer>> Connection for LayerConnection<Inner> {
         self.inner.base()
     }
 
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.send(message)
     }

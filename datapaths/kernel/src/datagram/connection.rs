@@ -1,8 +1,9 @@
 //! A connection over datagrams: a connected socket, or a peer of a listener's socket.
 
-use super::{Burst, Socket};
+use super::{Burst, DatagramSocket};
 use crate::SocketBase;
-use crate::inbound::{Endpoint, Io};
+use crate::async_socket::AsyncSocket;
+use crate::endpoint::Endpoint;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use rustix::io::Errno;
 use std::fmt;
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Over datagrams nobody notices that a peer is gone, except that the kernel reports a closed port or socket to the end
 /// that connected. [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the
 /// layer above.
-pub struct DatagramConnection<S: Socket> {
+pub struct DatagramConnection<S: DatagramSocket> {
     endpoint: Arc<Endpoint<S>>,
     slot: usize,
     base: SocketBase,
@@ -23,7 +24,7 @@ pub struct DatagramConnection<S: Socket> {
     closed: AtomicBool,
 }
 
-impl<S: Socket> DatagramConnection<S> {
+impl<S: DatagramSocket> DatagramConnection<S> {
     pub(crate) fn new(endpoint: Arc<Endpoint<S>>, slot: usize, base: SocketBase, remote: S::Remote) -> Self {
         Self { endpoint, slot, base, remote, closed: AtomicBool::new(false) }
     }
@@ -47,7 +48,7 @@ impl<S: Socket> DatagramConnection<S> {
     }
 }
 
-impl<S: Socket> Connection for DatagramConnection<S> {
+impl<S: DatagramSocket> Connection for DatagramConnection<S> {
     type Data = Buf;
     type Base = SocketBase;
 
@@ -62,7 +63,7 @@ impl<S: Socket> Connection for DatagramConnection<S> {
         }
         let socket = self.endpoint.socket();
         let send = || socket.send_one(&message, &self.remote);
-        socket.io().when_writable(send).await.map_err(|error| self.failed(error, message.len()))
+        socket.socket().when_writable(send).await.map_err(|error| self.failed(error, message.len()))
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -83,7 +84,7 @@ impl<S: Socket> Connection for DatagramConnection<S> {
                 oversize = burst.fill(&mut messages, self.base.arena(), mtu)?;
             }
             let Some(next) = burst.next_len() else { break };
-            let sent = socket.io().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;
+            let sent = socket.socket().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;
             sent.map_err(|error| self.failed(error, next))?;
         }
         match oversize {
@@ -114,13 +115,13 @@ impl<S: Socket> Connection for DatagramConnection<S> {
     }
 }
 
-impl<S: Socket> Drop for DatagramConnection<S> {
+impl<S: DatagramSocket> Drop for DatagramConnection<S> {
     fn drop(&mut self) {
         self.endpoint.remove(self.slot);
     }
 }
 
-impl<S: Socket> fmt::Debug for DatagramConnection<S> {
+impl<S: DatagramSocket> fmt::Debug for DatagramConnection<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatagramConnection").field("peer", &self.base.peer_addr()).finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! Accepting connections over datagrams.
 
-use super::{DatagramConnection, Socket};
-use crate::inbound::{Counters, Endpoint};
+use super::{DatagramConnection, DatagramSocket};
+use crate::endpoint::{Counters, Endpoint};
 use bertha_core::{Addr, Error, Listener, Properties};
 use std::fmt;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 /// woken; one that was polled, kept and never polled again may hold up the others.
 ///
 /// Dropping it ends accepting; its connections live on.
-pub struct DatagramListener<S: Socket> {
+pub struct DatagramListener<S: DatagramSocket> {
     endpoint: Arc<Endpoint<S>>,
 }
 
-impl<S: Socket> DatagramListener<S> {
+impl<S: DatagramSocket> DatagramListener<S> {
     pub(crate) fn new(endpoint: Arc<Endpoint<S>>) -> Self {
         Self { endpoint }
     }
@@ -28,7 +28,7 @@ impl<S: Socket> DatagramListener<S> {
     }
 }
 
-impl<S: Socket> Listener for DatagramListener<S> {
+impl<S: DatagramSocket> Listener for DatagramListener<S> {
     type Connection = DatagramConnection<S>;
 
     async fn accept(&self) -> Result<Self::Connection, Error> {
@@ -47,13 +47,13 @@ impl<S: Socket> Listener for DatagramListener<S> {
     }
 }
 
-impl<S: Socket> Drop for DatagramListener<S> {
+impl<S: DatagramSocket> Drop for DatagramListener<S> {
     fn drop(&mut self) {
-        self.endpoint.stop_accepting();
+        self.endpoint.stop_listening();
     }
 }
 
-impl<S: Socket> fmt::Debug for DatagramListener<S> {
+impl<S: DatagramSocket> fmt::Debug for DatagramListener<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatagramListener").field("local", &self.local_addr()).finish_non_exhaustive()
     }

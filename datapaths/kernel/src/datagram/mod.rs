@@ -4,11 +4,12 @@ mod connection;
 mod listener;
 mod sendmmsg;
 
-use crate::inbound::{self, Demux, Endpoint, Limits, Source};
+use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use crate::{SocketBase, Waiting};
 use bertha_core::buf::BurstArena;
 use bertha_core::{Addr, Buf, Error, Properties};
+use bertha_polling::Limits;
 pub use connection::DatagramConnection;
 pub use listener::DatagramListener;
 pub(crate) use sendmmsg::sendmmsg;
@@ -16,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 
 /// What a kind of datagram socket does for the connections that share it.
-pub trait Socket: Source {
+pub trait DatagramSocket: ReceivingSocket {
     /// The datapath's name, for errors.
     const NAME: &'static str;
 
@@ -96,7 +97,7 @@ impl Burst for Window {
 }
 
 /// The connection of a connected socket.
-pub(crate) fn connected<S: Socket>(
+pub(crate) fn connected<S: DatagramSocket>(
     socket: S,
     peer: S::Peer,
     remote: S::Remote,
@@ -105,11 +106,15 @@ pub(crate) fn connected<S: Socket>(
 ) -> DatagramConnection<S> {
     let socket = Arc::new(socket);
     let base = socket.base(&peer);
-    let (endpoint, slot) = inbound::connected(socket, peer, limits, waiting);
+    let (endpoint, slot) = Endpoint::connected(socket, peer, limits, waiting);
     DatagramConnection::new(endpoint, slot, base, remote)
 }
 
 /// The listener of a bound socket.
-pub(crate) fn listening<S: Socket>(socket: S, limits: Limits, waiting: Waiting) -> DatagramListener<S> {
-    DatagramListener::new(Endpoint::listening(Arc::new(socket), Demux::listening(limits), waiting))
+pub(crate) fn listening<S: DatagramSocket>(
+    socket: S,
+    limits: Limits,
+    waiting: Waiting,
+) -> DatagramListener<S> {
+    DatagramListener::new(Endpoint::listening(Arc::new(socket), limits, waiting))
 }

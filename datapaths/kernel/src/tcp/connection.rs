@@ -4,9 +4,11 @@ use super::socket::TcpSocket;
 use super::writer::Writer;
 use super::{NAME, Tcp};
 use crate::SocketBase;
-use crate::inbound::{self, Endpoint, Io, Limits, Source};
+use crate::async_socket::AsyncSocket;
+use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties};
+use bertha_polling::Limits;
 use parking_lot::Mutex;
 use socket2::SockRef;
 use std::fmt;
@@ -39,8 +41,8 @@ impl TcpConnection {
         let base = SocketBase::new(NAME, Properties::STREAM, options.largest, Addr::from(local), peer.into());
         let socket = TcpSocket::new(stream, peer, options.largest);
         // Nothing is received while messages wait, so the limits are never reached.
-        let limits = Limits { backlog: 0, queue: usize::MAX };
-        let (endpoint, slot) = inbound::connected(Arc::new(socket), peer, limits, options.waiting);
+        let limits = Limits { backlog: 0, queue: usize::MAX, shared: usize::MAX };
+        let (endpoint, slot) = Endpoint::connected(Arc::new(socket), peer, limits, options.waiting);
         Ok(Self {
             endpoint,
             slot,
@@ -73,7 +75,7 @@ impl TcpConnection {
     }
 
     fn stream(&self) -> &TcpStream {
-        self.endpoint.socket().io()
+        self.endpoint.socket().socket()
     }
 
     /// Writes the first messages, and waits until they are on the stream. Returns how many.

@@ -1,6 +1,7 @@
 //! The receiving half of a TCP connection.
 
-use crate::inbound::{Drained, Io, Received, Source};
+use crate::async_socket::{AsyncSocket, Left};
+use crate::endpoint::{Received, ReceivingSocket, Request};
 use bertha_core::framing::Frames;
 use bertha_core::{Buf, Error, ErrorKind};
 use parking_lot::Mutex;
@@ -25,35 +26,35 @@ impl TcpSocket {
     }
 }
 
-impl Source for TcpSocket {
+impl ReceivingSocket for TcpSocket {
     type Peer = SocketAddr;
-    type Io = TcpStream;
+    type Socket = TcpStream;
 
-    fn io(&self) -> &TcpStream {
+    fn socket(&self) -> &TcpStream {
         &self.stream
     }
 
     fn receive(
         &self,
-        _width: usize,
-        eager: bool,
+        request: Request,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
         let mut frames = self.frames.lock();
         let read = |room: &mut [u8]| {
-            self.stream.attempt(eager, || {
+            self.stream.attempt(request.eager, || {
                 let space = room.len();
                 let (_, read) = rustix::net::recv(&self.stream, room, RecvFlags::empty())?;
-                Ok((read, Drained(0 < read && read < space)))
+                let left = if 0 < read && read < space { Left::Nothing } else { Left::Unknown };
+                Ok((read, left))
             })
         };
         let deliver = |message: Buf| deliver(&self.peer, message.len(), message);
         if frames.read(read, deliver)? > 0 {
             if frames.is_malformed() {
-                // Nothing more will be read. This makes the stream readable, so that whoever waits learns of it.
+                // Nothing more will be read. This makes the stream readable, so that a future that waits learns of it.
                 SockRef::from(&self.stream).shutdown(Shutdown::Read)?;
             }
-            return Ok(Received { buffers: 0, oversize: 0 });
+            return Ok(Received::default());
         }
         Err(io::Error::other(ended(&frames)))
     }

@@ -5,7 +5,7 @@ mod run;
 mod runs;
 mod socket;
 
-use crate::datagram::{self, DatagramConnection, DatagramListener, Socket};
+use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
 use bertha_core::{Addr, Datapath, Error};
 use remote::Remote;

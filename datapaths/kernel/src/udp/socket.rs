@@ -5,9 +5,10 @@ use super::remote::Remote;
 use super::run::{Run, SEGMENTS};
 use super::runs::Runs;
 use crate::SocketBase;
+use crate::async_socket::{AsyncSocket, Left};
 use crate::base::{Bound, Local};
-use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
+use crate::datagram::{DatagramSocket, sendmmsg};
+use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::RECEIVE_BUFFER;
 use bertha_core::{Addr, Buf, Properties};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -17,22 +18,53 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
+use std::cell::Cell;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use tokio::io::Interest;
 
 /// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
 
-/// Nothing has come yet. What comes first mostly comes alone, and is handed on before the kernel is asked for more.
-const NOTHING: u8 = 0;
-/// One message has come.
-const ONE: u8 = 1;
-/// Messages come one by one. Plain calls, which can't tell what was coalesced, cost half as much for a message that comes alone.
-const FEW: u8 = 2;
-/// There was a burst: the kernel coalesces what arrives.
-const MANY: u8 = 3;
+/// The longest message that is copied to a buffer of its size.
+///
+/// A short message that its receiver keeps would keep all of a large buffer from being used, a thousand queued ones 64 MiB; and the
+/// copy of so few bytes, which are in the cache, costs less than fetching a large buffer that is not.
+const FEW: usize = 2048;
+
+thread_local! {
+    /// The room that the sockets of a thread receive single messages in: those that wait hold no memory, and the room stays in
+    /// the cache.
+    static SPACE: Cell<Option<Buf>> = const { Cell::new(None) };
+}
+
+#[inline]
+fn take_space() -> io::Result<Buf> {
+    match SPACE.try_with(Cell::take) {
+        Ok(Some(space)) => Ok(space),
+        _ => Buf::new(RECEIVE, 0).map_err(io::Error::other),
+    }
+}
+
+#[inline]
+fn give_space_back(space: Buf) {
+    // In a thread that ends, it goes where buffers go.
+    let _ = SPACE.try_with(|place| place.set(Some(space)));
+}
+
+/// The ways in which a socket receives, in [`UdpSocket::mode`].
+mod mode {
+    /// Nothing has come, and the receive buffer is the system's own.
+    pub(super) const FIRST: u8 = 0;
+    /// One message has come; the receive buffer is asked for before the next.
+    pub(super) const SECOND: u8 = 1;
+    /// Messages come one by one. Plain calls, which can't tell how many were coalesced, cost half as much for one of them.
+    pub(super) const SINGLE: u8 = 2;
+    /// There was a burst: the kernel coalesces what arrives.
+    pub(super) const COALESCED: u8 = 3;
+}
 
 /// A bound socket on the current tokio runtime.
 #[derive(Debug)]
@@ -46,15 +78,13 @@ pub struct UdpSocket {
     local: Option<SocketAddr>,
     /// The size of the kernel's send buffer that is asked for once the one there is was full; 0 afterwards. Most sockets never fill it.
     send_buffer: AtomicUsize,
-    /// Whom it is connected to.
+    /// The peer that it is connected to.
     peer: Option<SocketAddr>,
     /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
     /// for the second time: many exchange one message, and the kernel's own size holds what a peer says first.
     receive_buffer: AtomicUsize,
-    /// How much comes at once, as it seems: one of the constants below.
-    flow: AtomicU8,
-    /// An error, as the system numbers it, that came after a message of the same call; 0 for none.
-    late_error: AtomicI32,
+    /// How it receives: a constant of [`mode`]. Relaxed accesses do, since one call receives at a time.
+    mode: AtomicU8,
 }
 
 impl UdpSocket {
@@ -88,11 +118,10 @@ impl UdpSocket {
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let local = local.map(|_| io.local_addr()).transpose()?;
-        let flow = AtomicU8::new(if peer.is_some() { NOTHING } else { FEW });
+        let mode = AtomicU8::new(if later > 0 { mode::FIRST } else { mode::SINGLE });
         let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
-        let (segments, late_error) = (*segments, AtomicI32::new(0));
-        Ok(Self { io, state, segments, local, send_buffer, peer, receive_buffer, flow, late_error })
+        Ok(Self { io, state, segments: *segments, local, send_buffer, peer, receive_buffer, mode })
     }
 
     /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
@@ -142,121 +171,87 @@ impl UdpSocket {
         self.sending(|| sendmmsg(&self.io, run.contents().chunks(run.segment()), to.to()))
     }
 
-    /// Has the kernel coalesce from now on, if it can. Whoever receives does so alone, so relaxed accesses do.
+    /// Has the kernel coalesce from now on, if it can.
+    #[cold]
     fn coalesce(&self) {
-        if self.flow.load(Ordering::Relaxed) == MANY {
-            return;
-        }
-        self.widen();
         if self.state.gro_segments() > 1 {
             // Where the kernel has no coalescing, datagrams arrive one by one.
             let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::UdpGroSegment, &true);
         }
-        self.flow.store(MANY, Ordering::Relaxed);
+        self.mode.store(mode::COALESCED, Ordering::Relaxed);
     }
 
     /// Asks the kernel for the receive buffer that this socket is to have.
     #[cold]
-    fn widen(&self) {
+    fn enlarge_receive_buffer(&self) {
         let wanted = self.receive_buffer.swap(0, Ordering::Relaxed);
         if wanted > 0 {
             // The system may grant less, and does so silently.
             let _ = SockRef::from(&self.io).set_recv_buffer_size(wanted);
         }
-        self.flow.store(FEW, Ordering::Relaxed);
+        self.mode.store(mode::SINGLE, Ordering::Relaxed);
     }
 
-    /// One datagram if there is one, while the kernel does not coalesce. It stays in `buffer`, which is taken then, or
-    /// moves to a buffer of its size.
-    fn receive_one(&self, buffer: &mut Option<Buf>) -> io::Result<Option<(SocketAddr, Buf)>> {
-        let mut space = match buffer.take() {
-            Some(space) => space,
-            None => Buf::new(RECEIVE, 0).map_err(io::Error::other)?,
-        };
-        let received = match self.peer {
-            Some(peer) => rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())
-                .map(|(len, _)| (len, Some(peer))),
-            None => rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())
-                .map(|(len, _, from)| (len, from.and_then(|from| SocketAddr::try_from(from).ok()))),
-        };
-        let (len, from) = match received {
-            Ok(received) => received,
-            Err(Errno::AGAIN) => {
-                *buffer = Some(space);
-                return Ok(None);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
-        if let Some(message) = Buf::copy_of_few(&space[..len]) {
-            *buffer = Some(space);
-            return Ok(Some((from, message)));
-        }
-        space.truncate(len);
-        Ok(Some((from, space)))
-    }
-
-    /// The first datagram.
-    fn receive_first(
+    /// One datagram, while the kernel does not coalesce. Whether more wait is not asked: mostly there are none, and the answer
+    /// would cost a system call and the reactor's knowledge that there may be.
+    fn receive_one(
         &self,
-        eager: bool,
+        request: Request,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        let (from, message) = self.io.attempt(eager, || {
-            let first = self.receive_one(&mut None)?.ok_or(io::ErrorKind::WouldBlock)?;
-            Ok((first, Drained(false)))
-        })?;
-        self.flow.store(ONE, Ordering::Relaxed);
+        let mut space = take_space()?;
+        let (mut len, mut from) = (0, self.peer);
+        let mut receive = || {
+            if from.is_some() {
+                (len, _) = rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())?;
+            } else {
+                let sender;
+                (len, _, sender) = rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())?;
+                from = sender.and_then(|sender| SocketAddr::try_from(sender).ok());
+            }
+            Ok(())
+        };
+        let received = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
+        let message = match received {
+            Ok(()) if len > FEW => {
+                space.truncate(len);
+                Ok(space)
+            }
+            received => {
+                let copy = received.and_then(|()| Buf::copy_of(&space[..len], 0).map_err(io::Error::other));
+                give_space_back(space);
+                copy
+            }
+        }?;
+        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
         deliver(&from, message.len(), message);
         Ok(Received { buffers: 1, oversize: 0 })
     }
 
-    /// Up to two datagrams, while the kernel does not coalesce. A second one is asked for at once, since mostly there is
-    /// none and the reactor can be re-armed then.
-    fn receive_few(
-        &self,
-        eager: bool,
-        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
-    ) -> io::Result<Received> {
-        let late = self.late_error.swap(0, Ordering::Relaxed);
-        if late != 0 {
-            return Err(io::Error::from_raw_os_error(late));
-        }
-        let ((from, message), second) = self.io.attempt(eager, || {
-            let mut buffer = None;
-            let first = self.receive_one(&mut buffer)?.ok_or(io::ErrorKind::WouldBlock)?;
-            match self.receive_one(&mut buffer) {
-                Ok(second) => {
-                    let drained = Drained(second.is_none());
-                    Ok(((first, second), drained))
-                }
-                Err(error) => {
-                    self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed);
-                    Ok(((first, None), Drained(false)))
-                }
-            }
-        })?;
-        deliver(&from, message.len(), message);
-        let Some((from, message)) = second else { return Ok(Received { buffers: 1, oversize: 0 }) };
-        deliver(&from, message.len(), message);
-        Ok(Received { buffers: 2, oversize: 0 })
-    }
-
+    /// Datagrams in several buffers, or several coalesced ones in each.
     fn receive_with<const N: usize>(
         &self,
-        eager: bool,
+        request: Request,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
         let mut buffers = [const { None }; N];
         let mut meta = [RecvMeta::default(); N];
-        let filled = self.io.attempt(eager, || {
+        let filled = self.io.attempt(request.eager, || {
             // Taken for the moment and given back: sockets that wait hold no memory, and all sockets of a thread share
             // the same few buffers, which stay in the cache.
             buffers.fill_with(|| Buf::new(RECEIVE, 0).ok());
             let mut slices =
                 buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_deref_mut().unwrap_or_default()));
             let filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut meta)?;
-            Ok((filled, Drained(filled < N)))
+            let was_single = filled == 1 && meta[0].len <= meta[0].stride;
+            Ok((
+                filled,
+                if filled < N && (request.others_wait || !was_single) {
+                    Left::Nothing
+                } else {
+                    Left::Unknown
+                },
+            ))
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
             deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
@@ -265,38 +260,46 @@ impl UdpSocket {
     }
 }
 
-impl Source for UdpSocket {
+impl ReceivingSocket for UdpSocket {
     type Peer = SocketAddr;
-    type Io = tokio::net::UdpSocket;
+    type Socket = tokio::net::UdpSocket;
 
-    fn io(&self) -> &Self::Io {
+    fn socket(&self) -> &Self::Socket {
         &self.io
     }
 
+    #[inline]
     fn receive(
         &self,
-        width: usize,
-        eager: bool,
+        request: Request,
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        match (width, self.flow.load(Ordering::Relaxed)) {
-            (2, FEW) => return self.receive_few(eager, deliver),
-            (2, MANY) => return self.receive_with::<2>(eager, deliver),
-            (2, NOTHING) => return self.receive_first(eager, deliver),
-            (2, _) => {
-                self.widen();
-                return self.receive_few(eager, deliver);
-            }
-            _ => self.coalesce(),
+        let (width, mode) = (request.width, self.mode.load(Ordering::Relaxed));
+        if width == 1 && mode == mode::SINGLE && !request.others_wait {
+            return self.receive_one(request, deliver);
+        }
+        if mode == mode::FIRST {
+            let received = self.receive_one(request, deliver)?;
+            self.mode.store(mode::SECOND, Ordering::Relaxed);
+            return Ok(received);
+        }
+        if mode == mode::SECOND {
+            self.enlarge_receive_buffer();
+        }
+        if width > 2 && mode != mode::COALESCED {
+            self.coalesce();
         }
         match width {
-            8 => self.receive_with::<8>(eager, deliver),
-            _ => self.receive_with::<{ WIDTHS[2] }>(eager, deliver),
+            1 if mode == mode::SECOND => self.receive_one(request, deliver),
+            1 if !request.others_wait => self.receive_with::<1>(request, deliver),
+            1 | 2 => self.receive_with::<2>(request, deliver),
+            8 => self.receive_with::<8>(request, deliver),
+            _ => self.receive_with::<MAX_WIDTH>(request, deliver),
         }
     }
 }
 
-impl Socket for UdpSocket {
+impl DatagramSocket for UdpSocket {
     const NAME: &'static str = "Udp";
     const PROPERTIES: Properties = Properties::DATAGRAM;
     type Remote = Remote;
@@ -400,6 +403,10 @@ mod tests {
     use crate::datagram::Burst;
     use bertha_core::buf::BurstArena;
 
+    fn request(width: usize) -> Request {
+        Request { width, eager: true, others_wait: false }
+    }
+
     #[tokio::test]
     async fn runs_longer_than_the_kernel_takes_leave_in_parts() {
         let any_port = Some((Ipv4Addr::LOCALHOST, 0).into());
@@ -424,7 +431,7 @@ mod tests {
         while received.len() < 8 * 5 {
             receiver.io.readable().await.unwrap();
             // Without a message after all, it is to be asked again.
-            let _ = receiver.receive(2, true, |_, _, message| received.extend_from_slice(&message));
+            let _ = receiver.receive(request(2), |_, _, message| received.extend_from_slice(&message));
         }
         assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
     }
@@ -443,8 +450,9 @@ mod tests {
             let mut received = 0;
             while received < number {
                 socket.io.readable().await.unwrap();
-                let counted =
-                    socket.receive(2, true, |_, _, message| received += usize::from(*message == *b"message"));
+                let counted = socket.receive(request(number), |_, _, message| {
+                    received += usize::from(*message == *b"message")
+                });
                 if let Ok(Received { buffers, .. }) = counted {
                     assert_eq!(buffers, number);
                 }

@@ -3,7 +3,7 @@
 mod address;
 mod socket;
 
-use crate::datagram::{self, DatagramConnection, DatagramListener, Socket};
+use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use socket::{Remote, UnixSocket};

@@ -2,8 +2,9 @@
 
 use super::address;
 use crate::SocketBase;
-use crate::datagram::{Socket, sendmmsg};
-use crate::inbound::{Drained, Io, Received, Source, WIDTHS};
+use crate::async_socket::{AsyncSocket, Left};
+use crate::datagram::{DatagramSocket, sendmmsg};
+use crate::endpoint::{MAX_WIDTH, Received, ReceivingSocket, Request};
 use crate::options::{Options, RECEIVE_BUFFER};
 use crate::window::Window;
 use bertha_core::{Addr, Buf, Properties};
@@ -86,11 +87,11 @@ impl UnixSocket {
 
     fn receive_several<const N: usize>(
         &self,
-        eager: bool,
+        request: Request,
         mut deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
     ) -> io::Result<Received> {
         let mut messages = [const { None }; N];
-        let mut received = self.io.attempt(eager, || {
+        let mut received = self.io.attempt(request.eager, || {
             let mut received = Received::default();
             for (count, place) in messages.iter_mut().enumerate() {
                 match self.receive_one() {
@@ -98,13 +99,15 @@ impl UnixSocket {
                     Ok((_, None)) => received.oversize += 1,
                     // Any other error comes again.
                     Err(error) if count > 0 => {
-                        let drained = Drained(error.kind() == io::ErrorKind::WouldBlock);
-                        return Ok((received, drained));
+                        let is_empty = error.kind() == io::ErrorKind::WouldBlock;
+                        let rearms = is_empty && (count > 1 || request.others_wait);
+                        let left = if rearms { Left::Nothing } else { Left::Unknown };
+                        return Ok((received, left));
                     }
                     Err(error) => return Err(error),
                 }
             }
-            Ok((received, Drained(false)))
+            Ok((received, Left::Unknown))
         })?;
         for (from, message) in messages.into_iter().flatten() {
             received.buffers += 1;
@@ -121,29 +124,29 @@ fn new_socket(options: &Options) -> io::Result<socket2::Socket> {
     Ok(socket)
 }
 
-impl Source for UnixSocket {
+impl ReceivingSocket for UnixSocket {
     type Peer = SocketAddrUnix;
-    type Io = UnixDatagram;
+    type Socket = UnixDatagram;
 
-    fn io(&self) -> &Self::Io {
+    fn socket(&self) -> &Self::Socket {
         &self.io
     }
 
     fn receive(
         &self,
-        width: usize,
-        eager: bool,
+        request: Request,
         deliver: impl FnMut(&SocketAddrUnix, usize, Buf),
     ) -> io::Result<Received> {
-        match width {
-            2 => self.receive_several::<2>(eager, deliver),
-            8 => self.receive_several::<8>(eager, deliver),
-            _ => self.receive_several::<{ WIDTHS[2] }>(eager, deliver),
+        match request.width {
+            1 if !request.others_wait => self.receive_several::<1>(request, deliver),
+            1 | 2 => self.receive_several::<2>(request, deliver),
+            8 => self.receive_several::<8>(request, deliver),
+            _ => self.receive_several::<MAX_WIDTH>(request, deliver),
         }
     }
 }
 
-impl Socket for UnixSocket {
+impl DatagramSocket for UnixSocket {
     const NAME: &'static str = "Unix";
     const PROPERTIES: Properties = {
         let mut properties = Properties::STREAM;

@@ -1,15 +1,20 @@
-//! What the sockets of tokio have in common, and have no trait for.
+//! The methods that tokio's sockets share without a trait.
 
 use std::io;
 use std::task::{Context, Poll};
 use tokio::io::{Interest, Ready};
 
 /// Whether a receiving call took all there was.
-#[derive(Debug, Clone, Copy)]
-pub struct Drained(pub(crate) bool);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: the reactor is re-armed at once, and the next attempt costs no system call that finds nothing.
+    Nothing,
+    /// There may be more, as far as the call knows.
+    Unknown,
+}
 
 /// A socket that is registered with tokio's reactor. The methods are tokio's.
-pub trait Io: Send + Sync + 'static {
+pub trait AsyncSocket: Send + Sync + 'static {
     /// Waits until the socket is ready.
     fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<Ready>> + Send;
 
@@ -22,16 +27,18 @@ pub trait Io: Send + Sync + 'static {
     /// The error that the kernel holds for the socket.
     fn take_error(&self) -> io::Result<Option<io::Error>>;
 
-    /// Runs `receive` if the socket may be readable, or in any case if `eager`. It says whether it took all there was:
-    /// then the reactor is re-armed at once, and the next attempt costs no system call that finds nothing.
+    /// Runs `receive` if the socket may be readable, or in any case if `eager`.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the reactor knows that nothing is there; those of `receive`, whose `WouldBlock` re-arms the reactor.
     #[inline]
-    fn attempt<T>(&self, eager: bool, receive: impl FnOnce() -> io::Result<(T, Drained)>) -> io::Result<T> {
+    fn attempt<T>(&self, eager: bool, receive: impl FnOnce() -> io::Result<(T, Left)>) -> io::Result<T> {
         let mut last = None;
         let operation = || match receive()? {
-            (received, Drained(false)) => Ok(received),
-            (received, Drained(true)) => {
+            (received, Left::Unknown) => Ok(received),
+            (received, Left::Nothing) => {
                 last = Some(received);
-                // Safe, since the reactor is edge-triggered: what arrived in between is reported anew.
+                // Safe, since the reactor is edge-triggered: a message that arrived in between is reported anew.
                 Err(io::ErrorKind::WouldBlock.into())
             }
         };
@@ -40,7 +47,7 @@ pub trait Io: Send + Sync + 'static {
     }
 
     /// Waits until the kernel reports an error, which does not make the socket readable.
-    fn failed(&self) -> impl Future<Output = io::Error> + Send {
+    fn error(&self) -> impl Future<Output = io::Error> + Send {
         async {
             loop {
                 if let Err(error) = self.ready(Interest::ERROR).await {
@@ -78,9 +85,9 @@ pub trait Io: Send + Sync + 'static {
     }
 }
 
-macro_rules! impl_io {
+macro_rules! impl_async_socket {
     ($($socket:ty: $poll_readable:ident),*) => {$(
-        impl Io for $socket {
+        impl AsyncSocket for $socket {
             fn ready(&self, interest: Interest) -> impl Future<Output = io::Result<Ready>> + Send {
                 self.ready(interest)
             }
@@ -104,7 +111,7 @@ macro_rules! impl_io {
     )*};
 }
 
-impl_io!(
+impl_async_socket!(
     tokio::net::UdpSocket: poll_recv_ready,
     tokio::net::UnixDatagram: poll_recv_ready,
     tokio::net::TcpStream: poll_read_ready

@@ -1,23 +1,21 @@
 //! Futures that come, wait, are woken late or dropped at any time: no message may wait while somebody waits for it.
 
 use super::*;
-use parking_lot::Mutex;
+use crate::async_socket::Left;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::future::{Pending, pending};
-use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use tokio::io::{Interest, Ready};
 
 /// A socket and its reactor, in memory: edge-triggered, and with one place for a waker, as tokio's.
 #[derive(Default)]
-struct Fake(Mutex<State>);
+struct Fake(Mutex<Datagrams>);
 
 #[derive(Default)]
-struct State {
+struct Datagrams {
     datagrams: VecDeque<(usize, u8)>,
     ready: bool,
     registered: Option<Waker>,
@@ -35,7 +33,7 @@ impl Fake {
     }
 }
 
-impl Io for Fake {
+impl AsyncSocket for Fake {
     fn ready(&self, _: Interest) -> impl Future<Output = io::Result<Ready>> + Send {
         let never: Pending<_> = pending();
         never
@@ -62,31 +60,30 @@ impl Io for Fake {
     }
 }
 
-impl Source for Fake {
+impl ReceivingSocket for Fake {
     type Peer = usize;
-    type Io = Self;
+    type Socket = Self;
 
-    fn io(&self) -> &Self {
+    fn socket(&self) -> &Self {
         self
     }
 
-    fn receive(
-        &self,
-        width: usize,
-        eager: bool,
-        mut deliver: impl FnMut(&usize, usize, Buf),
-    ) -> io::Result<Received> {
+    fn receive(&self, request: Request, mut deliver: impl FnMut(&usize, usize, Buf)) -> io::Result<Received> {
         let take = || {
             let mut state = self.0.lock();
-            let count = width.min(state.datagrams.len());
+            let count = request.width.min(state.datagrams.len());
             let taken: Vec<_> = state.datagrams.drain(..count).collect();
             if taken.is_empty() {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            let drained = Drained(taken.len() < width);
-            Ok((taken, drained))
+            let left = if taken.len() < request.width && (taken.len() > 1 || request.others_wait) {
+                Left::Nothing
+            } else {
+                Left::Unknown
+            };
+            Ok((taken, left))
         };
-        let taken = self.io().attempt(eager, take)?;
+        let taken = self.attempt(request.eager, take)?;
         for (from, number) in &taken {
             deliver(from, 1, Buf::copy_of(&[*number], 0).unwrap());
         }
@@ -158,8 +155,8 @@ fn waiting() -> impl Strategy<Value = Waiting> {
 
 /// An endpoint whose connections 0, 1, ... belong to the peers with these numbers.
 fn endpoint(waiting: Waiting) -> Arc<Endpoint<Fake>> {
-    let demux = Demux::listening(Limits { backlog: CONNECTIONS, queue: 1000 });
-    let endpoint = Endpoint::listening(Arc::new(Fake::default()), demux, waiting);
+    let limits = Limits { backlog: CONNECTIONS, queue: 1000, shared: usize::MAX };
+    let endpoint = Endpoint::listening(Arc::new(Fake::default()), limits, waiting);
     let mut accept = Task {
         connection: 0,
         future: Box::pin(async {

@@ -1,0 +1,267 @@
+//! A socket with the connections that share it: one of a connected socket, any number of a listening one.
+
+mod counters;
+mod error_watch;
+mod receive_width;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use crate::Waiting;
+use crate::async_socket::AsyncSocket;
+use bertha_core::buf::Pieces;
+use bertha_core::{Buf, Error};
+use bertha_polling::{Awaited, Batched, Demux, Key, Limits, PollGuard, ReceiveBatch, SpinHistory, release};
+pub use counters::Counters;
+use error_watch::ErrorWatch;
+use parking_lot::Mutex;
+pub(crate) use receive_width::MAX_WIDTH;
+use receive_width::ReceiveWidth;
+use source::SocketSource;
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+
+/// The listener of a socket that listens: the only one.
+const LISTENER: usize = 0;
+
+/// A socket that messages come from.
+pub trait ReceivingSocket: Send + Sync + 'static {
+    /// The name of a peer.
+    type Peer: Key;
+
+    /// The socket as tokio knows it.
+    type Socket: AsyncSocket;
+
+    /// The socket as tokio knows it.
+    fn socket(&self) -> &Self::Socket;
+
+    /// Receives, and hands each buffer to `deliver` with the address of its peer and the length of the messages in it: after the
+    /// last system call, since `deliver` takes a lock.
+    ///
+    /// # Errors
+    /// `WouldBlock` if nothing was there, which the reactor then knows, unless it was asked eagerly; errors of the socket.
+    fn receive(&self, request: Request, deliver: impl FnMut(&Self::Peer, usize, Buf))
+    -> io::Result<Received>;
+}
+
+/// How to receive.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// How many buffers to fill at most.
+    pub(crate) width: usize,
+    /// Whether to ask the kernel even if the reactor has not reported anything.
+    pub(crate) eager: bool,
+    /// Whether other futures wait. One of them is to poll next, and the reactor should know by then if nothing is left, even
+    /// after a message that came alone: otherwise that future would be woken to find it out.
+    pub(crate) others_wait: bool,
+}
+
+/// The outcome of a receiving call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Received {
+    /// How many buffers were filled.
+    pub(crate) buffers: usize,
+    /// How many messages were dropped because they were longer than the datapath carries.
+    pub(crate) oversize: u64,
+}
+
+/// A socket and its demultiplexer.
+pub(crate) struct Endpoint<S: ReceivingSocket> {
+    socket: Arc<S>,
+    /// Connections of one socket are used from several threads, and each may receive what belongs to another, so the
+    /// queues and the role of the poller need mutual exclusion; atomics don't do, since a delivery and the registration of
+    /// a future that waits for it have to exclude each other. Never held over a system call that transfers data, nor while
+    /// foreign code runs (wakers, `Extend`), so it is contended for some hundred nanoseconds at most. A lock per
+    /// connection would cost the future that receives one per peer instead of one per burst.
+    state: Mutex<State<S>>,
+    waiting: Waiting,
+    spin_history: SpinHistory,
+    /// Of a connected socket: errors concern the one connection there is, rather than one peer of many.
+    errors: OnceLock<ErrorWatch<S>>,
+}
+
+/// Everything behind the lock.
+struct State<S: ReceivingSocket> {
+    demux: Demux<S::Peer>,
+    width: ReceiveWidth,
+    counters: Counters,
+}
+
+impl<S: ReceivingSocket> Endpoint<S> {
+    /// A socket that receives from any peer.
+    pub(crate) fn listening(socket: Arc<S>, limits: Limits, waiting: Waiting) -> Arc<Self> {
+        let mut demux = Demux::new(limits);
+        let listener = demux.listen();
+        debug_assert_eq!(listener, LISTENER);
+        Arc::new(Self::new(socket, demux, waiting))
+    }
+
+    /// A socket that receives from one peer alone, and the number of its connection.
+    pub(crate) fn connected(
+        socket: Arc<S>,
+        peer: S::Peer,
+        limits: Limits,
+        waiting: Waiting,
+    ) -> (Arc<Self>, usize) {
+        let (demux, connection) = Demux::of_one(limits, peer, ());
+        let endpoint = Arc::new(Self::new(socket, demux, waiting));
+        endpoint.errors.get_or_init(|| ErrorWatch::new(&endpoint));
+        (endpoint, connection)
+    }
+
+    fn new(socket: Arc<S>, demux: Demux<S::Peer>, waiting: Waiting) -> Self {
+        let state = State { demux, width: ReceiveWidth::default(), counters: Counters::default() };
+        let (spin_history, errors) = (SpinHistory::default(), OnceLock::new());
+        Self { socket, state: Mutex::new(state), waiting, spin_history, errors }
+    }
+
+    pub(crate) fn socket(&self) -> &Arc<S> {
+        &self.socket
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.state.lock().counters
+    }
+
+    /// Waits for a message of `connection`. Cancellation-safe. `None` if this end closed it.
+    #[inline]
+    pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
+        self.wait_for(Awaited::Connection(connection), move |state, batch| {
+            if let Some(received) = batch.pop_first() {
+                return Some(Some(received));
+            }
+            match state.demux.pop(connection) {
+                None if !state.demux.is_closed(connection) => None,
+                message => Some(message),
+            }
+        })
+    }
+
+    /// Waits for messages of `connection` and moves up to `max` to `into`. Cancellation-safe: the batch is only
+    /// filled by the poll that completes the future. Zero if this end closed it.
+    pub(crate) fn recv_batch(
+        &self,
+        connection: usize,
+        into: &mut (impl Extend<Buf> + Send),
+        max: usize,
+    ) -> impl Future<Output = Result<usize, Error>> {
+        let mut guard = PollGuard::new(SocketSource::new(self), Awaited::Connection(connection));
+        poll_fn(move |cx| {
+            let mut batch = ReceiveBatch::new(connection, max);
+            let polled = guard.poll(cx, &mut batch, |state, batch| {
+                if batch.is_empty() {
+                    state.demux.fill(connection, batch);
+                }
+                (!batch.is_empty() || state.demux.is_closed(connection)).then_some(())
+            });
+            match polled {
+                Poll::Ready(Ok(())) => Poll::Ready(Ok(self.extend(into, connection, max, batch))),
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Pending => self.poll_error(),
+            }
+        })
+    }
+
+    /// Moves a batch to `into`, then what is left in the queue, at most `max` messages in all. The lock is taken once in a batch
+    /// of buffers, and not held while `into` runs.
+    fn extend(
+        &self,
+        into: &mut impl Extend<Buf>,
+        connection: usize,
+        max: usize,
+        mut batch: ReceiveBatch<Pieces>,
+    ) -> usize {
+        let mut received = 0;
+        loop {
+            let full = batch.is_full();
+            for messages in batch.drain() {
+                received += messages.len();
+                into.extend(messages);
+            }
+            if !full || received >= max {
+                return received;
+            }
+            batch = ReceiveBatch::new(connection, max - received);
+            self.state.lock().demux.fill(connection, &mut batch);
+        }
+    }
+
+    /// Waits for a new connection. Cancellation-safe.
+    pub(crate) fn accept(&self) -> impl Future<Output = Result<(usize, S::Peer), Error>> {
+        self.wait_for(Awaited::Listener(LISTENER), |state, _| state.demux.accept(LISTENER))
+    }
+
+    /// Waits until `take` finds something, receiving in between: one message, if it is for a connection.
+    // Not `async`, so that it is one future and not two, each with a state to be looked at when it is polled.
+    #[inline]
+    fn wait_for<T>(
+        &self,
+        awaited: Awaited,
+        mut take: impl FnMut(&mut State<S>, &mut ReceiveBatch<Buf>) -> Option<T>,
+    ) -> impl Future<Output = Result<T, Error>> {
+        let mut guard = PollGuard::new(SocketSource::new(self), awaited);
+        poll_fn(move |cx| {
+            let mut batch = match awaited {
+                Awaited::Connection(connection) => ReceiveBatch::new(connection, 1),
+                _ => ReceiveBatch::none(),
+            };
+            match guard.poll(cx, &mut batch, &mut take) {
+                Poll::Pending => self.poll_error(),
+                ready => ready,
+            }
+        })
+    }
+
+    /// The error that the kernel reported meanwhile. The caller waits.
+    #[inline]
+    fn poll_error<T>(&self) -> Poll<Result<T, Error>> {
+        match self.errors.get() {
+            Some(errors) => errors.poll(&self.socket).map(|error| Err(error.into())),
+            None => Poll::Pending,
+        }
+    }
+
+    /// This end closes the connection.
+    pub(crate) fn close(&self, connection: usize) {
+        let mut state = self.state.lock();
+        state.demux.close(connection);
+        release(&SocketSource::<S, Buf>::new(self), state);
+    }
+
+    /// Forgets a connection.
+    pub(crate) fn remove(&self, connection: usize) {
+        self.state.lock().demux.remove(connection);
+    }
+
+    /// Forgets the backlog; from now on, strangers' messages are dropped.
+    pub(crate) fn stop_listening(&self) {
+        let demux = &mut self.state.lock().demux;
+        while let Some((connection, _)) = demux.accept(LISTENER) {
+            demux.remove(connection);
+        }
+        demux.stop_listening(LISTENER);
+    }
+}
+
+impl<S: ReceivingSocket> State<S> {
+    /// Sorts in one buffer of messages, each `stride` bytes long but for the last, all from one peer.
+    #[inline]
+    fn sort_in<M: Batched>(
+        &mut self,
+        from: &S::Peer,
+        stride: usize,
+        buffer: Buf,
+        batch: &mut ReceiveBatch<M>,
+    ) {
+        let found = self.demux.find(from).or_else(|| self.demux.admit(LISTENER, from.clone(), ()));
+        match found {
+            Some(own) if batch.connection() == found => self.demux.deliver_own(own, buffer, stride, batch),
+            Some(other) => {
+                self.counters.overflow += self.demux.deliver(other, buffer.into_pieces(stride)) as u64;
+            }
+            None => self.counters.unknown += buffer.into_pieces(stride).len() as u64,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Connections that share a source of messages: which message belongs to which connection, which future waits for it, and
+//! which future polls the source. Used by datapaths over kernel sockets and over DPDK.
+//!
+//! A datapath has no task that demultiplexes. A future that wants a message polls the source itself, keeps the messages of its
+//! own connection, leaves the rest in the queues of the others, and wakes those:
+//!
+//! ```text
+//!               nothing was there, no future polls
+//!   visitor -----------------------------------------> poller: armed at the reactor, or polled again and again
+//!      |                                                  |
+//!      | nothing was there, another future polls          | there may be something to receive
+//!      +------> follower                                  v
+//!                   | woken by a delivery, or promoted   visitor again
+//!                   +----------------------------------> visitor again
+//! ```
+//!
+//! At most one future receives at a time, and at most one polls. The invariant that rules out lost wake-ups, true whenever the
+//! lock around the state is free and no future is about to [arm](Source::arm) itself:
+//!
+//! > If futures wait and none receives, one of them is the poller, and since it was last polled it was either armed or woken;
+//! > or a poll thread will [promote](Demux::promote) one within a tick.
+//!
+//! A follower never needs more: the future that receives its message wakes it, and when the poller leaves, with a message or
+//! dropped, the source [hands over](Source::hand_over). A poller that finds another future receiving steps down, since that one
+//! sees to a new poller when it leaves or waits.
+//!
+//! # To adopt it
+//!
+//! 1. Put a [`Demux`] behind the lock of whatever receives. The key `K` is what tells connections apart (`SocketAddr`, `Flow`),
+//!    `T` is what you keep for each connection beside its queue (headers, path MTU); reach it by
+//!    [`connection_mut`](Demux::connection_mut). Ports are yours: ask [`find`](Demux::find), and if it knows nothing, look the
+//!    listener up and [`admit`](Demux::admit) the stranger.
+//! 2. Implement [`Source`] for a small struct that borrows the shared object; it lives as long as one receiving call, and may hold
+//!    what that call needs (how its own datagrams look, how far its spinning is). `receive` gives messages of
+//!    [`ReceiveBatch::connection`] to [`ReceiveBatch::push`] until it [is full](ReceiveBatch::is_full), all others to
+//!    [`Demux::deliver`]; after one that had to take the way through the queue, [`Demux::keep_order`].
+//! 3. `recv`, `recv_batch` and `accept` are a [`PollGuard`] in a `poll_fn`, whose `take` looks into the batch, then into the queue
+//!    ([`Demux::fill`]), then for the end ([`Demux::is_closed`]).
+//! 4. Unlock with [`release`] wherever something was delivered, closed or promoted: it wakes outside of the lock.
+//!
+//! A source that is polled all the time (DPDK) makes its demultiplexer [busy](Demux::busy), has [`Role::Successor`] as its
+//! [`ROLE`](Source::ROLE), yields in [`arm`](Source::arm), does nothing in [`hand_over`](Source::hand_over), and has a poll thread
+//! that calls [`promote`](Demux::promote) with `|_| false` if no future has polled for a tick. A source that is polled by a
+//! thread alone answers [`receive`](Source::receive) with `Excluded(Role::Onlooker)`.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod batch;
+mod demux;
+mod poll_guard;
+mod queue;
+mod spin_history;
+mod waiters;
+
+pub use batch::{BATCH, Batched, ReceiveBatch};
+pub use demux::{Demux, Key, Limits, Role};
+pub use poll_guard::{PollGuard, Received, Source, release};
+pub use spin_history::SpinHistory;
+pub use waiters::{Awaited, WaiterKey};
