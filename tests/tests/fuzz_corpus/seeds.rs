@@ -155,7 +155,7 @@ fn compressed() -> Vec<(&'static str, Vec<u8>)> {
     use bertha_chunnels::compress::frame::{Bounds, pack};
     let packed = |bytes: &[u8]| {
         let message = bertha_core::Buf::copy_of(bytes, 8).unwrap();
-        pack(message, Bounds { least: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
+        pack(message, Bounds { min: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
     };
     let mut longer = packed(&[7; 5_000]);
     longer[1..5].copy_from_slice(&5_001_u32.to_le_bytes());
@@ -176,7 +176,7 @@ fn some_of_the_compressed_messages_are_messages() {
         .into_iter()
         .map(|(_, bytes)| {
             let message = bertha_core::Buf::copy_of(&bytes, 0).unwrap();
-            unpack(message, Bounds { least: 0, limit: 1 << 20 }).err()
+            unpack(message, Bounds { min: 0, limit: 1 << 20 }).err()
         })
         .collect();
     assert_eq!(outcomes[..4], [None; 4]);
@@ -226,13 +226,13 @@ fn streams() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Messages that the encrypting Chunnel takes, and some that it nearly takes.
 fn hellos() -> Vec<(&'static str, Vec<u8>)> {
-    use bertha_chunnels::seal::wire::{Greeting, PROOF, SALT, associated};
-    let greeting = |asks| Greeting { salt: [3; SALT], asks, proof: [5; PROOF] }.write().to_vec();
+    use bertha_chunnels::seal::wire::{Hello, PROOF, SALT, associated};
+    let hello = |asks| Hello { salt: [3; SALT], asks, proof: [5; PROOF] }.encode().to_vec();
     vec![
-        ("greeting", greeting(true)),
-        ("answer", greeting(false)),
-        ("cut-greeting", greeting(true)[1..].to_vec()),
-        ("longer-greeting", [greeting(true), vec![0]].concat()),
+        ("greeting", hello(true)),
+        ("answer", hello(false)),
+        ("cut-greeting", hello(true)[1..].to_vec()),
+        ("longer-greeting", [hello(true), vec![0]].concat()),
         ("message", [&associated(7)[..], &[9; 16], b"sealed"].concat()),
     ]
 }

@@ -11,6 +11,7 @@ mod draining;
 mod early;
 mod faults;
 mod flow;
+mod fragment;
 mod idle_recv;
 mod parting;
 mod promises;

@@ -1,14 +1,14 @@
-//! What stands in front of a message that a sequencer orders.
+//! The header of a message that a sequencer orders.
 
 use bertha_core::Buf;
 
 /// Sender, number and place, eight bytes each, little-endian.
 pub(super) const HEADER: usize = 24;
 
-/// In the place of a place: the message has none yet.
+/// The position of a message that has none yet.
 const UNPLACED: u64 = u64::MAX;
 
-/// Whose message it is, which one of the sender's, and where the sequencer has put it.
+/// The sender of a message, its number among that sender's, and its position in the order of the sequencer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) sender: u64,
@@ -16,7 +16,7 @@ pub(super) struct Placed {
     pub(super) place: Option<u64>,
 }
 
-/// A message as it arrived.
+/// A decoded message.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) placed: Placed,
@@ -35,7 +35,7 @@ impl Placed {
 }
 
 impl Frame {
-    /// Takes the header off; nothing if the message is too short for one, or its numbers are none that a sender gives.
+    /// Splits off the header; `None` if the message is malformed.
     pub(super) fn parse(mut message: Buf) -> Option<Self> {
         let header = *message.first_chunk::<HEADER>()?;
         message.advance(HEADER).ok()?;
