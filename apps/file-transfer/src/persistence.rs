@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_receiver_without_space_is_given_up_in_time() {
         // Each connection takes some more bytes into its buffers than the one before.
-        let full = |number| Failure { confirmed: Some(4_000), taken: 8_000 + number, is_refusal: true };
+        let full = |number: u64| Failure { confirmed: Some(4_000), taken: 8_000 + number, is_refusal: true };
         let each = Duration::from_millis(300);
         assert!(lasts(each, full) <= LIMIT + 2 * each);
     }
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn connections_go_on_while_the_file_does() {
         let each = Duration::from_secs(60);
-        let breaks = |number| Failure { confirmed: Some(0), taken: number.min(9), is_refusal: false };
+        let breaks = |number: u64| Failure { confirmed: Some(0), taken: number.min(9), is_refusal: false };
         assert!(lasts(each, breaks) > 9 * each);
-        let refuses = |number| Failure { confirmed: Some(number.min(9)), taken: 0, is_refusal: true };
+        let refuses = |number: u64| Failure { confirmed: Some(number.min(9)), taken: 0, is_refusal: true };
         assert!(lasts(each, refuses) > 9 * each);
     }
 
