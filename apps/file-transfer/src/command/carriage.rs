@@ -2,8 +2,8 @@
 
 #[cfg(feature = "quic")]
 use super::transport::Transport;
-use bertha::chunnels::Fault;
 use bertha::chunnels::congestion::{Bbr, Cubic, NewReno};
+use bertha::chunnels::{Fault, Reliable};
 use bertha::kernel::{Tcp, Unix};
 use bertha::prelude::*;
 use bertha::{ErrorKind, Settings};

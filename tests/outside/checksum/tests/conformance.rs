@@ -18,13 +18,9 @@ async fn connected(
     let listening = make_stack!(Checksum::seeded(7), below_server);
     let mut incoming = listening.listen(server.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
-<<<<<<< HEAD
     let stack = make_stack!(Checksum::seeded(7), below_client);
-    let (connection, accepted) = futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next());
-=======
     let (connection, accepted) =
         futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next());
->>>>>>> main
     let accepted = accepted.unwrap().unwrap();
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);
