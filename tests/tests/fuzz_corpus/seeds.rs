@@ -2,7 +2,7 @@
 
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
-    self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
+    self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_rendezvous::member::Description;
@@ -102,8 +102,8 @@ fn wire_bodies() -> Vec<Seed> {
     let joined = wire::join(&replies[0].message, &data, wire::LARGEST_JOINED).unwrap();
     let mut bodies = vec![("AnswerAndData".to_owned(), joined[wire::HEADER..].to_vec())];
     bodies.extend(replies.iter().map(|reply| (reply.name.into(), body_of(&reply.message).to_vec())));
-    for (name, standing) in standings() {
-        let message = wire::encode(Kind::Standing, Tag::of(ID), &standing).unwrap();
+    for (name, progress) in progress_reports() {
+        let message = wire::encode(Kind::PeerProgress, Tag::of(ID), &progress).unwrap();
         bodies.push((name.into(), body_of(&message).to_vec()));
     }
     bodies
@@ -229,19 +229,22 @@ fn hellos() -> Vec<(&'static str, Vec<u8>)> {
     use bertha_chunnels::seal::wire::{Hello, PROOF, SALT, associated};
     let hello = |asks| Hello { salt: [3; SALT], asks, proof: [5; PROOF] }.encode().to_vec();
     vec![
-        ("greeting", hello(true)),
+        ("hello", hello(true)),
         ("answer", hello(false)),
-        ("cut-greeting", hello(true)[1..].to_vec()),
-        ("longer-greeting", [hello(true), vec![0]].concat()),
+        ("cut-hello", hello(true)[1..].to_vec()),
+        ("longer-hello", [hello(true), vec![0]].concat()),
         ("message", [&associated(7)[..], &[9; 16], b"sealed"].concat()),
     ]
 }
 
 /// Reports of two participants' progress.
-fn standings() -> [(&'static str, Standing); 2] {
+fn progress_reports() -> [(&'static str, PeerProgress); 2] {
     let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
-    let moved = Standing { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
-    [("Standing-asks", Standing { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
+    let moved = PeerProgress { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
+    [
+        ("PeerProgress-asks", PeerProgress { before: None, asks: true, ..moved.clone() }),
+        ("PeerProgress-moved", moved),
+    ]
 }
 
 /// Records, and a participant's presence, without the version of their format.
