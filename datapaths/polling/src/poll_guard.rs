@@ -21,9 +21,9 @@ pub trait Source<'a> {
     type State: 'a;
     /// The name of a connection.
     type Key: Key;
-    /// What is kept for each connection.
+    /// The state that is kept for each connection.
     type Connection;
-    /// What a batch holds: single messages, or buffers of them.
+    /// The content of a batch: single messages, or buffers of them.
     type Message: Batched;
     /// An error that ends a call.
     type Error;
@@ -98,8 +98,8 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         Self { source, key: WaiterKey::new(awaited), state: std::marker::PhantomData }
     }
 
-    /// Takes what `take` finds, and receives as long as it finds nothing. `batch` is where messages of the connection come that
-    /// this poll receives; what is in it has to be taken.
+    /// Returns the result of `take`, and receives as long as that finds nothing. Messages of the connection that this poll receives
+    /// come into `batch`, from which `take` has to take them.
     ///
     /// # Errors
     /// Those of the source.
@@ -169,7 +169,7 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         }
     }
 
-    /// Takes what `take` finds, and never receives: for a source that other futures or threads poll.
+    /// Returns the result of `take`, and never receives: for a source that other futures or threads poll.
     pub fn look<T>(
         &mut self,
         cx: &mut Context<'_>,

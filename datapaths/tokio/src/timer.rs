@@ -1,8 +1,8 @@
 //! One thread of the process that waits for distant deadlines, on behalf of all runtimes.
 //!
 //! A timer of tokio's that is armed makes each park of its runtime read the clock twice and walk the wheel: an echo between two
-//! runtimes takes a fifth longer while each of them merely watches over one idle connection. So what is to happen in a while lies
-//! here, and costs the runtime nothing until then.
+//! runtimes takes a fifth longer while each of them merely watches over one idle connection. So distant deadlines lie
+//! here, and cost the runtime nothing until then.
 //!
 //! A task that only waits would also cost what every task does: aligned memory, a place among the runtime's tasks, and two visits
 //! of the scheduler, the last when it is given up. Tasks that keep connections alive have nothing to do for seconds, and most
@@ -45,7 +45,7 @@ struct State {
     looks_at: Option<Instant>,
 }
 
-/// What is to happen at a deadline.
+/// The action at a deadline.
 enum Action {
     /// A task begins on its runtime.
     Begin { task: Later, runtime: Handle },
@@ -55,7 +55,8 @@ enum Action {
 
 impl Timer {
     pub(crate) const fn new() -> Self {
-        let state = State { queue: DelayQueue::new(), begun: BTreeMap::new(), is_running: false, looks_at: None };
+        let state =
+            State { queue: DelayQueue::new(), begun: BTreeMap::new(), is_running: false, looks_at: None };
         Self { state: Mutex::new(state), earlier: Condvar::new() }
     }
 
@@ -121,7 +122,7 @@ impl Timer {
         state.is_running
     }
 
-    /// Does what is due, until nothing has waited for a while.
+    /// Acts on every entry that is due, until nothing has waited for a while.
     fn serve(&self) {
         let mut state = self.state();
         loop {
@@ -135,7 +136,8 @@ impl Timer {
                 state = self.state();
             }
             state.looks_at = state.queue.next_deadline();
-            let pause = state.looks_at.map_or(LINGER, |next| next.saturating_duration_since(now).min(MAX_PAUSE));
+            let pause =
+                state.looks_at.map_or(LINGER, |next| next.saturating_duration_since(now).min(MAX_PAUSE));
             let waited = self.earlier.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             if waited.1.timed_out() && state.queue.len() == 0 {

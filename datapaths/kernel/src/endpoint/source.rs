@@ -145,11 +145,7 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         }
     }
 
-    fn arm(
-        &mut self,
-        state: MutexGuard<'a, State<S>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Error>> {
+    fn arm(&mut self, state: MutexGuard<'a, State<S>>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if self.spins() {
             release(self, state);
             // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to the

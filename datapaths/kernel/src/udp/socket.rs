@@ -351,7 +351,7 @@ impl DatagramSocket for UdpSocket {
     }
 
     fn base(self: &Arc<Self>, peer: &SocketAddr) -> SocketBase {
-        // What the 16-bit lengths of the headers leave: IPv4 counts its own header, IPv6 does not.
+        // The rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
         let local = match self.local {
             Some(local) => Local::Known(local.into()),
@@ -403,7 +403,7 @@ fn segmentation_failed(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
 }
 
-/// What the kernel can do, found out once.
+/// The offloads of the kernel, found out once.
 ///
 /// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
 /// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
@@ -479,7 +479,7 @@ mod tests {
         assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
     }
 
-    /// What the kernel grants a socket that connects so, before its first reception, after it, and after the second.
+    /// The buffer that the kernel grants a socket that connects so, before its first reception, after it, and after the second.
     async fn granted(udp: &Udp) -> [usize; 3] {
         let peer = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = UdpSocket::open(udp, None, Some(peer.local_addr().unwrap())).unwrap();
@@ -548,8 +548,7 @@ mod tests {
         let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = UdpSocket::open(&Udp::new(), None, Some(sender.local_addr().unwrap())).unwrap();
         let (peer, to) = (sender.local_addr().unwrap(), socket.io.local_addr().unwrap());
-        let socket =
-            Arc::new(Counted { socket, calls: AtomicUsize::new(0), in_vain: AtomicUsize::new(0) });
+        let socket = Arc::new(Counted { socket, calls: AtomicUsize::new(0), in_vain: AtomicUsize::new(0) });
         let limits = Udp::new().options.limits;
         let (endpoint, connection) = Endpoint::connected(socket.clone(), peer, limits, Waiting::Park);
         for number in 0..MESSAGES {

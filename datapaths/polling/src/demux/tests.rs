@@ -84,7 +84,7 @@ fn strangers_hold_no_buffers_of_the_source_and_few_bytes() {
         }
     }
     assert!(kept * block <= UNACCEPTED_BYTES && (kept + 2) * block > UNACCEPTED_BYTES / 2, "{kept}");
-    // What a stranger sent lies in memory of its own: the source has its buffer back.
+    // A stranger's message lies in memory of its own: the source has its buffer back.
     let mut demux = listening(1, 16);
     let connection = demux.admit(0, PEER, ()).unwrap();
     let message = Buf::copy_of(b"hello", 0).unwrap();
