@@ -330,7 +330,7 @@ impl Connection for DpdkConnection {
         poll_fn(move |cx| {
             let mut batch = ReceiveBatch::new(self.number, 1);
             ready!(self.poll_receive(&mut guard, cx, &mut batch))?;
-            Poll::Ready(batch.pop_first().ok_or_else(|| self.base.closed()))
+            Poll::Ready(batch.pop().ok_or_else(|| self.base.closed()))
         })
     }
 
