@@ -1,7 +1,7 @@
 //! The client's side of the handshake.
 
 use super::first_flight::Expected;
-use super::idle;
+use super::idle_timeout;
 use super::prune::{Choices, Pruned};
 use super::requirements::Requirements;
 use crate::auth::Offering;
@@ -125,7 +125,7 @@ impl Handshake {
         settings.credentials.check(Role::Client)?;
         let id = random();
         offer.id = id;
-        offer.idle_ms = idle::to_millis(settings.idle_timeout);
+        offer.idle_ms = idle_timeout::to_millis(settings.idle_timeout);
         let offering = Offering::new((&offer, &stack), &settings.credentials, random).map_err(unencoded)?;
         let (len, most) = (offering.message().len() + ENVELOPE, mtu.min(LARGEST));
         if len > most {

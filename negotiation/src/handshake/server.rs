@@ -3,7 +3,7 @@
 
 use super::amplification::Credit;
 use super::decision_cache::{DecisionCache, Found, Stated};
-use super::idle;
+use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
 use crate::auth::{Answering, Unanswerable, offer_hash, reset};
@@ -223,7 +223,7 @@ fn accept(
         id,
         client_picks: picks.client_picks.clone(),
         server_picks: picks.server_picks.clone(),
-        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
+        idle_ms: idle_timeout::to_millis(idle_timeout::agreed(terms.idle_timeout, idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
         early: 0,
         stack: found.text.clone(),
