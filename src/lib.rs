@@ -95,8 +95,8 @@ pub use bertha_core::{
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
 pub use bertha_negotiation::{
-    Agreement, BoxedStack, Credentials, Early, EarlyCache, IdentityKey, Incoming, Negotiate, Negotiated,
-    Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
+    Agreement, BoxedStack, Connect, ConnectEarly, Credentials, Early, EarlyCache, IdentityKey, Incoming,
+    Listen, Negotiate, Negotiated, Pick, PublicKey, Runs, Settings, SharedKey, Upgradable, ZeroRtt,
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 

@@ -1,13 +1,132 @@
-//! The client.
+//! Connecting: the builder that [`Negotiate::connect`](crate::Negotiate::connect) returns.
 
+use crate::early::connect_early;
 use crate::handshake::CurrentAgreement;
 use crate::link::{LinkConnector, establish};
-use crate::{Agreement, Negotiated, Runs, Settings};
-use bertha_core::{Addr, ConnectContext, Describe, Error, Picks, Role};
+use crate::{Agreement, Early, EarlyCache, Negotiated, Runs, Settings};
+use bertha_core::{Addr, BoxFuture, ConnectContext, Connection, Describe, Error, Picks, Role};
+use std::fmt;
 use std::sync::Arc;
 
+/// A connection to be made. Awaiting it connects; until then it can be given other settings.
+///
+/// Nothing is sent before it is awaited. Dropping its future gives the connection up; the server notices by its own
+/// time-outs.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Connect<'s, S: ?Sized, D> {
+    stack: &'s S,
+    datapath: D,
+    to: Addr,
+    settings: Settings,
+}
+
+impl<'s, S: ?Sized, D> Connect<'s, S, D> {
+    pub(crate) fn new(stack: &'s S, datapath: D, to: Addr) -> Self {
+        Self { stack, datapath, to, settings: Settings::default() }
+    }
+
+    /// Sets other times, bounds, credentials or a floor than the [defaults](Settings).
+    pub fn settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Connects without waiting for the server, over the stack to which it agreed the last time: the first messages go
+    /// out together with the offer. Without a known agreement this connects as usual, and remembers what was agreed.
+    ///
+    /// The offer goes out with the first `send` or `recv`, or after a [short
+    /// time](Settings::first_flight_delay). A server that decides once more as it did takes the messages. Another answers as
+    /// usual; then the stack is built anew and the messages are sent again, so that they arrive once. See [`Early`].
+    ///
+    /// # Replay
+    /// A server remembers for at least half a minute which first flights it took, and takes none twice. An attacker who has
+    /// recorded one can send it again later, or to the server after a restart, or to another server with the same keys; its
+    /// messages are then received once more, by a connection that gets no further. So a server takes early only messages that
+    /// do no harm then: a Chunnel that is not idempotent says `#[chunnel(no_early_data)]`, a server that takes nothing early
+    /// sets [`Settings::early_data`] to false, and an application sends its other messages after
+    /// [`agreed`](Early::agreed).
+    ///
+    /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret:
+    /// an attacker who learns the key later can forge others. With identities alone no first flight is tried.
+    pub fn early(self, cache: &EarlyCache) -> ConnectEarly<S, D>
+    where
+        S: Clone,
+    {
+        let Self { stack, datapath, to, settings } = self;
+        ConnectEarly { stack: stack.clone(), datapath, to, cache: cache.clone(), settings }
+    }
+}
+
+/// # Errors
+/// * [`Refused`](bertha_core::ErrorKind::Refused): no stack suits both ends; the text says which Chunnel and why.
+/// * [`Version`](bertha_core::ErrorKind::Version): the server speaks another version of the protocol.
+/// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable): there
+///   is no server.
+/// * [`TooLarge`](bertha_core::ErrorKind::TooLarge): the offer doesn't fit into one message.
+/// * [`Invalid`](bertha_core::ErrorKind::Invalid): no alternative of the stack can hold over this datapath: a Chunnel
+///   [needs](bertha_core::guarantee) a guarantee that nothing below it gives, or the [floor](Settings::floor) can't be
+///   reached. Nothing was sent.
+/// * Those of the datapath and of the Chunnels.
+impl<'s, S, D> IntoFuture for Connect<'s, S, D>
+where
+    S: Describe + Sync + ?Sized,
+    D: Runs<S>,
+{
+    type Output = Result<Negotiated<D::Out>, Error>;
+    type IntoFuture = BoxFuture<'s, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { stack, datapath, to, settings } = self;
+        Box::pin(connect(stack, datapath, to, settings))
+    }
+}
+
+impl<S: Describe + ?Sized, D> fmt::Debug for Connect<'_, S, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connect([{}] to {})", self.stack.explain(), self.to)
+    }
+}
+
+/// A connection to be made without waiting for the server; see [`Connect::early`].
+#[must_use = "nothing is sent before it is awaited"]
+pub struct ConnectEarly<S, D> {
+    stack: S,
+    datapath: D,
+    to: Addr,
+    cache: EarlyCache,
+    settings: Settings,
+}
+
+impl<S, D> ConnectEarly<S, D> {
+    /// Sets other times, bounds, credentials or a floor than the [defaults](Settings).
+    pub fn settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+}
+
+/// # Errors
+/// As for [`Connect`]. Once the connection is in use they come from `send` and `recv`.
+impl<S, D> IntoFuture for ConnectEarly<S, D>
+where
+    S: Describe + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data: Clone>>,
+{
+    type Output = Result<Early<D::Out>, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { stack, datapath, to, cache, settings } = self;
+        Box::pin(async move { connect_early(stack, datapath, to, &cache, settings).await })
+    }
+}
+
+impl<S: Describe, D> fmt::Debug for ConnectEarly<S, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConnectEarly([{}] to {})", self.stack.explain(), self.to)
+    }
+}
+
 /// Connects, agrees and builds the stack.
-pub(crate) async fn connect<S, D>(
+async fn connect<S, D>(
     stack: &S,
     datapath: D,
     to: Addr,

@@ -16,7 +16,7 @@
 //! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change nothing, and no
 //!   edited one is believed. [`Settings::floor`] says what a stack must guarantee, whatever the other end says.
 //!   [`Agreement::transcript`] is what a Chunnel such as TLS binds itself to.
-//! * **Zero round trips.** [`connect_early`](Negotiate::connect_early) sends the first messages with the offer, over the stack that
+//! * **Zero round trips.** [`Connect::early`] sends the first messages with the offer, over the stack that
 //!   the server agreed to before. If it picks another one they are sent again over that: an application that can't have
 //!   messages replayed by an attacker refuses them.
 //! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
@@ -42,11 +42,12 @@ mod upgrade;
 pub mod wire;
 
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};
+pub use connect::{Connect, ConnectEarly};
 pub use connection::Negotiated;
 pub use early::{Early, EarlyCache};
 pub use handshake::{Agreement, ZeroRtt};
 pub use link::Link;
-pub use listen::Incoming;
+pub use listen::{Incoming, Listen};
 pub use negotiate::{BoxedStack, Negotiate};
 pub use runs::Runs;
 pub use settings::Settings;

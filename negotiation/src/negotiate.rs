@@ -1,9 +1,7 @@
-//! What an application calls on its stack.
+//! The methods that an application calls on its stack.
 
-use crate::{
-    Early, EarlyCache, Incoming, Link, Negotiated, Runs, Settings, Upgradable, connect, early, listen,
-};
-use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe, Error};
+use crate::{Connect, Link, Listen, Runs, Upgradable};
+use bertha_core::{Addr, BoxStack, Chunnel, Connection, Datapath, Describe};
 
 /// A stack whose type is forgotten, for the datapath `D` and messages `T`; see [`Negotiate::boxed`].
 pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
@@ -12,129 +10,32 @@ pub type BoxedStack<D, T> = BoxStack<Link<<D as Datapath>::Connection>, T>;
 pub trait Negotiate: Describe + Send + Sync {
     /// Connects to the server at `to` over `datapath`, agrees with it on a stack, and builds it.
     ///
-    /// # Errors
-    /// * [`Refused`](bertha_core::ErrorKind::Refused): no stack suits both ends; the text says which Chunnel and why.
-    /// * [`Version`](bertha_core::ErrorKind::Version): the server speaks another version of the protocol.
-    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut), [`Unreachable`](bertha_core::ErrorKind::Unreachable): there
-    ///   is no server.
-    /// * [`TooLarge`](bertha_core::ErrorKind::TooLarge): the offer doesn't fit into one message.
-    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): no alternative of the stack can hold over this datapath: a Chunnel
-    ///   [needs](bertha_core::guarantee) what nothing below it guarantees, or the [floor](Settings::floor) can't be
-    ///   reached. Nothing was sent.
-    /// * Those of the datapath and of the Chunnels.
-    fn connect<D>(
-        &self,
-        datapath: D,
-        to: impl Into<Addr> + Send,
-    ) -> impl Future<Output = Result<Negotiated<D::Out>, Error>> + Send
-    where
-        D: Runs<Self>,
-    {
-        self.connect_with(datapath, to, Settings::default())
+    /// ```no_run
+    /// # use bertha_core::{Addr, Connection, Error};
+    /// # use bertha_negotiation::{EarlyCache, Negotiate, Runs, Settings};
+    /// # async fn example<S, D>(stack: S, datapath: D, server: Addr, cache: EarlyCache) -> Result<(), Error>
+    /// # where S: Negotiate + Clone + 'static, D: Runs<S, Out: Connection<Data: Clone>> + Clone {
+    /// let plain = stack.connect(datapath.clone(), server.clone()).await?;
+    /// let patient = stack.connect(datapath.clone(), server.clone()).settings(Settings::default()).await?;
+    /// let early = stack.connect(datapath, server).early(&cache).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Its errors stand with [`Connect`].
+    fn connect<D: Runs<Self>>(&self, datapath: D, to: impl Into<Addr>) -> Connect<'_, Self, D> {
+        Connect::new(self, datapath, to.into())
     }
 
-    /// As [`connect`](Self::connect), with other times and bounds.
+    /// Listens at `on` over `datapath`. Each client gets the stack on which it and this server agree.
     ///
-    /// # Errors
-    /// As for [`connect`](Self::connect).
-    fn connect_with<D>(
-        &self,
-        datapath: D,
-        to: impl Into<Addr> + Send,
-        settings: Settings,
-    ) -> impl Future<Output = Result<Negotiated<D::Out>, Error>> + Send
-    where
-        D: Runs<Self>,
-    {
-        let to = to.into();
-        async move { connect::connect(self, datapath, to, settings).await }
-    }
-
-    /// Connects without waiting, over the stack that the server agreed to the last time: the first messages go out
-    /// together with the offer. Without a known agreement it connects as [`connect`](Self::connect), and remembers what was
-    /// agreed.
-    ///
-    /// The offer goes out with the first `send` or `recv`, or after a [short
-    /// time](Settings::first_flight_delay). A server that decides once more as it did takes the messages; another answers as usual,
-    /// and the stack is built anew and the messages sent again, so that they arrive once. See [`Early`].
-    ///
-    /// # Replay
-    /// A server remembers for half a minute at least which first flights it took, and takes none twice. An attacker who has
-    /// recorded one can send it again later, or to the server after a restart, or to another server with the same keys, and its
-    /// messages are then received once more, by a connection that gets no further. A server is to take early only
-    /// what does no harm then: a Chunnel that is not idempotent says `#[chunnel(no_early_data)]`, a server that takes
-    /// nothing early sets [`Settings::early_data`] to false, and an application sends its other messages after
-    /// [`agreed`](Early::agreed).
-    ///
-    /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret: who learns
-    /// the key later can make others. With identities alone it is not tried.
-    ///
-    /// # Errors
-    /// As for [`connect`](Self::connect). Once it is in use they come from `send` and `recv`.
-    fn connect_early<D>(
-        self,
-        datapath: D,
-        to: impl Into<Addr> + Send,
-        cache: &EarlyCache,
-    ) -> impl Future<Output = Result<Early<D::Out>, Error>> + Send
-    where
-        Self: Sized + 'static,
-        D: Runs<Self, Out: Connection<Data: Clone>>,
-    {
-        self.connect_early_with(datapath, to, cache, Settings::default())
-    }
-
-    /// As [`connect_early`](Self::connect_early), with other times and bounds.
-    ///
-    /// # Errors
-    /// As for [`connect_early`](Self::connect_early).
-    fn connect_early_with<D>(
-        self,
-        datapath: D,
-        to: impl Into<Addr> + Send,
-        cache: &EarlyCache,
-        settings: Settings,
-    ) -> impl Future<Output = Result<Early<D::Out>, Error>> + Send
-    where
-        Self: Sized + 'static,
-        D: Runs<Self, Out: Connection<Data: Clone>>,
-    {
-        early::connect_early(self, datapath, to.into(), cache, settings)
-    }
-
-    /// Listens at `on` over `datapath`. Each client gets the stack that it and this server agree on.
-    ///
-    /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if no alternative of the stack can hold over this datapath, as far as
-    /// that is known [before a client is there](bertha_core::Listener::properties); else each client gets that error.
-    /// Those of the datapath, if the address can't be used.
-    fn listen<D>(
-        self,
-        datapath: D,
-        on: impl Into<Addr> + Send,
-    ) -> impl Future<Output = Result<Incoming<Self, D>, Error>> + Send
+    /// Its errors stand with [`Listen`].
+    fn listen<D>(self, datapath: D, on: impl Into<Addr>) -> Listen<Self, D>
     where
         Self: Sized + 'static,
         D: Runs<Self>,
     {
-        self.listen_with(datapath, on, Settings::default())
-    }
-
-    /// As [`listen`](Self::listen), with other times and bounds.
-    ///
-    /// # Errors
-    /// As for [`listen`](Self::listen).
-    fn listen_with<D>(
-        self,
-        datapath: D,
-        on: impl Into<Addr> + Send,
-        settings: Settings,
-    ) -> impl Future<Output = Result<Incoming<Self, D>, Error>> + Send
-    where
-        Self: Sized + 'static,
-        D: Runs<Self>,
-    {
-        listen::listen(self, datapath, on.into(), settings)
+        Listen::new(self, datapath, on.into())
     }
 
     /// Lets connections of this stack change to other alternatives of its `select!`s while they are in use; see

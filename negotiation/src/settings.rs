@@ -41,13 +41,13 @@ pub struct Settings {
     /// of an IPv6 address. It holds twice, for clients that showed that their address is their own, and for the
     /// others, which are asked to do so when there are more; after that, offers are dropped and counted.
     pub offers_per_second: u32,
-    /// How many messages a client sends in its first flight at most, if it [connects early](crate::Negotiate::connect_early);
+    /// How many messages a client sends in its first flight at most, if it [connects early](crate::Connect::early);
     /// further ones wait for the answer. Fewer if they don't fit into one message of the datapath.
     pub first_flight: usize,
     /// How long a client that connects early waits for the first message before it makes its offer without one.
     pub first_flight_delay: Duration,
     /// Whether a server takes messages that come with an offer. An attacker can replay them; see
-    /// [`connect_early`](crate::Negotiate::connect_early).
+    /// [`Connect::early`](crate::Connect::early).
     pub early_data: bool,
     /// How many offers from whose first flights it took messages a server remembers, so that it doesn't take them once
     /// more. Each is remembered for half a minute to a minute; while there are so many, it takes no others early.

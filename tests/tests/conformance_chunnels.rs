@@ -70,7 +70,7 @@ where
     let mut incoming = stack.clone().listen(server.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
     let (connection, accepted) =
-        futures_util::join!(stack.connect(client.clone(), to), async { incoming.next().await });
+        futures_util::join!(stack.connect(client.clone(), to).into_future(), async { incoming.next().await });
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())

@@ -84,7 +84,7 @@ async fn serve(dpdk: Dpdk, at: Addr, tell: Sender<Addr>) -> Sent {
 /// Receives all messages over all connections at once; but nothing from the first ones, until the others are done.
 async fn ask(dpdk: Dpdk, to: Addr, late: usize) -> Sent {
     let stack = transport!();
-    let connecting = (0..CONNECTIONS).map(|_| stack.connect(dpdk.clone(), to.clone()));
+    let connecting = (0..CONNECTIONS).map(|_| stack.connect(dpdk.clone(), to.clone()).into_future());
     let connections = try_join_all(connecting).await?;
     let start = connections.iter().enumerate().map(|(number, connection)| async move {
         let mut request = Buf::new(1, 64)?;

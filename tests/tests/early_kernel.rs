@@ -29,7 +29,7 @@ where
     settings.first_flight_delay = Duration::from_secs(5);
     let asking = async {
         for round in 0..rounds {
-            let connection = stack().connect_early_with(client(), to.clone(), &cache, settings.clone());
+            let connection = stack().connect(client(), to.clone()).early(&cache).settings(settings.clone());
             let connection = connection.await.unwrap();
             connection.send(round as u64).await.unwrap();
             assert_eq!(connection.recv().await.unwrap(), round as u64 + 1);
@@ -57,7 +57,7 @@ fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
     let stays = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let stack = Serialize::<u64>::new;
     let on = "127.0.0.1:0".parse::<Addr>().unwrap();
-    let mut incoming = stays.block_on(stack().listen(Udp::default(), on)).unwrap();
+    let mut incoming = stays.block_on(stack().listen(Udp::default(), on).into_future()).unwrap();
     let (to, cache) = (incoming.local_addr(), EarlyCache::new());
     let mut settings = Settings::default();
     settings.first_flight_delay = Duration::from_secs(5);
@@ -65,7 +65,8 @@ fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
     let mut ask = async |is_early: bool| {
         let (to, cache, settings) = (to.clone(), cache.clone(), settings.clone());
         let asking = stays.spawn(async move {
-            let connection = stack().connect_early_with(Udp::default(), to, &cache, settings).await.unwrap();
+            let connection =
+                stack().connect(Udp::default(), to).early(&cache).settings(settings).await.unwrap();
             connection.send(1).await.unwrap();
             connection.agreed().await.map(|agreement| agreement.zero_rtt().cloned())
         });

@@ -105,7 +105,7 @@ where
     S: Negotiate + Sync,
     D: Runs<S, Out: Connection<Data = Message>>,
 {
-    let connection = stack.connect_with(datapath, sending.to.clone(), sending.settings.clone()).await?;
+    let connection = stack.connect(datapath, sending.to.clone()).settings(sending.settings.clone()).await?;
     tracing::info!(agreement = %connection.explain(), "connected");
     let sent = match converse(&connection, source, sending.expected, progress).await {
         // The connection is closed behind a refusal, which may still be there to be read.

@@ -42,7 +42,7 @@ impl Proof {
 async fn serve(mut settings: Settings) -> Result<Addr, Error> {
     // One after the other, they come faster than a server lets clients of one network come by default.
     settings.offers_per_second = u32::MAX;
-    let incoming = stack().listen_with(Udp::new(), (Ipv4Addr::LOCALHOST, 0), settings).await;
+    let incoming = stack().listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).settings(settings).await;
     let mut incoming = incoming.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"))?;
     let addr = incoming.local_addr();
     tokio::spawn(async move {
@@ -78,7 +78,7 @@ impl Connect for AfterAnswer {
     async fn connect(&mut self) -> Result<Trial, Error> {
         let (server, settings) = (self.server.clone(), self.settings.clone());
         let started = Instant::now();
-        let connection = stack().connect_with(Udp::new(), server, settings).await.map_err(failed)?;
+        let connection = stack().connect(Udp::new(), server).settings(settings).await.map_err(failed)?;
         let trial = measured(started, &connection).await?;
         connection.close().await.map_err(failed)?;
         Ok(trial)
@@ -97,7 +97,7 @@ impl AtOnce {
     pub(super) async fn new(proof: Proof) -> Result<Self, Error> {
         let [settings, servers] = proof.settings();
         let (server, cache) = (serve(servers).await?, EarlyCache::new());
-        let known = stack().connect_early_with(Udp::new(), server.clone(), &cache, settings.clone());
+        let known = stack().connect(Udp::new(), server.clone()).early(&cache).settings(settings.clone());
         let known = known.await.map_err(failed)?;
         known.close().await.map_err(failed)?;
         Ok(Self { server, settings, cache })
@@ -108,7 +108,7 @@ impl Connect for AtOnce {
     async fn connect(&mut self) -> Result<Trial, Error> {
         let (server, settings) = (self.server.clone(), self.settings.clone());
         let started = Instant::now();
-        let connection = stack().connect_early_with(Udp::new(), server, &self.cache, settings);
+        let connection = stack().connect(Udp::new(), server).early(&self.cache).settings(settings);
         let connection = connection.await.map_err(failed)?;
         let trial = measured(started, &connection).await?;
         let agreement = connection.agreed().await.map_err(failed)?;

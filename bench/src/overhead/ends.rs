@@ -57,10 +57,10 @@ where
     let mut settings = Settings::default();
     settings.idle_timeout = Duration::from_secs(3600);
     let connected = async {
-        let mut incoming = make_stack!().listen_with(Udp::new(), any_port(), settings.clone()).await?;
+        let mut incoming = make_stack!().listen(Udp::new(), any_port()).settings(settings.clone()).await?;
         let server = incoming.local_addr();
         let (end, bare) =
-            tokio::join!(stack.connect_with(Udp::new(), server, settings.clone()), incoming.next());
+            tokio::join!(stack.connect(Udp::new(), server).settings(settings.clone()), incoming.next());
         let bare = bare.transpose()?.ok_or_else(|| {
             bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted nobody")
         })?;

@@ -156,7 +156,8 @@ where
     S: Negotiate + Sync,
     D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
 {
-    let connecting = (0..setup.connections).map(|_| stack.connect(client.clone(), server.clone()));
+    let connecting =
+        (0..setup.connections).map(|_| stack.connect(client.clone(), server.clone()).into_future());
     let connections = try_join_all(connecting).await.map_err(failed)?;
     let start = Instant::now();
     let receiving = connections.iter().map(async |connection| {
@@ -220,7 +221,8 @@ pub(super) fn unreliable(setup: &Setup) -> Result<f64, Error> {
             Ok(())
         },
         async move |server: Addr| {
-            let connecting = (0..connections).map(|_| stack.connect(Udp::new(), server.clone()));
+            let connecting =
+                (0..connections).map(|_| stack.connect(Udp::new(), server.clone()).into_future());
             let ends = try_join_all(connecting).await.map_err(failed)?;
             let start = Instant::now();
             let receiving =

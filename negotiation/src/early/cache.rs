@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The agreements of earlier connections, by the server's address and the client's stack, for
-/// [`connect_early`](crate::Negotiate::connect_early).
+/// [`Connect::early`](crate::Connect::early).
 ///
 /// Cloning it is cheap, and all clones share what they know. It is bounded by entries and bytes, the oldest goes first. It
 /// holds nothing secret, and whatever is wrong in it costs a round trip and nothing else: the server decides as always.

@@ -22,7 +22,7 @@ pub(crate) use connect::connect_early;
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
-/// A connection that [`connect_early`](crate::Negotiate::connect_early) made.
+/// A connection that [`Connect::early`](crate::Connect::early) made.
 ///
 /// Until the server has answered, `send` puts messages into the first flight and `recv` waits. After that both are those of
 /// the stack, for one atomic load.

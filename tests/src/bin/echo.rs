@@ -27,7 +27,8 @@ fn misused() -> Error {
 }
 
 async fn serve(at: Addr, settings: Settings) -> Result<(), Error> {
-    let mut incoming = make_stack!(Serialize::<String>::new()).listen_with(Udp::new(), at, settings).await?;
+    let mut incoming =
+        make_stack!(Serialize::<String>::new()).listen(Udp::new(), at).settings(settings).await?;
     say(&incoming.local_addr());
     while let Some(client) = incoming.next().await {
         let Ok(connection) = client else { continue };
@@ -44,7 +45,7 @@ async fn serve(at: Addr, settings: Settings) -> Result<(), Error> {
 
 async fn ask(server: Addr, settings: Settings) -> Result<(), Error> {
     let connection =
-        make_stack!(Serialize::<String>::new()).connect_with(Udp::new(), server, settings).await?;
+        make_stack!(Serialize::<String>::new()).connect(Udp::new(), server).settings(settings).await?;
     connection.send("hello".into()).await?;
     connection.recv().await?;
     say(&connection.base().local_addr());

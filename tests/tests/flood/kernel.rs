@@ -91,7 +91,7 @@ fn memory_stays_and_clients_are_served() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let local = Addr::from((Ipv4Addr::LOCALHOST, 0));
-        let incoming = stack().listen_with(Udp::new(), local, settings(IDLE)).await.unwrap();
+        let incoming = stack().listen(Udp::new(), local).settings(settings(IDLE)).await.unwrap();
         let Addr::Ip(server) = incoming.local_addr() else { unreachable!() };
         let outcomes = Outcomes::default();
         let grown = echo_during(incoming, &outcomes, async {

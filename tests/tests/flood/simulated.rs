@@ -125,7 +125,7 @@ fn memory_stays_and_clients_are_served() {
     let network = sim.network().clone();
     let runtime = sim.runtime();
     sim.run(async {
-        let listening = stack().listen_with(network.host(SERVER), server_addr(), settings(IDLE));
+        let listening = stack().listen(network.host(SERVER), server_addr()).settings(settings(IDLE));
         let (outcomes, replies) = (Outcomes::default(), Replies::default());
         let grown = echo_during(listening.await.unwrap(), &outcomes, async {
             let mut mutator = Mutator::new(record(&network).await, 1);

@@ -122,8 +122,10 @@ where
             let Some(Err(error)) = incoming.next().await else { panic!("the client was accepted") };
             *refused.lock().unwrap() = Some(error);
         };
-        let (at_client, ()) =
-            futures_util::join!(client_stack.connect(client(&network), server_addr()), at_server);
+        let (at_client, ()) = futures_util::join!(
+            client_stack.connect(client(&network), server_addr()).into_future(),
+            at_server
+        );
         let at_server = refused.lock().unwrap().take().unwrap();
         (at_client.err().unwrap(), at_server)
     })

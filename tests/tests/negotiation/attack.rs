@@ -24,7 +24,7 @@ type Accepted = Arc<Mutex<Vec<([u8; 32], String)>>>;
 
 async fn serve(network: &Network, settings: Settings) -> Accepted {
     let stack = make_stack!(bertha_core::select!(A, B));
-    let mut incoming = stack.listen_with(server(network), server_addr(), settings).await.unwrap();
+    let mut incoming = stack.listen(server(network), server_addr()).settings(settings).await.unwrap();
     let (accepted, runtime) = (Accepted::default(), network.runtime().clone());
     let record = accepted.clone();
     std::mem::forget(runtime.clone().spawn(async move {
@@ -81,7 +81,7 @@ fn run(seed: u64, (at_client, at_server): (Credentials, Credentials), habits: Ha
         let from = client(&network).from_port(5000);
         let weak = make_stack!(B);
         let settings = settings(at_client, seed);
-        let first = weak.connect_with(from.clone(), server_addr(), settings.clone()).await.unwrap();
+        let first = weak.connect(from.clone(), server_addr()).settings(settings.clone()).await.unwrap();
         assert!(exchange(&network, &first, 1).await);
         if seed.is_multiple_of(2) {
             first.close().await.unwrap();
@@ -95,7 +95,7 @@ fn run(seed: u64, (at_client, at_server): (Credentials, Credentials), habits: Ha
 
         attacker.lock().unwrap().attack(true);
         let stack = make_stack!(bertha_core::select!(A, B));
-        let connected = stack.connect_with(from, server_addr(), settings).await;
+        let connected = stack.connect(from, server_addr()).settings(settings).await;
         let connection = match connected {
             Ok(connection) => connection,
             Err(error) => {

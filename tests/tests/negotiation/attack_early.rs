@@ -26,7 +26,8 @@ async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (
     let connecting = make_stack!(Serialize::<String>::new(), select!(A, B));
     // The port of the connection before, so that what was said there may be said again.
     let from = client(network).from_port(5000);
-    let connection = connecting.connect_early_with(from, server_addr(), cache, settings(seed)).await.unwrap();
+    let connection =
+        connecting.connect(from, server_addr()).early(cache).settings(settings(seed)).await.unwrap();
     let mut is_good = true;
     for message in &messages {
         is_good &= connection.send(message.clone()).await.is_ok();

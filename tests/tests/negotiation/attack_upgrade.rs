@@ -65,10 +65,10 @@ fn run(seed: u64, credentials: &Credentials, habits: Habits) -> u64 {
         attacker.lock().unwrap().spare_data();
         let listening = stack();
         let mut incoming =
-            listening.listen_with(server(&network), server_addr(), settings.clone()).await.unwrap();
+            listening.listen(server(&network), server_addr()).settings(settings.clone()).await.unwrap();
         let connecting = stack();
-        let connecting = connecting.connect_with(client(&network), server_addr(), settings);
-        let (served, connected) = join(incoming.next(), connecting).await;
+        let connecting = connecting.connect(client(&network), server_addr()).settings(settings);
+        let (served, connected) = join(incoming.next(), connecting.into_future()).await;
         let (client, server) = (connected.unwrap(), served.unwrap().unwrap());
         std::mem::forget(incoming);
         let changes = Cell::new(0);
@@ -146,10 +146,10 @@ fn without_keys_forged_steps_of_a_change_hang_nobody() {
             let attacker = Attacker::tap(&network, seed, Habits { invent: 60, ..Habits::of(seed) });
             let listening = stack();
             let mut incoming =
-                listening.listen_with(server(&network), server_addr(), settings.clone()).await.unwrap();
+                listening.listen(server(&network), server_addr()).settings(settings.clone()).await.unwrap();
             let connecting = stack();
-            let connecting = connecting.connect_with(client(&network), server_addr(), settings);
-            let (served, connected) = join(incoming.next(), connecting).await;
+            let connecting = connecting.connect(client(&network), server_addr()).settings(settings);
+            let (served, connected) = join(incoming.next(), connecting.into_future()).await;
             let (client, server) = (connected.unwrap(), served.unwrap().unwrap());
             std::mem::forget(incoming);
             attacker.lock().unwrap().attack(true);

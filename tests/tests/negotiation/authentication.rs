@@ -44,12 +44,13 @@ async fn pair(
     network: &Network,
     (at_client, at_server): (Credentials, Credentials),
 ) -> (Negotiated<impl Connection<Data = Buf>>, Negotiated<impl Connection<Data = Buf>>) {
-    let listening =
-        make_stack!(bertha_core::select!(A, B)).listen_with(server(network), server_addr(), with(at_server));
+    let listening = make_stack!(bertha_core::select!(A, B))
+        .listen(server(network), server_addr())
+        .settings(with(at_server));
     let mut incoming = listening.await.unwrap();
     let stack = make_stack!(bertha_core::select!(A, B));
-    let connecting = stack.connect_with(client(network), server_addr(), with(at_client));
-    let (served, connected) = futures_util::join!(incoming.next(), connecting);
+    let connecting = stack.connect(client(network), server_addr()).settings(with(at_client));
+    let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
@@ -88,13 +89,13 @@ async fn connect(
     network: &Network,
     credentials: Credentials,
 ) -> Result<Negotiated<impl Connection<Data = Buf>>, Error> {
-    make_stack!(A).connect_with(client(network), server_addr(), with(credentials)).await
+    make_stack!(A).connect(client(network), server_addr()).settings(with(credentials)).await
 }
 
 /// What client and server are told.
 fn refusal(at_client: Credentials, at_server: Credentials) -> (Error, Option<Error>) {
     simulate(2, async |network: Network| {
-        let listening = make_stack!(A).listen_with(server(&network), server_addr(), with(at_server));
+        let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(at_server));
         let refused = Arc::new(Mutex::new(Vec::new()));
         let report = refused.clone();
         echo(&network, listening.await.unwrap(), move |error| report.lock().unwrap().push(error));
@@ -150,7 +151,7 @@ fn ends_without_or_with_other_keys_refuse_each_other() {
 fn a_refusal_that_can_be_believed_is_believed_at_once() {
     for (at_client, at_server) in matching() {
         simulate(3, async |network: Network| {
-            let listening = make_stack!(B).listen_with(server(&network), server_addr(), with(at_server));
+            let listening = make_stack!(B).listen(server(&network), server_addr()).settings(with(at_server));
             echo(&network, listening.await.unwrap(), |_| {});
             let before = network.runtime().now();
             let connecting = connect(&network, at_client);
@@ -167,7 +168,7 @@ fn credentials_that_protect_nobody_are_refused_where_they_are_given() {
         let connecting = connect(&network, lonely);
         assert_eq!(connecting.await.err().unwrap().kind(), ErrorKind::Invalid);
         let faceless = Credentials::default().trusting([identity(1).public()]);
-        let listening = make_stack!(A).listen_with(server(&network), server_addr(), with(faceless));
+        let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(faceless));
         assert_eq!(listening.await.err().unwrap().kind(), ErrorKind::Invalid);
     });
 }
@@ -224,7 +225,7 @@ fn a_replayed_connection_is_not_accepted() {
                 Verdict::Pass
             });
             let (at_client, at_server) = credentials;
-            let listening = make_stack!(A).listen_with(server(&network), server_addr(), with(at_server));
+            let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(at_server));
             let accepted = Arc::new(Mutex::new(0));
             let (count, runtime) = (accepted.clone(), network.runtime().clone());
             let mut incoming = listening.await.unwrap();
@@ -240,8 +241,11 @@ fn a_replayed_connection_is_not_accepted() {
             }));
             let from = client(&network).from_port(5000);
             let connect = || make_stack!(A);
-            let first =
-                connect().connect_with(from.clone(), server_addr(), with(at_client.clone())).await.unwrap();
+            let first = connect()
+                .connect(from.clone(), server_addr())
+                .settings(with(at_client.clone()))
+                .await
+                .unwrap();
             first.send(bytes(b"pay")).await.unwrap();
             first.recv().await.unwrap();
             first.close().await.unwrap();
@@ -258,7 +262,7 @@ fn a_replayed_connection_is_not_accepted() {
             };
             replay().await;
             assert_eq!(*accepted.lock().unwrap(), 1, "seed {seed}");
-            let second = connect().connect_with(from, server_addr(), with(at_client)).await.unwrap();
+            let second = connect().connect(from, server_addr()).settings(with(at_client)).await.unwrap();
             second.send(bytes(b"ping")).await.unwrap();
             second.recv().await.unwrap();
             let waiting = second.recv();
@@ -277,7 +281,7 @@ fn an_authenticated_connection_survives_a_poor_network_and_ends_with_its_peer() 
         simulate(seed, async |network: Network| {
             network.set_link(Link { corruption: 0.05, ..Link::poor(0.2) });
             let (at_client, at_server) = credentials;
-            let listening = make_stack!(A).listen_with(server(&network), server_addr(), with(at_server));
+            let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(at_server));
             echo(&network, listening.await.unwrap(), |error| panic!("{error}"));
             let connecting = connect(&network, at_client);
             let connection = connecting.await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -306,7 +310,8 @@ fn a_restarted_server_resets_its_authenticated_clients() {
             drop(served);
             network.restart(SERVER);
             network.heal_all();
-            let listening = make_stack!(A).listen_with(server(&network), server_addr(), with(credentials.1));
+            let listening =
+                make_stack!(A).listen(server(&network), server_addr()).settings(with(credentials.1));
             echo(&network, listening.await.unwrap(), |_| {});
             connected.send(bytes(b"is there still anybody who knows me?")).await.unwrap();
             assert_eq!(connected.recv().await.unwrap_err().kind(), ErrorKind::Reset, "seed {seed}");
@@ -319,12 +324,13 @@ fn a_client_that_restarts_on_its_port_proves_itself_again() {
     for (seed, credentials) in matching().into_iter().enumerate() {
         simulate(seed as u64, async |network: Network| {
             let (at_client, at_server) = credentials;
-            let listening = make_stack!(A).listen_with(server(&network), server_addr(), with(at_server));
+            let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(at_server));
             let mut incoming = listening.await.unwrap();
             let from = client(&network).from_port(5000);
             let connect = || async {
                 make_stack!(A)
-                    .connect_with(from.clone(), server_addr(), with(at_client.clone()))
+                    .connect(from.clone(), server_addr())
+                    .settings(with(at_client.clone()))
                     .await
                     .unwrap()
             };
@@ -357,10 +363,11 @@ fn over_a_stream_too() {
         simulate(10, async |network: Network| {
             let (at_client, at_server) = credentials;
             let listening =
-                make_stack!(A).listen_with(server(&network).streams(), server_addr(), with(at_server));
+                make_stack!(A).listen(server(&network).streams(), server_addr()).settings(with(at_server));
             echo(&network, listening.await.unwrap(), |_| {});
             let stack = make_stack!(A);
-            let connecting = stack.connect_with(client(&network).streams(), server_addr(), with(at_client));
+            let connecting =
+                stack.connect(client(&network).streams(), server_addr()).settings(with(at_client));
             let connection = connecting.await.unwrap();
             connection.send(bytes(b"framed")).await.unwrap();
             assert_eq!(*connection.recv().await.unwrap(), *b"framed");

@@ -114,11 +114,11 @@ fn a_burst_goes_with_the_offer() {
     simulate(5, async |network: Network| {
         let (stack, cache) = (|| make_stack!(Serialize::<String>::new()), EarlyCache::new());
         let history = serve(&network, stack(), Settings::default()).await;
-        let first = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+        let first = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
         let why = ZeroRtt::NotTried("no agreement with this server is known");
         assert_eq!(first.explain().unwrap().zero_rtt(), Some(&why));
         first.close().await.unwrap();
-        let connection = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+        let connection = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
         let messages: Vec<String> = (0..20).map(|number| number.to_string()).collect();
         connection.send_batch(messages.clone().into_iter()).await.unwrap();
         connection.close().await.unwrap();
@@ -256,7 +256,7 @@ fn a_chunnel_talks_to_its_counterpart_while_it_is_built() {
             let stack = || make_stack!(Serialize::<String>::new(), Greet, select!(A, B));
             let cache = EarlyCache::new();
             serve(&network, stack(), Settings::default()).await;
-            let first = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            let first = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
             first.close().await.unwrap();
             network.restart(SERVER);
             let history = match became {
@@ -266,7 +266,7 @@ fn a_chunnel_talks_to_its_counterpart_while_it_is_built() {
                     serve(&network, other, Settings::default()).await
                 }
             };
-            let connection = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            let connection = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
             say(&connection, &["one"]).await;
             hear(&connection, &["one"]).await;
             assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&became));

@@ -79,7 +79,7 @@ async fn learn_of(network: &Network, gives_up: &GivesUp) -> EarlyCache {
     let stack = || over!(select!(gives_up.clone(), B));
     let incoming = stack().listen(server(network), server_addr()).await.unwrap();
     record(network, incoming);
-    let first = stack().connect_early(client(network), server_addr(), &cache).await.unwrap();
+    let first = stack().connect(client(network), server_addr()).early(&cache).await.unwrap();
     first.close().await.unwrap();
     network.restart(SERVER);
     gives_up.now.store(true, Ordering::Relaxed);
@@ -94,7 +94,8 @@ fn the_stack_that_the_server_picks_is_none_the_worse() {
             let cache = learn_of(&network, &gives_up).await;
             let history = record(&network, over!(B).listen(server(&network), server_addr()).await.unwrap());
             let stack = over!(select!(gives_up, B));
-            let connecting = stack.connect_early_with(client(&network), server_addr(), &cache, one_message());
+            let connecting =
+                stack.connect(client(&network), server_addr()).early(&cache).settings(one_message());
             let connection = connecting.await.unwrap();
             assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::Resent(0)), "{deed:?}");
             say(&connection, &["one", "two"]).await;
@@ -113,7 +114,7 @@ fn the_server_hears_of_it_if_it_agreed() {
             let stack = || over!(select!(gives_up.clone(), B));
             let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
             let connecting =
-                stack().connect_early_with(client(&network), server_addr(), &cache, one_message());
+                stack().connect(client(&network), server_addr()).early(&cache).settings(one_message());
             let serving = async {
                 let served = incoming.next().await.unwrap().unwrap();
                 loop {
@@ -122,7 +123,7 @@ fn the_server_hears_of_it_if_it_agreed() {
                     }
                 }
             };
-            let (connected, at_server) = futures_util::join!(connecting, serving);
+            let (connected, at_server) = futures_util::join!(connecting.into_future(), serving);
             assert_eq!(connected.err().unwrap().kind(), ErrorKind::Unavailable);
             assert!(at_server.to_string().contains("GivesUp: unavailable: it gave up"), "{at_server}");
         });
@@ -136,14 +137,15 @@ fn the_server_hears_of_a_link_that_was_closed_before_it_agreed() {
         let cache = learn_of(&network, &gives_up).await;
         let stack = || over!(select!(gives_up.clone(), B));
         let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
-        let connecting = stack().connect_early_with(client(&network), server_addr(), &cache, one_message());
+        let connecting =
+            stack().connect(client(&network), server_addr()).early(&cache).settings(one_message());
         let serving = async {
             let served = incoming.next().await.unwrap().unwrap();
             while served.recv().await.is_ok() {}
             network.runtime().now()
         };
         let before = network.runtime().now();
-        let (connected, heard_at) = futures_util::join!(connecting, serving);
+        let (connected, heard_at) = futures_util::join!(connecting.into_future(), serving);
         assert_eq!(connected.unwrap().recv().await.unwrap_err().kind(), ErrorKind::Closed);
         assert!(heard_at - before < Duration::from_millis(10));
     });
@@ -156,7 +158,7 @@ fn who_waits_for_the_link_hears_at_once_that_it_is_closed() {
         let cache = learn_of(&network, &gives_up).await;
         network.cut(CLIENT, SERVER);
         let stack = over!(select!(gives_up.clone(), B));
-        let connecting = stack.connect_early_with(client(&network), server_addr(), &cache, one_message());
+        let connecting = stack.connect(client(&network), server_addr()).early(&cache).settings(one_message());
         assert_eq!(connecting.await.err().unwrap().kind(), ErrorKind::TimedOut);
         assert_eq!(gives_up.waited.load(Ordering::Relaxed), 50);
     });

@@ -30,12 +30,12 @@ fn the_others_get_an_error() {
         let cache = EarlyCache::new();
         let stack = || over!(select!(A, Panics));
         record(&network, stack().listen(server(&network), server_addr()).await.unwrap());
-        let first = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+        let first = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
         first.close().await.unwrap();
         network.restart(SERVER);
 
         record(&network, over!(Panics).listen(server(&network), server_addr()).await.unwrap());
-        let connection = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+        let connection = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
         say(&connection, &["one"]).await;
         let calls = futures_util::join!(
             AssertUnwindSafe(connection.agreed().map(|agreed| agreed.map(drop))).catch_unwind(),

@@ -71,7 +71,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
         let history = serve(&network, over!(Once), Settings::default()).await;
         for round in 0..3 {
             let stack = over!(Often);
-            let connection = stack.connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            let connection = stack.connect(client(&network), server_addr()).early(&cache).await.unwrap();
             say(&connection, &["one"]).await;
             hear(&connection, &["one"]).await;
             if round > 0 {
@@ -83,7 +83,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
         // On the client it keeps the first flight from being tried.
         for _ in 0..2 {
             let stack = over!(Once);
-            let connection = stack.connect_early(client(&network), server_addr(), &cache).await.unwrap();
+            let connection = stack.connect(client(&network), server_addr()).early(&cache).await.unwrap();
             assert!(matches!(connection.explain().unwrap().zero_rtt(), Some(ZeroRtt::NotTried(_))));
             connection.close().await.unwrap();
         }
@@ -266,14 +266,14 @@ fn a_stack_that_does_not_start_before_the_answer_is_an_error_at_the_server() {
         let (starts, cache) = (Arc::new(AtomicBool::new(true)), EarlyCache::new());
         let stack = || over!(Fickle(starts.clone()));
         let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
-        let connecting = stack().connect_early(client(&network), server_addr(), &cache);
-        let (first, _served) = futures_util::join!(connecting, incoming.next());
+        let connecting = stack().connect(client(&network), server_addr()).early(&cache);
+        let (first, _served) = futures_util::join!(connecting.into_future(), incoming.next());
         first.unwrap().close().await.unwrap();
 
         starts.store(false, Ordering::Relaxed);
-        let connecting = stack().connect_early(client(&network), server_addr(), &cache);
+        let connecting = stack().connect(client(&network), server_addr()).early(&cache);
         let serving = async { incoming.next().await.unwrap().unwrap().recv().await.unwrap_err() };
-        let (connected, at_server) = futures_util::join!(connecting, serving);
+        let (connected, at_server) = futures_util::join!(connecting.into_future(), serving);
         assert_eq!(connected.err().unwrap().kind(), ErrorKind::Exhausted);
         assert_eq!(at_server.kind(), ErrorKind::Refused);
         assert!(at_server.to_string().contains("Fickle: exhausted: no licence left"), "{at_server}");

@@ -53,7 +53,7 @@ where
     S: Describe + Send + Sync + 'static,
     SimDatapath: Runs<S, Out: Connection<Data = String>>,
 {
-    record(network, stack.listen_with(server(network), server_addr(), settings).await.unwrap())
+    record(network, stack.listen(server(network), server_addr()).settings(settings).await.unwrap())
 }
 
 /// Strings over this.
@@ -70,7 +70,7 @@ pub(crate) async fn connect(
     cache: &EarlyCache,
     settings: Settings,
 ) -> Result<Early<impl Connection<Data = String>>, Error> {
-    over!(select!(A, B)).connect_early_with(client(network), server_addr(), cache, settings).await
+    over!(select!(A, B)).connect(client(network), server_addr()).early(cache).settings(settings).await
 }
 
 /// A cache that knows what a server with this stack agreed to, which is gone then.

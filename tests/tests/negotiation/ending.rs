@@ -29,8 +29,8 @@ async fn streams(
     settings.idle_timeout = idle_timeout;
     let mut incoming = make_stack!(A).listen(server(network).streams(), server_addr()).await.unwrap();
     let stack = make_stack!(A);
-    let connecting = stack.connect_with(client(network).streams(), server_addr(), settings);
-    let (served, connected) = futures_util::join!(incoming.next(), connecting);
+    let connecting = stack.connect(client(network).streams(), server_addr()).settings(settings);
+    let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
     (connected.unwrap(), served.unwrap().unwrap())
 }
 
@@ -234,7 +234,8 @@ fn the_smaller_idle_time_out_counts_for_both() {
     simulate(10, async |network: Network| {
         let mut settings = Settings::default();
         settings.idle_timeout = Duration::from_secs(2);
-        let incoming = make_stack!(A).listen_with(server(&network), server_addr(), settings).await.unwrap();
+        let incoming =
+            make_stack!(A).listen(server(&network), server_addr()).settings(settings).await.unwrap();
         echo(&network, incoming, |_| {});
         let client = make_stack!(A).connect(client(&network), server_addr()).await.unwrap();
         let runtime = network.runtime();

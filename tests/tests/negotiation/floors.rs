@@ -37,11 +37,12 @@ where
     SimDatapath: Runs<C, Out: Connection<Data = Buf>> + Runs<S, Out: Connection<Data = Buf>>,
 {
     simulate(1, async |network: Network| {
-        let listening = at_server.0.listen_with(server(&network), server_addr(), above(at_server.1));
+        let listening = at_server.0.listen(server(&network), server_addr()).settings(above(at_server.1));
         let reports = Arc::new(Mutex::new(Vec::new()));
         let report = reports.clone();
         echo(&network, listening.await.unwrap(), move |error| report.lock().unwrap().push(error.kind()));
-        let connected = at_client.0.connect_with(client(&network), server_addr(), above(at_client.1)).await;
+        let connected =
+            at_client.0.connect(client(&network), server_addr()).settings(above(at_client.1)).await;
         let told = match connected {
             Ok(connection) => {
                 connection.send(bytes(b"hello")).await.unwrap();
@@ -110,11 +111,11 @@ fn what_the_datapath_guarantees_counts() {
         let stack = || make_stack!(A);
         let reliable = || above(Set::of::<Reliable>());
         let incoming =
-            stack().listen_with(server(&network).streams(), server_addr(), reliable()).await.unwrap();
+            stack().listen(server(&network).streams(), server_addr()).settings(reliable()).await.unwrap();
         echo(&network, incoming, |error| panic!("{error}"));
         let client = client(&network);
-        stack().connect_with(client.clone().streams(), server_addr(), reliable()).await.unwrap();
-        let error = stack().connect_with(client, server_addr(), reliable()).await.err().unwrap();
+        stack().connect(client.clone().streams(), server_addr()).settings(reliable()).await.unwrap();
+        let error = stack().connect(client, server_addr()).settings(reliable()).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     });
 }
@@ -136,10 +137,14 @@ fn a_client_builds_nothing_below_its_floor_whoever_answers() {
             }
             Verdict::Pass
         });
-        let incoming = stack().listen_with(server(&network), server_addr(), above(NONE)).await.unwrap();
+        let incoming = stack().listen(server(&network), server_addr()).settings(above(NONE)).await.unwrap();
         echo(&network, incoming, |_| {});
-        let error =
-            stack().connect_with(client(&network), server_addr(), above(encrypted())).await.err().unwrap();
+        let error = stack()
+            .connect(client(&network), server_addr())
+            .settings(above(encrypted()))
+            .await
+            .err()
+            .unwrap();
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert!(error.to_string().contains("picked [A], which is not encrypted"), "{error}");
     });

@@ -26,12 +26,12 @@ fn two_thousand_seeds_end_in_agreement_or_in_the_same_error() {
             echo(&network, incoming, move |error| at_server.lock().unwrap().push(error));
             if seed % 2 == 0 {
                 let stack = make_stack!(select!(C, B));
-                let connection = stack.connect_with(client(&network), server_addr(), settings).await;
+                let connection = stack.connect(client(&network), server_addr()).settings(settings).await;
                 let connection = connection.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
                 assert!(connection.explain().to_string().starts_with("B,"), "seed {seed}");
                 exchange(seed, &network, &connection).await;
             } else {
-                let error = make_stack!(C).connect_with(client(&network), server_addr(), settings).await;
+                let error = make_stack!(C).connect(client(&network), server_addr()).settings(settings).await;
                 let error = error.err().unwrap_or_else(|| panic!("seed {seed}: agreed on nothing"));
                 assert_eq!(error.kind(), ErrorKind::Refused, "seed {seed}");
                 let at_server = refused.lock().unwrap();
@@ -142,8 +142,10 @@ fn bursts_stay_bursts_on_the_server() {
         let stack = make_stack!(select!(bertha_chunnels::Nothing, A));
         let mut incoming = stack.listen(server(&network), server_addr()).await.unwrap();
         let stack = make_stack!(bertha_chunnels::Nothing);
-        let (served, connected) =
-            futures_util::join!(incoming.next(), stack.connect(client(&network), server_addr()));
+        let (served, connected) = futures_util::join!(
+            incoming.next(),
+            stack.connect(client(&network), server_addr()).into_future()
+        );
         let (served, connected) = (served.unwrap().unwrap(), connected.unwrap());
         connected.send_batch((0..32u8).map(|number| bytes(&[number]))).await.unwrap();
         let runtime = network.runtime();

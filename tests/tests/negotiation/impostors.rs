@@ -23,8 +23,10 @@ fn another_version_is_a_typed_error_on_both_sides() {
         });
         let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
         let stack = make_stack!(A);
-        let (at_server, at_client) =
-            futures_util::join!(incoming.next(), stack.connect(client(&network), server_addr()));
+        let (at_server, at_client) = futures_util::join!(
+            incoming.next(),
+            stack.connect(client(&network), server_addr()).into_future()
+        );
         let (at_server, at_client) = (at_server.unwrap().err().unwrap(), at_client.err().unwrap());
         assert_eq!((at_server.kind(), at_client.kind()), (ErrorKind::Version, ErrorKind::Version));
         assert!(at_client.to_string().contains("version 9"), "{at_client}");

@@ -40,12 +40,13 @@ fn a_client_returns_the_cookie_that_it_is_asked_for() {
                 settings.unproven_clients = 0;
                 settings.credentials = credentials.clone();
             });
-            let incoming = make_stack!(A).listen_with(server(&network), server_addr(), always).await.unwrap();
+            let incoming =
+                make_stack!(A).listen(server(&network), server_addr()).settings(always).await.unwrap();
             echo(&network, incoming, |error| panic!("{error}"));
             let ours = with(|settings| settings.credentials = credentials);
             let stack = make_stack!(A);
             let before = network.runtime().now();
-            let connection = stack.connect_with(client(&network), server_addr(), ours).await.unwrap();
+            let connection = stack.connect(client(&network), server_addr()).settings(ours).await.unwrap();
             let trips = (network.runtime().now() - before).as_micros() / 200;
             assert_eq!(trips, 2, "two round trips");
             connection.send(bytes(b"hello")).await.unwrap();
@@ -79,7 +80,8 @@ fn cookies_survive_a_poor_network() {
         simulate(seed, async |network: Network| {
             network.set_link(Link { corruption: 0.05, ..Link::poor(0.2) });
             let always = with(|settings| settings.unproven_clients = 0);
-            let incoming = make_stack!(A).listen_with(server(&network), server_addr(), always).await.unwrap();
+            let incoming =
+                make_stack!(A).listen(server(&network), server_addr()).settings(always).await.unwrap();
             echo(&network, incoming, |error| panic!("{error}"));
             let connected = make_stack!(A).connect(client(&network), server_addr()).await;
             connected.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -108,7 +110,7 @@ fn spoofed_offers_fill_neither_memory_nor_the_door() {
             network.answer_closed_ports(false);
             let settings = || with(|settings| settings.credentials = credentials.clone());
             let incoming =
-                make_stack!(A).listen_with(server(&network), server_addr(), settings()).await.unwrap();
+                make_stack!(A).listen(server(&network), server_addr()).settings(settings()).await.unwrap();
             let mut incoming = incoming;
             let (held, runtime) = (Arc::new(Mutex::new(Vec::new())), network.runtime().clone());
             let hold = held.clone();
@@ -133,7 +135,7 @@ fn spoofed_offers_fill_neither_memory_nor_the_door() {
                 assert!(retries > 15_000, "{retries}");
             }
             let stack = make_stack!(A);
-            let connecting = stack.connect_with(client(&network), server_addr(), settings());
+            let connecting = stack.connect(client(&network), server_addr()).settings(settings());
             let before = runtime.now();
             let _connection = connecting.await.unwrap();
             assert!(runtime.now() - before < Duration::from_secs(1));
@@ -150,7 +152,7 @@ fn a_busy_server_asks_for_confirmation_first() {
     simulate(4, async |network: Network| {
         let counts = count(&network);
         let few = with(|settings| settings.unproven_clients = 10);
-        let incoming = make_stack!(A).listen_with(server(&network), server_addr(), few).await.unwrap();
+        let incoming = make_stack!(A).listen(server(&network), server_addr()).settings(few).await.unwrap();
         echo(&network, incoming, |_| {});
         let mut held = Vec::new();
         for _ in 0..100 {
@@ -190,18 +192,19 @@ fn nobody_gets_three_times_what_was_sent_in_his_name() {
                     Verdict::Pass
                 });
                 let settings = with(|settings| settings.credentials = at_server);
-                let listening = make_stack!(A, B).listen_with(server(&network), server_addr(), settings);
+                let listening = make_stack!(A, B).listen(server(&network), server_addr()).settings(settings);
                 let mut incoming = listening.await.unwrap();
                 let runtime = network.runtime().clone();
                 std::mem::forget(runtime.spawn(async move { while incoming.next().await.is_some() {} }));
                 let ours = || with(|settings| settings.credentials = at_client.clone());
                 let stack = make_stack!(A, B);
-                let connection = stack.connect_with(client(&network), server_addr(), ours()).await.unwrap();
+                let connection =
+                    stack.connect(client(&network), server_addr()).settings(ours()).await.unwrap();
                 connection.send(bytes(b"hello")).await.unwrap();
                 drop(connection);
                 let stack = make_stack!(B);
                 let refused =
-                    stack.connect_with(client(&network), server_addr(), ours()).await.err().unwrap();
+                    stack.connect(client(&network), server_addr()).settings(ours()).await.err().unwrap();
                 assert_eq!(refused.kind(), ErrorKind::Refused);
                 let said = std::mem::take(&mut *said.lock().unwrap());
                 network.untap();
@@ -236,7 +239,7 @@ fn nobody_gets_three_times_what_was_sent_in_his_name() {
 fn a_network_that_asks_too_often_waits_and_others_do_not() {
     simulate(5, async |network: Network| {
         let slow = with(|settings| settings.offers_per_second = 10);
-        let incoming = make_stack!(A).listen_with(server(&network), server_addr(), slow).await.unwrap();
+        let incoming = make_stack!(A).listen(server(&network), server_addr()).settings(slow).await.unwrap();
         echo(&network, incoming, |_| {});
         let runtime = network.runtime();
         let before = runtime.now();

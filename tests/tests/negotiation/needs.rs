@@ -160,6 +160,6 @@ async fn listening_asks_too() {
         settings.floor = bertha_core::guarantee::Set::of::<bertha_core::guarantee::Encrypted>();
         settings
     };
-    let error = make_stack!(A).listen_with(Tcp::new(), loopback(), floor).await.err().unwrap();
+    let error = make_stack!(A).listen(Tcp::new(), loopback()).settings(floor).await.err().unwrap();
     assert!(error.to_string().contains("no alternative of it is encrypted"), "{error}");
 }

@@ -88,7 +88,7 @@ async fn connect_lean(
     datapath: Lean,
     cache: &EarlyCache,
 ) -> Result<bertha_negotiation::Early<impl Connection<Data = String>>, Error> {
-    over!(select!(A, B)).connect_early(datapath, server_addr(), cache).await
+    over!(select!(A, B)).connect(datapath, server_addr()).early(cache).await
 }
 
 /// Their `send` has succeeded, so they must not get lost here.
@@ -130,7 +130,8 @@ fn what_a_server_can_not_send_or_receive_just_now_is_repeated() {
         simulate(7, async |network: Network| {
             let cautious = with(|settings| settings.unproven_clients = 1);
             let datapath = Lean(server(&network), Plan { sends, receptions, ..GOOD });
-            let mut incoming = make_stack!(A).listen_with(datapath, server_addr(), cautious).await.unwrap();
+            let mut incoming =
+                make_stack!(A).listen(datapath, server_addr()).settings(cautious).await.unwrap();
             let serving = async {
                 let served = incoming.next().await.unwrap().unwrap();
                 served.send(bytes(b"hello")).await.unwrap();

@@ -55,7 +55,7 @@ async fn a_restarted_server_resets_its_old_clients_and_takes_them_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_client_times_out_and_leaves_nothing_behind() {
     let stack = make_stack!(Serialize::<String>::new());
-    let mut incoming = stack.listen_with(Udp::new(), anywhere(), idle(SHORT)).await.unwrap();
+    let mut incoming = stack.listen(Udp::new(), anywhere()).settings(idle(SHORT)).await.unwrap();
     let server = incoming.local_addr();
     let (report, mut ends) = mpsc::unbounded_channel();
     tokio::spawn(async move {

@@ -28,7 +28,7 @@ async fn connect(
     server: &Addr,
     timeout: Duration,
 ) -> Result<Negotiated<impl Connection<Data = String> + use<>>, Error> {
-    make_stack!(Serialize::<String>::new()).connect_with(Udp::new(), server.clone(), idle(timeout)).await
+    make_stack!(Serialize::<String>::new()).connect(Udp::new(), server.clone()).settings(idle(timeout)).await
 }
 
 /// How `connection` ends; what has not ended after a minute never will.

@@ -51,7 +51,7 @@ impl Hosts {
     {
         let mut incoming = server.listen(self.server.clone(), (SERVER, 0)).await.unwrap();
         let to = incoming.local_addr();
-        let connecting = client.connect_with(self.client.clone(), to, settings);
+        let connecting = client.connect(self.client.clone(), to).settings(settings);
         let accepting = async {
             // A client that is refused leaves nothing to accept.
             let runtime = self.network.runtime();
@@ -63,7 +63,7 @@ impl Hosts {
                 futures_util::future::Either::Right(_) => None,
             }
         };
-        let ends = futures_util::join!(connecting, accepting);
+        let ends = futures_util::join!(connecting.into_future(), accepting);
         // The address stays in use, as a server's does.
         std::mem::forget(incoming);
         ends

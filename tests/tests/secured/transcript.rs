@@ -105,13 +105,13 @@ fn an_attempt_to_send_early_changes_nothing_of_that() {
         let (to_waits, to_takes) = (waits.local_addr(), takes.local_addr());
         let cache = EarlyCache::new();
         for _ in 0..2 {
-            let connecting = waiting().connect_early(client.clone(), to_waits.clone(), &cache);
-            let (here, there) = futures_util::join!(connecting, waits.next());
+            let connecting = waiting().connect(client.clone(), to_waits.clone()).early(&cache);
+            let (here, there) = futures_util::join!(connecting.into_future(), waits.next());
             // Kept, since a server hears of a client that is gone.
             std::mem::forget((here.unwrap(), there.unwrap().unwrap()));
             common(&seen);
             let connecting = async {
-                let here = taking().connect_early(client.clone(), to_takes.clone(), &cache).await.unwrap();
+                let here = taking().connect(client.clone(), to_takes.clone()).early(&cache).await.unwrap();
                 here.send("early".into()).await.unwrap();
                 here.agreed().await.unwrap();
                 here
@@ -164,7 +164,8 @@ fn a_further_connection_has_that_of_its_own_agreement() {
         let stack = make_stack!(Opens(shard.local_addr()), Binds(seen.clone()));
         let mut router = Binds(seen.clone()).listen(hosts.server.clone(), (SERVER, 0)).await.unwrap();
         let connecting = stack.connect(client, router.local_addr());
-        let (here, routed, there) = futures_util::join!(connecting, router.next(), shard.next());
+        let (here, routed, there) =
+            futures_util::join!(connecting.into_future(), router.next(), shard.next());
         here.unwrap();
         let (routed, there) = (routed.unwrap().unwrap(), there.unwrap().unwrap());
         let mut all: Vec<_> =

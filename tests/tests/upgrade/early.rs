@@ -21,7 +21,7 @@ fn the_server_changes_the_stack_of_a_client_that_connected_early() {
                 served
             };
             let asking = async {
-                let asking = stack().connect_early(client(&network), server_addr(), &cache).await.unwrap();
+                let asking = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
                 asking.send("one".into()).await.unwrap();
                 assert_eq!(asking.recv().await.unwrap(), "two");
                 asking

@@ -48,9 +48,9 @@ where
     B: Describe + Send + Sync + 'static,
     SimDatapath: Runs<A> + Runs<B>,
 {
-    let mut incoming = there.listen_with(server, (SERVER, 0), settings.clone()).await.unwrap();
-    let connecting = here.connect_with(client, incoming.local_addr(), settings);
-    let (served, connected) = futures_util::join!(incoming.next(), connecting);
+    let mut incoming = there.listen(server, (SERVER, 0)).settings(settings.clone()).await.unwrap();
+    let connecting = here.connect(client, incoming.local_addr()).settings(settings);
+    let (served, connected) = futures_util::join!(incoming.next(), connecting.into_future());
     let ends = (connected.unwrap(), served.unwrap().unwrap());
     // Inline demultiplexing goes on without the listener.
     std::mem::forget(incoming);

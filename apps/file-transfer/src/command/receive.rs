@@ -52,7 +52,7 @@ impl Task for Receive {
         let signals = |error: std::io::Error| Error::Connection(error.into());
         let mut interrupt = signal(SignalKind::interrupt()).map_err(signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(signals)?;
-        let mut incoming = stack.listen_with(datapath, self.addr, settings).await?;
+        let mut incoming = stack.listen(datapath, self.addr).settings(settings).await?;
         say(&format!("ready at {}", incoming.local_addr()));
         let mut senders = JoinSet::new();
         loop {

@@ -52,7 +52,7 @@ pub(crate) async fn send(to: &Addr, history: &History) -> Result<(), Error> {
 }
 
 async fn send_one(to: &Addr, stream: u64, history: &History) -> Result<(), Error> {
-    let connection = stack().upgradable().connect_with(Udp::new(), to.clone(), settings()).await?;
+    let connection = stack().upgradable().connect(Udp::new(), to.clone()).settings(settings()).await?;
     history.say(format_args!("begun {stream:016x}"));
     let window = Semaphore::new(WINDOW as usize);
     let sending = async {
@@ -97,7 +97,7 @@ async fn send_one(to: &Addr, stream: u64, history: &History) -> Result<(), Error
 
 /// Receives streams.
 pub(crate) async fn serve(at: Addr, history: History) -> Result<(), Error> {
-    let mut incoming = stack().upgradable().listen_with(Udp::new(), at, settings()).await?;
+    let mut incoming = stack().upgradable().listen(Udp::new(), at).settings(settings()).await?;
     while let Some(accepted) = incoming.next().await {
         match accepted {
             Ok(connection) => {
