@@ -13,7 +13,7 @@ pub struct Settings {
     /// How long a client waits for an answer altogether.
     pub handshake_timeout: Duration,
     /// How long nothing may be heard from the peer before a waiting `recv` fails. Both ends use the smaller of their
-    /// two, at least a tenth of a second, and say four times as often that they are alive.
+    /// two, at least a tenth of a second, and send six signs of life in that time.
     pub idle_timeout: Duration,
     /// How many messages that overtake the answer a client keeps; more are dropped and counted.
     pub early_messages: usize,

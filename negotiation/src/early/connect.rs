@@ -119,8 +119,8 @@ where
 
     pub(super) fn remember(&self, answer: &Answer) {
         let client_picks = self.choices.contract(&answer.client_picks);
-        let (server_picks, idle_ms) = (answer.server_picks.clone(), answer.idle_ms);
-        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms });
+        let Answer { server_picks, idle_ms, capabilities, .. } = answer.clone();
+        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms, capabilities });
     }
 
     pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {

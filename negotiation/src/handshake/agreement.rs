@@ -3,7 +3,7 @@
 use super::takes_early_data;
 use crate::auth::{PublicKey, Session};
 use crate::wire::Answer;
-use bertha_core::{Explanation, Node, Picks, Role, resolve};
+use bertha_core::{DifferingCapability, Explanation, Node, PeerLayers, Picks, Role, resolve};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,6 +49,11 @@ impl Agreement {
             _ => answer.client_picks,
         };
         Self { role, layers, picks, reasons: answer.reasons, round: 0, session, zero_rtt: None }
+    }
+
+    /// The other end of the layers in use, whose capabilities are the same but for `differing`.
+    pub(crate) fn peer_layers(&self, differing: Vec<DifferingCapability>) -> PeerLayers {
+        PeerLayers::new(self.layers.clone(), differing)
     }
 
     pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {

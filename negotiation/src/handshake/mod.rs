@@ -3,6 +3,7 @@
 mod admission;
 mod agreement;
 mod amplification;
+mod capabilities;
 mod client;
 mod confirmation;
 mod cookie;
@@ -16,6 +17,7 @@ mod replay_filter;
 mod requirements;
 mod server;
 
+pub use crate::auth::claim;
 pub(crate) use admission::name;
 pub use admission::{Admission, AdmissionControl};
 pub use agreement::{Agreement, ZeroRtt};

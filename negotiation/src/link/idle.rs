@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 /// Ticks per idle time-out: the peer is taken for gone at most one tick late, within a tenth of the time-out.
 pub(super) const TICKS: u32 = 12;
 
-/// Ticks between two signs of life, of which there are four per idle time-out.
-const TICKS_PER_SIGN: u32 = 3;
+/// Ticks between two signs of life: five of them have to be lost until a living peer is taken for gone.
+const TICKS_PER_SIGN: u32 = 2;
 
 /// The idle timer of one connection, without I/O.
 ///
@@ -82,11 +82,11 @@ mod tests {
     }
 
     #[test]
-    fn there_are_four_signs_of_life_per_time_out() {
+    fn there_are_six_signs_of_life_per_time_out() {
         let start = Instant::now();
         let mut idle = Idle::new(TIMEOUT, start);
         let signs = (1..=TICKS).filter(|tick| idle.tick(start + TICK * *tick, *tick, true) == Verdict::Alive);
-        assert_eq!(signs.count(), 4);
+        assert_eq!(signs.count(), 6);
     }
 
     #[test]

@@ -102,6 +102,7 @@ fn more_messages_than_fit_wait_and_follow() {
                     connection.send(message.clone()).await.unwrap();
                 }
                 connection.close().await.unwrap();
+                pause(&network, Duration::from_millis(1)).await;
                 assert_eq!(heard(&history), [messages], "{room} {stay}");
                 network.restart(SERVER);
             }
@@ -122,6 +123,7 @@ fn a_burst_goes_with_the_offer() {
         let messages: Vec<String> = (0..20).map(|number| number.to_string()).collect();
         connection.send_batch(messages.clone().into_iter()).await.unwrap();
         connection.close().await.unwrap();
+        pause(&network, Duration::from_millis(1)).await;
         assert_eq!(heard(&history), [vec![], messages]);
         assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::Taken(16)));
     });

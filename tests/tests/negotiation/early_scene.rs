@@ -86,6 +86,8 @@ where
     assert!(matches!(first.explain().unwrap().zero_rtt(), Some(ZeroRtt::NotTried(_))));
     assert_eq!(cache.len(), 1);
     first.close().await.unwrap();
+    // Until the server has seen it.
+    pause(network, Duration::from_millis(1)).await;
     network.restart(SERVER);
     cache
 }
