@@ -3,7 +3,7 @@
 
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
-    self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
+    self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_rendezvous::member::Description;
@@ -74,7 +74,7 @@ fn compressed() -> Vec<(&'static str, Vec<u8>)> {
     use bertha_chunnels::compress::frame::{Bounds, pack};
     let packed = |bytes: &[u8]| {
         let message = bertha_core::Buf::copy_of(bytes, 8).unwrap();
-        pack(message, Bounds { least: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
+        pack(message, Bounds { min: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
     };
     let mut longer = packed(&[7; 5_000]);
     longer[1..5].copy_from_slice(&5_001_u32.to_le_bytes());
@@ -95,7 +95,7 @@ fn some_of_the_compressed_messages_are_messages() {
         .into_iter()
         .map(|(_, bytes)| {
             let message = bertha_core::Buf::copy_of(&bytes, 0).unwrap();
-            unpack(message, Bounds { least: 0, limit: 1 << 20 }).err()
+            unpack(message, Bounds { min: 0, limit: 1 << 20 }).err()
         })
         .collect();
     assert_eq!(outcomes[..4], [None; 4]);
@@ -234,7 +234,7 @@ fn sow() {
         }
         if name == "wire" {
             for (what, standing) in standings() {
-                let message = wire::encode(Kind::Standing, Tag::of(ID), &standing).unwrap();
+                let message = wire::encode(Kind::PeerProgress, Tag::of(ID), &standing).unwrap();
                 fs::write(corpus(name).join(format!("sown-{what}")), body_of(&message)).unwrap();
             }
             let data = [&Tag::of(ID).header(Kind::Data)[..], b"data"].concat();
@@ -264,8 +264,8 @@ fn streams() -> Vec<(&'static str, Vec<u8>)> {
 
 /// What the encrypting Chunnel takes, and what it nearly takes.
 fn greetings() -> Vec<(&'static str, Vec<u8>)> {
-    use bertha_chunnels::seal::wire::{Greeting, PROOF, SALT, associated};
-    let greeting = |asks| Greeting { salt: [3; SALT], asks, proof: [5; PROOF] }.write().to_vec();
+    use bertha_chunnels::seal::wire::{Hello, PROOF, SALT, associated};
+    let greeting = |asks| Hello { salt: [3; SALT], asks, proof: [5; PROOF] }.encode().to_vec();
     vec![
         ("greeting", greeting(true)),
         ("answer", greeting(false)),
@@ -276,10 +276,10 @@ fn greetings() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// What participants say to each other.
-fn standings() -> [(&'static str, Standing); 2] {
+fn standings() -> [(&'static str, PeerProgress); 2] {
     let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
-    let moved = Standing { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
-    [("Standing-asks", Standing { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
+    let moved = PeerProgress { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
+    [("Standing-asks", PeerProgress { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
 }
 
 /// Records, and what a participant writes of itself, without the version of their format.

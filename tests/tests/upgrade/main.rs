@@ -10,6 +10,7 @@ mod scene;
 mod early;
 mod faults;
 mod flow;
+mod fragment;
 mod idle_recv;
 mod parting;
 mod promises;
