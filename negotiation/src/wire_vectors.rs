@@ -200,11 +200,20 @@ fn upgrades(vectors: &mut Vectors) {
         proposer_picks: vec![1],
         own_picks: vec![0],
         reasons: String::new(),
+        capabilities: Vec::new(),
+    };
+    let accept_differing = UpgradeStep::Accept {
+        is_ready: true,
+        proposer_picks: vec![1],
+        own_picks: vec![0],
+        reasons: String::new(),
+        capabilities: vec![DifferingCapability { layer: 2, encoding: b"rate".to_vec() }],
     };
     let steps = [
         ("propose", UpgradeStep::Propose { offer: wanted }),
         ("accept", accept(false)),
         ("accept, ready", accept(true)),
+        ("accept with a capability", accept_differing),
         ("decline", UpgradeStep::Decline { next: 0, text: "no stack suits both ends".into() }),
         ("decline of a number", UpgradeStep::Decline { next: 4, text: "the number is used".into() }),
         ("abort", UpgradeStep::Abort),

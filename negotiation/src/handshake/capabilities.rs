@@ -6,16 +6,16 @@ use std::slice::Iter;
 
 /// The capabilities of two ends, in the layers that both use, whose encodings are not the same.
 #[derive(Debug, Default)]
-pub(super) struct Capabilities {
+pub(crate) struct Capabilities {
     /// The client's, for the server.
-    pub(super) client: Vec<DifferingCapability>,
+    pub(crate) client: Vec<DifferingCapability>,
     /// The server's, for the client.
-    pub(super) server: Vec<DifferingCapability>,
+    pub(crate) server: Vec<DifferingCapability>,
 }
 
 impl Capabilities {
     /// Of a stack that was matched: the offered nodes with the client's picks, and the layers that the server's picks leave.
-    pub(super) fn new(offered: &[OfferedNode], client_picks: &[u8], server: &[Node]) -> Self {
+    pub(crate) fn new(offered: &[OfferedNode], client_picks: &[u8], server: &[Node]) -> Self {
         let mut theirs = Vec::new();
         encodings(offered, &mut client_picks.iter(), true, &mut theirs);
         let ours = server.iter().filter_map(two_sided);

@@ -23,6 +23,7 @@ pub use admission::{Admission, AdmissionControl};
 pub use agreement::{Agreement, ZeroRtt};
 pub(crate) use agreement::{CurrentAgreement, binding};
 pub use amplification::Credit;
+pub(crate) use capabilities::Capabilities;
 pub(crate) use client::Proposal;
 pub use client::{Handshake, Progress};
 pub use confirmation::{ConfirmationWait, Step};
