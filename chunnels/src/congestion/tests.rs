@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const PACKET: u64 = 1000;
 
-/// A flow that fills its window, and whose round trips take 100 ms.
+/// A flow that fills its window over round trips of 100 ms.
 struct Feed {
     flow: Box<dyn CongestionControl>,
     now: Duration,
@@ -91,22 +91,22 @@ fn cubic_is_back_at_its_maximum_after_k_seconds() {
     while feed.flow.window() < 1000 * PACKET {
         feed.round(0);
     }
-    let most = feed.flow.window() as f64;
+    let max = feed.flow.window() as f64;
     let after = feed.round(1) as f64;
-    assert!((0.69..0.72).contains(&(after / most)), "{after} of {most}");
-    let k = (most / PACKET as f64 * 0.3 / 0.4).cbrt();
+    assert!((0.69..0.72).contains(&(after / max)), "{after} of {max}");
+    let k = (max / PACKET as f64 * 0.3 / 0.4).cbrt();
     let start = feed.now;
     let mut last = after;
     while (feed.now - start).as_secs_f64() < k {
         let window = feed.round(0) as f64;
-        assert!(window >= last && window <= most * 1.02, "{window} after {last}");
+        assert!(window >= last && window <= max * 1.02, "{window} after {last}");
         last = window;
     }
-    assert!(last > most * 0.98, "{last} of {most} after {k} s");
+    assert!(last > max * 0.98, "{last} of {max} after {k} s");
     for _ in 0..50 {
         last = feed.round(0) as f64;
     }
-    assert!(last > most * 1.02, "{last} of {most} later on");
+    assert!(last > max * 1.02, "{last} of {max} later on");
 }
 
 /// A path of a million bytes per second and 100 ms, whose queue is what is in flight beyond 100,000 bytes.

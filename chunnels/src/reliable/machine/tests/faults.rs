@@ -26,7 +26,7 @@ fn check_memory(end: &Machine) {
             "{messages} messages, {bytes} bytes"
         );
     }
-    assert!(end.recovery.records() <= super::super::recovery::MOST);
+    assert!(end.recovery.records() <= super::super::recovery::MAX_RECORDS);
 }
 
 /// Both ends send at once, and close when they have what they want.
@@ -38,7 +38,7 @@ fn transfer(seed: u64, faults: Faults) {
         for end in 0..2 {
             while sent[end] < MESSAGES {
                 let len = (wire.roll() % 1300) as usize;
-                if !wire.ends[end].has_room(len).unwrap() {
+                if !wire.ends[end].has_capacity(len).unwrap() {
                     break;
                 }
                 wire.ends[end].send(message(sent[end], len));

@@ -42,7 +42,7 @@ fn a_message_crosses_and_both_close() {
     assert!(wire.ends[0].closed().unwrap().is_ok());
     let Received::End(error) = wire.ends[1].receive() else { panic!("the peer heard of no end") };
     assert_eq!(error.kind(), ErrorKind::Closed);
-    assert_eq!(wire.ends[1].has_room(1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(wire.ends[1].has_capacity(1).unwrap_err().kind(), ErrorKind::Closed);
     assert!(wire.now < 500 * MS, "took {:?}", wire.now);
 }
 
@@ -107,7 +107,7 @@ fn a_slow_receiver_holds_the_sender_back() {
     let mut wire = Wire::new(1, Faults::NONE);
     let (mut sent, mut got) = (0, 0);
     for _ in 0..200 {
-        while wire.ends[0].has_room(1000).unwrap() {
+        while wire.ends[0].has_capacity(1000).unwrap() {
             wire.ends[0].send(message(sent, 1000));
             sent += 1;
         }
