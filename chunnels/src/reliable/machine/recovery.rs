@@ -213,7 +213,7 @@ impl Recovery {
         self.loss_at.or_else(|| (self.packets_in_flight > 0).then(|| self.probe_at(idle)))
     }
 
-    /// Whether the timer that expired is for loss, rather than for a probe.
+    /// Whether the timer that expired is the loss timer and not a probe time-out.
     pub(super) fn is_loss_due(&self, now: Duration) -> bool {
         self.loss_at.is_some_and(|at| at <= now)
     }
