@@ -2,7 +2,9 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::metrics::prometheus;
+use bertha::chunnels::{Metrics, Reliable, Serialize};
 use bertha::prelude::*;
+use bertha::{Addr, Error};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
-use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Identity};
+use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Numbers messages. Needs the same Chunnel on the other side: that is what `Identity` tells it.

@@ -11,6 +11,7 @@ use crate::cores;
 use crate::latency::Recorder;
 use crate::workload::{Phase, Script};
 use crate::{Error, ErrorKind};
+use bertha::chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
 use bertha_kvstore::{Capacity, Message, Options, Server, Shards, shard_map};

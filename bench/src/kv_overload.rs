@@ -8,6 +8,8 @@ use crate::encoded::{Encoded, requests};
 use crate::flood::Flood;
 use crate::workload::{Phase, Workload};
 use crate::{Error, ErrorKind};
+use bertha::Addr;
+use bertha::chunnels::Serialize;
 use bertha::prelude::*;
 use bertha_kvstore::{Message, Options, Server};
 use std::time::Duration;

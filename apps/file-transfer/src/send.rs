@@ -4,7 +4,7 @@ use crate::digest::Digesting;
 use crate::message::CHUNK;
 use crate::{Digest, Error, Message, Name};
 use bertha::prelude::*;
-use bertha::{Datapath, Settings};
+use bertha::{Addr, Datapath, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

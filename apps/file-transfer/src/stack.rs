@@ -5,6 +5,7 @@
 
 use crate::Message;
 use crate::message::CHUNK;
+use bertha::chunnels::{Fragment, Ordered, Postcard, Reliable, Serialize};
 use bertha::core::{Bottom, Stack};
 use bertha::prelude::*;
 use std::time::Duration;

@@ -11,6 +11,8 @@ use crate::kv_bertha::client::Client;
 use crate::kv_bertha::load_and_measure;
 use crate::workload::Script;
 use crate::{Error, ErrorKind};
+use bertha::Addr;
+use bertha::chunnels::Serialize;
 use bertha::prelude::*;
 use bertha_core::Wrap;
 use bertha_datapath_kernel::TokioRuntime;

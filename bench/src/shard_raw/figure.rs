@@ -6,6 +6,7 @@ use crate::encoded::{Encoded, requests};
 use crate::flood::Flood;
 use crate::workload::{Phase, Workload};
 use crate::{Error, ErrorKind};
+use bertha::chunnels::{Serialize, ServerShard};
 use bertha::prelude::*;
 use bertha::{Base, Buf};
 use bertha_kvstore::Message;

@@ -16,6 +16,7 @@ use crate::flood::Flood;
 use crate::workload::{Phase, Workload};
 use crate::{Error, ErrorKind};
 use bertha::chunnels::shard::KeyAt;
+use bertha::chunnels::{Serialize, ServerShard};
 use bertha::prelude::*;
 use bertha_kvstore::Message;
 use std::time::Duration;

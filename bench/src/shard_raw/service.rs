@@ -5,6 +5,7 @@ use crate::encoded::Encoded;
 use crate::{Error, ErrorKind, cores};
 use bertha::Buf;
 use bertha::chunnels::shard::RouteUndecoded;
+use bertha::chunnels::{Serialize, ServerShard, ShardMap};
 use bertha::kernel::Udp;
 use bertha::prelude::*;
 use bertha_kvstore::server::{Listening, Router, Stop, Stopper};

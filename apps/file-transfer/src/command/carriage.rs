@@ -2,10 +2,10 @@
 
 #[cfg(feature = "quic")]
 use super::transport::Transport;
-use bertha::Settings;
 use bertha::chunnels::Fault;
 use bertha::kernel::{Tcp, Unix};
 use bertha::prelude::*;
+use bertha::{ErrorKind, Settings};
 use bertha_file_transfer::stack::{over_datagrams, over_streams, reliable};
 use bertha_file_transfer::{Error, Message};
 use clap::{Args, ValueEnum};

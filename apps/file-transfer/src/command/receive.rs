@@ -3,7 +3,7 @@
 use super::carriage::{Carriage, Task};
 use super::say;
 use bertha::prelude::*;
-use bertha::{Base, Settings};
+use bertha::{Addr, Base, ErrorKind, Negotiated, Settings};
 use bertha_file_transfer::{Error, Message, Receiver};
 use clap::Args;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use super::carriage::{Carriage, Task, seconds};
 use super::{progress, say};
-use bertha::Settings;
 use bertha::prelude::*;
+use bertha::{Addr, Settings};
 use bertha_file_transfer::{Digest, Error, Message, Progress, Sending, send};
 use clap::Args;
 use std::path::PathBuf;

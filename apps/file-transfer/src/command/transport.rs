@@ -2,6 +2,7 @@
 
 use bertha::chunnels::Fault;
 use bertha::chunnels::quic::Certificates;
+use bertha::chunnels::{Quic, Reliable};
 use bertha::prelude::*;
 use bertha::{BoxedStack, Buf, Datapath};
 use bertha_file_transfer::Error;

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha::DefaultDatapath;
+use bertha::chunnels::{ClientShard, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
+use bertha::{Addr, DefaultDatapath};
 use bertha_kvstore::{Message, shard_addrs, shard_map};
 use bertha_ycsb::connect::{Sharding, connect};
 use bertha_ycsb::driver::{Counter, Driver, Plan, Port};

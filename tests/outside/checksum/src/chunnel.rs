@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use crate::ChecksumConnection;
-use bertha_core::{Base, Buf, Capability, Carries, Chunnel, Error, Identity, ConnectContext};
+use bertha_core::{Base, Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,11 @@ impl Checksum {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checksum {
     type Connection = ChecksumConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         inner.base().reserve(Self::LENGTH);
         Ok(ChecksumConnection::new(inner, *self))
     }

@@ -17,7 +17,8 @@ async fn connected(
     let stack = make_stack!(Checksum::seeded(7));
     let mut incoming = stack.listen(server.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
-    let (connection, accepted) = futures_util::join!(stack.connect(client.clone(), to), incoming.next());
+    let (connection, accepted) =
+        futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next());
     let accepted = accepted.unwrap().unwrap();
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);

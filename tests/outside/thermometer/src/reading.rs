@@ -1,6 +1,7 @@
 //! The thermometer's side.
 
 use bertha::prelude::*;
+use bertha::{Addr, Error};
 use serde::{Deserialize, Serialize as Encode};
 
 /// What a thermometer shows.
