@@ -30,6 +30,14 @@
 pub mod at_most_once;
 #[cfg(feature = "batch")]
 pub mod batch;
+#[cfg(any(
+    feature = "at_most_once",
+    feature = "compress",
+    feature = "fragment",
+    feature = "seal",
+    feature = "total_order"
+))]
+mod burst;
 #[cfg(feature = "compress")]
 pub mod compress;
 #[cfg(feature = "reliable")]

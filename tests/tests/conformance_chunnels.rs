@@ -41,7 +41,7 @@ impl Messages<Numbered> for Numbers {
     }
 
     fn oversize<C: Connection<Data = Numbered>>(&self, connection: &C) -> Option<Numbered> {
-        Some(Numbered { number: 0, padding: vec![0; connection.base().mtu()] })
+        Some(Numbered { number: 0, padding: vec![0; connection.mtu()] })
     }
 }
 

@@ -5,6 +5,7 @@ use super::assembly::{Assembly, Contradiction};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
+use crate::burst::Decoded;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
@@ -226,7 +227,8 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut whole = Whole { connection: self, into, count: 0 };
+        let decode = |message| self.on_arrival(message);
+        let mut whole = Decoded { into, decode, count: 0 };
         // A burst of pieces that complete no message would return zero.
         while whole.count == 0 && limit > 0 {
             self.check()?;
@@ -243,24 +245,6 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Reassembles the messages of a burst.
-struct Whole<'a, Inner: Connection, Into> {
-    connection: &'a FragmentConnection<Inner>,
-    into: &'a mut Into,
-    count: usize,
-}
-
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Whole<'_, Inner, Into> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
-        let Self { connection, into, count } = self;
-        into.extend(arrived.into_iter().filter_map(|bytes| {
-            let message = connection.on_arrival(bytes);
-            *count += usize::from(message.is_some());
-            message
-        }));
     }
 }
 

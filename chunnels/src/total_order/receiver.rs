@@ -2,6 +2,7 @@
 
 use super::arrivals::Arrivals;
 use super::{BURST, Limits};
+use crate::burst::send_encoded;
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
 use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
@@ -180,17 +181,11 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        let mut failed = Ok(());
-        let numbered = messages.map_while(|message| match self.number(message) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                failed = Err(error);
-                None
-            }
-        });
-        self.inner.send_batch(numbered).await?;
-        failed
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.number(message))
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {

@@ -3,6 +3,7 @@
 use super::arrivals::Arrivals;
 use super::frame::{Frame, HEADER, Placed};
 use super::{BURST, Limits};
+use crate::burst::send_encoded;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
 };
@@ -277,17 +278,11 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        let mut failed = Ok(());
-        let numbered = messages.map_while(|message| match self.number(message) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                failed = Err(error);
-                None
-            }
-        });
-        self.inner.send_batch(numbered).await?;
-        failed
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.number(message))
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
