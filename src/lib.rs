@@ -43,18 +43,14 @@
 //! # }
 //! ```
 //!
-//! # What to read next
+//! # Where to read on
 //!
-//! * Composing: [`make_stack!`], [`select!`], and [`Negotiate`], which has `connect` and `listen`.
-//!   [`Negotiated::explain`] says which stack a connection has, and why.
-//! * Changing the stack of a connection in use: [`Negotiate::upgradable`], [`Negotiated::upgrade`].
-//! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
-//! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
-//! * More than two ends on one connection, agreeing through a store: [`Rendezvous`], [`MultiEndpoint`]; the stores
-//!   and the protocol: [`rendezvous`].
-//! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
-//! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
-//! * Without negotiation, to talk to what is not Bertha: [`Wrap`].
+//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [choosing a
+//!   datapath](guide::datapaths), [security](guide::security); writing a [Chunnel](guide::chunnel), a
+//!   [datapath](guide::datapath), a [pass](guide::pass).
+//! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises of a connection
+//!   under loss, cancellation and backpressure: [`Connection`].
+//! * The Chunnels at hand: [`chunnels`]. The settings and their defaults: [`Settings`].
 //!
 //! # Features
 //!

@@ -23,8 +23,8 @@ use bertha_negotiation::handshake::{
     Handshake, Progress, Requirements, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag,
-    Upgrade, envelop, offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, Refusal, Retry,
+    Tag, Upgrade, envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
@@ -368,7 +368,7 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Confirm>(Kind::Confirm, body);
     read_twice::<Retry>(Kind::Retry, body);
     read_twice::<Upgrade>(Kind::Upgrade, body);
-    read_twice::<Standing>(Kind::Standing, body);
+    read_twice::<PeerProgress>(Kind::PeerProgress, body);
     let joined = [&Tag::of(ID).header(Kind::AnswerAndData), body].concat();
     if let Some((answer, data)) = wire::parts(&joined) {
         assert_eq!([answer, data].map(|it| wire::header(it).unwrap().1), [Tag::of(ID); 2]);

@@ -3,7 +3,7 @@
 
 use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
 use bertha_negotiation::wire::{
-    self, Answer, Before, COOKIE, Kind, Offer, Refusal, RefusalKind, Standing, Tag,
+    self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_rendezvous::member::Description;
@@ -234,7 +234,7 @@ fn sow() {
         }
         if name == "wire" {
             for (what, standing) in standings() {
-                let message = wire::encode(Kind::Standing, Tag::of(ID), &standing).unwrap();
+                let message = wire::encode(Kind::PeerProgress, Tag::of(ID), &standing).unwrap();
                 fs::write(corpus(name).join(format!("sown-{what}")), body_of(&message)).unwrap();
             }
             let data = [&Tag::of(ID).header(Kind::Data)[..], b"data"].concat();
@@ -276,10 +276,10 @@ fn greetings() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// What participants say to each other.
-fn standings() -> [(&'static str, Standing); 2] {
+fn standings() -> [(&'static str, PeerProgress); 2] {
     let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
-    let moved = Standing { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
-    [("Standing-asks", Standing { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
+    let moved = PeerProgress { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
+    [("Standing-asks", PeerProgress { before: None, asks: true, ..moved.clone() }), ("Standing-moved", moved)]
 }
 
 /// Records, and what a participant writes of itself, without the version of their format.

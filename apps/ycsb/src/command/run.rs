@@ -199,7 +199,7 @@ impl Run {
             report.write(path)?;
         }
         if let Some(path) = &self.plot {
-            let drawn = latency_by_load(std::slice::from_ref(report), Scale::Logarithmic);
+            let drawn = latency_by_load(&[report.line()], Scale::Logarithmic)?;
             super::plot::write(path, &drawn)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ mod station;
 
 use bertha::chunnels::Serialize;
 use bertha::prelude::*;
-use bertha::{Error, ErrorKind};
+use bertha::Error;
 use bertha_chunnel_checksum::Checksum;
 use bertha_pass_fuse_checksum::FuseChecksum;
 use reading::Reading;
@@ -35,6 +35,7 @@ const fn reading(millikelvin: u32) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bertha::ErrorKind;
 
     /// What a client with the first stack hears from a server with the second.
     macro_rules! highest {
