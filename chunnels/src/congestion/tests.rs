@@ -17,7 +17,7 @@ impl Feed {
 
     const ROUND: Duration = Duration::from_millis(100);
 
-    /// All of the window is acknowledged; of the next, `lost` packets are missing.
+    /// Acknowledges a whole window, of which the first `lost` acknowledgements report a loss.
     fn round(&mut self, lost: u64) -> u64 {
         let packets = self.flow.window() / PACKET;
         let signals = Flow { rtt_sample_us: 100_000, ..Flow::default() };
@@ -43,9 +43,9 @@ impl Feed {
 fn newreno_doubles_then_halves_then_adds_one_a_round() {
     let mut feed = Feed::of(NewReno);
     assert_eq!([feed.round(0), feed.round(0)], [20_000, 40_000]);
-    // However many are lost in a round trip, the window is halved once; nothing grows while that lasts.
+    // Several losses in a round trip halve the window once, and it does not grow in that time.
     assert_eq!(feed.round(5), 20_500);
-    // A round here acknowledges whole packets, so ten rounds are a little less than ten windows.
+    // A round acknowledges whole packets, so ten rounds are a little less than ten windows.
     let grown = (0..10).map(|_| feed.round(0)).last().unwrap();
     assert!((29_500..30_500).contains(&grown), "{grown} after ten rounds");
 }
@@ -109,7 +109,7 @@ fn cubic_is_back_at_its_maximum_after_k_seconds() {
     assert!(last > max * 1.02, "{last} of {max} later on");
 }
 
-/// A path of a million bytes per second and 100 ms, whose queue is what is in flight beyond 100,000 bytes.
+/// A path of a million bytes per second and 100 ms, whose queue holds the bytes in flight beyond 100,000.
 #[test]
 fn bbr_finds_the_rate_and_keeps_the_queue_short() {
     let mut flow = Bbr.start(PACKET);

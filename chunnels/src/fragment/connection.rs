@@ -1,10 +1,10 @@
 //! The connection that fragments and reassembles.
 
-use super::Fragment;
 use super::assembly::{Assembly, Contradiction};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
+use super::settings::Settings;
 use crate::burst::Decoded;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
@@ -52,16 +52,16 @@ struct State {
 }
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: &Fragment) -> Self {
-        let Fragment { limit, piece, spare, discovers } = *settings;
+    pub(super) fn new(inner: Inner, settings: Settings) -> Self {
+        let Settings { limit, piece, assembly, discovers_path } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
-        let assembly = Mutex::new(State { assembly: Assembly::new(limit, spare), refused: None });
+        let assembly = Mutex::new(State { assembly: Assembly::new(limit, assembly), refused: None });
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
         let (next, malformed, unacked) = Default::default();
         let lower = inner.base();
-        let discovery = (discovers && !lower.properties().reliable).then(|| {
+        let discovery = (discovers_path && !lower.properties().reliable).then(|| {
             let max = inner.mtu().min(piece + PIECE_HEADER + below);
             Arc::new(Discovery::new(max, below, lower.runtime()))
         });

@@ -51,6 +51,7 @@ mod chunnel;
 mod connection;
 pub mod frame;
 mod runtime;
+mod settings;
 mod socket;
 mod start;
 mod stream;

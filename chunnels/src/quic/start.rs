@@ -1,9 +1,10 @@
 //! The set-up of a connection.
 
+use super::QuicConnection;
 use super::runtime::{Adapter, Tasks};
+use super::settings::Settings;
 use super::socket::{PEER, Socket};
 use super::stream::failure;
-use super::{Quic, QuicConnection};
 use crate::task_end::runtime_ended;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -22,7 +23,7 @@ const WINDOW: u32 = 4 << 20;
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn start<Inner>(
-    quic: &Quic,
+    settings: &Settings,
     inner: Inner,
     role: Role,
     transcript: Option<[u8; 32]>,
@@ -42,16 +43,16 @@ where
         let what = format!("QUIC needs packets of {MIN_PACKET} bytes, and {max} fit below");
         return Err(Error::new(ErrorKind::TooLarge, what));
     }
-    let packet = usize::from(quic.packet).min(max) as u16;
-    let transport = Arc::new(transport(quic, packet)?);
+    let packet = usize::from(settings.packet).min(max) as u16;
+    let transport = Arc::new(transport(settings, packet)?);
     let (client, server) = match role {
         Role::Server => {
-            let mut config = ServerConfig::with_crypto(Arc::new(quic.certificates.server(transcript)?));
+            let mut config = ServerConfig::with_crypto(Arc::new(settings.certificates.server(transcript)?));
             config.transport_config(transport);
             (None, Some(config))
         }
         _ => {
-            let mut config = ClientConfig::new(Arc::new(quic.certificates.client(transcript)?));
+            let mut config = ClientConfig::new(Arc::new(settings.certificates.client(transcript)?));
             config.transport_config(transport);
             (Some(config), None)
         }
@@ -68,7 +69,7 @@ where
     let endpoint = Endpoint::new_with_abstract_socket(endpoint, server, socket.clone(), adapter)?;
     let connected = match client {
         Some(config) => {
-            let name = &quic.certificates.name;
+            let name = &settings.certificates.name;
             endpoint.connect_with(config, PEER, name).map_err(invalid)?.await
         }
         None => {
@@ -93,12 +94,12 @@ where
     }
 }
 
-fn transport(quic: &Quic, packet: u16) -> Result<TransportConfig, Error> {
+fn transport(settings: &Settings, packet: u16) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
-    let idle = quinn::IdleTimeout::try_from(quic.idle).map_err(invalid)?;
+    let idle = quinn::IdleTimeout::try_from(settings.idle).map_err(invalid)?;
     transport
         .max_idle_timeout(Some(idle))
-        .keep_alive_interval(Some(quic.idle / 3))
+        .keep_alive_interval(Some(settings.idle / 3))
         .initial_mtu(packet)
         .min_mtu(packet.min(MIN_PACKET as u16))
         .mtu_discovery_config(None)

@@ -275,20 +275,20 @@ mod tests {
         numbers: impl IntoIterator<Item = u64>,
         now: Duration,
     ) -> Vec<(u64, Outcome)> {
-        let mut told = Vec::new();
-        let on_packet = |sent: &Sent, outcome| told.push((sent.contents.first, outcome));
+        let mut reported = Vec::new();
+        let on_packet = |sent: &Sent, outcome| reported.push((sent.contents.first, outcome));
         recovery.on_ack(&ranges(numbers), Duration::ZERO, now, on_packet).unwrap();
-        told
+        reported
     }
 
     fn lost(recovery: &mut Recovery, now: Duration) -> (Vec<u64>, bool) {
-        let mut told = Vec::new();
-        let persistent = recovery.find_lost(now, |sent, _| told.push(sent.contents.first));
-        (told, persistent)
+        let mut reported = Vec::new();
+        let persistent = recovery.find_lost(now, |sent, _| reported.push(sent.contents.first));
+        (reported, persistent)
     }
 
     #[test]
-    fn order_is_told_and_each_packet_counts_once() {
+    fn order_is_reported_and_each_packet_counts_once() {
         let mut recovery = sent(4);
         let (in_order, not) = (Outcome::Acked { in_order: true }, Outcome::Acked { in_order: false });
         assert_eq!(acked(&mut recovery, [0, 2], ms(50)), [(0, in_order), (2, not)]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_too_early_is_told() {
+    fn what_was_lost_too_early_is_reported() {
         let mut recovery = sent(6);
         acked(&mut recovery, [5], ms(45));
         assert_eq!(lost(&mut recovery, ms(45)).0, [0, 1, 2]);

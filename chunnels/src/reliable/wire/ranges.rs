@@ -112,7 +112,7 @@ mod tests {
         let ranges = of(&numbers);
         assert_eq!(ranges.iter().len(), RANGES);
         assert_eq!((ranges.oldest(), ranges.newest()), (Some(200 - 2 * RANGES as u64), Some(198)));
-        // One that is older than all finds no room, and changes nothing.
+        // A number older than all of a full set changes nothing.
         let mut more = ranges;
         more.insert(3);
         assert_eq!(more, ranges);

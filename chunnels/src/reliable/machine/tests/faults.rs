@@ -1,8 +1,8 @@
-//! Everything arrives once, whatever the wire does.
+//! Every message arrives once, over a wire with all faults.
 
 use super::*;
 
-/// How many seeds run: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
+/// The number of seeds: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
 fn seeds() -> u64 {
     std::env::var("RELIABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
 }
@@ -18,7 +18,7 @@ fn every_message_arrives_once_over_a_wire_that_does_its_worst() {
     }
 }
 
-/// What `Reliable::buffer` states, at every moment.
+/// Checks the bounds that `Reliable::buffer` documents.
 fn check_memory(end: &Machine) {
     for (messages, bytes) in [end.outgoing.kept(), end.incoming.kept()] {
         assert!(
@@ -29,7 +29,7 @@ fn check_memory(end: &Machine) {
     assert!(end.recovery.records() <= super::super::recovery::MAX_RECORDS);
 }
 
-/// Both ends send at once, and close when they have what they want.
+/// Both ends send at once, and close when they have received everything.
 fn transfer(seed: u64, faults: Faults) {
     let mut wire = Wire::new(seed, faults);
     let mut sent = [0; 2];
