@@ -23,7 +23,8 @@ pub trait Datapath: Send + Sync + 'static {
     /// Starts to accept base connections at `on`.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) if the address can't be used.
+    /// [`AddrInUse`](crate::ErrorKind::AddrInUse) if something listens there already; [`Invalid`](crate::ErrorKind::Invalid) if the
+    /// address can't be used.
     fn listen(&self, on: Addr) -> impl Future<Output = Result<Self::Listener, Error>> + Send;
 }
 

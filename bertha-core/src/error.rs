@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Exhausted,
     /// What was asked for does not exist in this build or on this machine.
     Unavailable,
+    /// The address to listen on is in use, by this process or by another. Retry when it is free, or listen on another.
+    AddrInUse,
     /// The caller asked for something that makes no sense; retrying will not help.
     Invalid,
     /// The operating system reported an error that has no kind of its own here.
@@ -62,6 +64,7 @@ impl fmt::Display for ErrorKind {
             Self::TooLarge => "too large",
             Self::Exhausted => "exhausted",
             Self::Unavailable => "unavailable",
+            Self::AddrInUse => "address in use",
             Self::Invalid => "invalid",
             Self::Io => "i/o error",
         })
@@ -166,7 +169,8 @@ impl From<std::io::Error> for Error {
                 ErrorKind::Closed
             }
             Io::TimedOut => ErrorKind::TimedOut,
-            Io::InvalidInput | Io::InvalidData | Io::AddrInUse | Io::AddrNotAvailable => ErrorKind::Invalid,
+            Io::AddrInUse => ErrorKind::AddrInUse,
+            Io::InvalidInput | Io::InvalidData | Io::AddrNotAvailable => ErrorKind::Invalid,
             Io::Unsupported => ErrorKind::Unavailable,
             Io::OutOfMemory => ErrorKind::Exhausted,
             _ => ErrorKind::Io,

@@ -47,9 +47,10 @@ pub(super) fn take(len: usize, headroom: usize) -> View {
 
 /// How many windows there are into a block.
 #[cfg(test)]
-pub(super) fn windows(storage: &Storage) -> u32 {
-    // SAFETY: tests ask for blocks alone, which begin with their storage and live while they have a window.
-    unsafe { NonNull::from(storage).cast::<Block>().as_ref() }.windows.load(Ordering::Relaxed)
+pub(super) fn windows(view: &View) -> u32 {
+    // SAFETY: tests ask for blocks alone, which begin with their storage and live while they have a window. The pointer is
+    // that of the block, not one made of a reference to its storage.
+    unsafe { view.pointer().cast::<Block>().as_ref() }.windows.load(Ordering::Relaxed)
 }
 
 fn layout(capacity: u32) -> Layout {

@@ -75,6 +75,12 @@ impl View {
         Self { storage, window }
     }
 
+    /// The storage, with the right to all that its owner has around it.
+    #[cfg(test)]
+    pub(super) fn pointer(&self) -> NonNull<Storage> {
+        self.storage
+    }
+
     #[inline]
     pub(super) fn storage(&self) -> &Storage {
         // SAFETY: it lives while it has a window, and is not written to.

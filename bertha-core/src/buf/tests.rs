@@ -209,7 +209,7 @@ fn a_datapath_recognises_its_own_memory() {
 
 /// How many windows there are into the block that a buffer lies in.
 fn counted(inside: &Buf) -> u32 {
-    super::block::windows(inside.view.storage())
+    super::block::windows(&inside.view)
 }
 
 proptest! {

@@ -97,13 +97,19 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         self.discovery.as_ref().map_or(mtu, |discovery| mtu.min(discovery.size()))
     }
 
-    async fn send_whole(&self, mut message: Buf) -> Result<(), Error> {
+    /// Whether a message goes as one piece: then one byte stands in front of it, and else fifteen in front of each piece.
+    fn fits(&self, message: &[u8]) -> bool {
+        message.len() < self.max_below().min(self.piece + PIECE_HEADER)
+    }
+
+    /// The message behind the byte that says that it is whole.
+    fn whole(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() == 0 {
             // Not from this connection's base.
             message = Buf::copy_of(&message, 1 + self.below)?;
         }
         message.prepend(1)?[0] = WHOLE;
-        self.inner.send(message).await
+        Ok(message)
     }
 
     async fn send_in_pieces(&self, message: Buf) -> Result<(), Error> {
@@ -211,9 +217,34 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
         if let Some(discovery) = &self.discovery {
             discovery.on_send(message.len());
         }
-        // One byte stands in front of a whole message, and fifteen in front of a piece.
-        let fits = message.len() < self.max_below().min(self.piece + PIECE_HEADER);
-        if fits { self.send_whole(message).await } else { self.send_in_pieces(message).await }
+        if self.fits(&message) {
+            self.inner.send(self.whole(message)?).await
+        } else {
+            self.send_in_pieces(message).await
+        }
+    }
+
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        // Messages that fit go on as one burst, up to the next one that has to be cut.
+        loop {
+            let (mut large, mut failed) = (None, None);
+            let whole = messages.by_ref().map_while(|message| {
+                if let Some(discovery) = &self.discovery {
+                    discovery.on_send(message.len());
+                }
+                if !self.fits(&message) {
+                    large = Some(message);
+                    return None;
+                }
+                self.whole(message).map_err(|error| failed = Some(error)).ok()
+            });
+            self.inner.send_batch(whole.fuse()).await?;
+            match (failed, large) {
+                (Some(error), _) => return Err(error),
+                (None, Some(message)) => self.send_in_pieces(message).await?,
+                (None, None) => return Ok(()),
+            }
+        }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {

@@ -17,14 +17,17 @@ const HEADER: usize = 8;
 /// The number's bits.
 const NUMBER: u64 = (1 << 47) - 1;
 
+/// The most messages that are handed to the layer below at once, and so the most that a failed burst takes back.
+const BURST: usize = 64;
+
 /// The flag of a header without a message: none with this number will arrive.
 const VOID: u64 = 1 << 47;
 
 /// The connection of [`Ordered`](super::Ordered) and [`OrderedByKey`](super::OrderedByKey) over one that carries bytes.
 ///
 /// A message is numbered when `send` is called, not when it is ready. The number of a `send` that fails or whose future is
-/// dropped is void: the next `send` first tells the peer not to wait for it. `send_batch` sends message by message for that
-/// reason. Several `recv`s at once each get the next message.
+/// dropped is void: the next `send` first tells the peer not to wait for it. Of a `send_batch` that fails, so are the numbers
+/// of all messages that the layer below had taken. Several `recv`s at once each get the next message.
 ///
 /// # Errors
 /// Those of the connection below; and [`Invalid`](ErrorKind::Invalid) from every `recv` once a message is missing and the
@@ -71,8 +74,8 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         self.arrived.lock().sequence.dropped
     }
 
-    /// Numbers a message.
-    fn number(&self, message: &[u8]) -> Unsent<'_> {
+    /// Gives a message its number, and returns the header with it.
+    fn number(&self, message: &[u8]) -> u64 {
         let mut next = self.next.lock();
         let group = match next.len() {
             1 => 0,
@@ -80,18 +83,24 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         };
         let header = (group as u64) << 48 | next[group] & NUMBER;
         next[group] += 1;
-        Unsent { header, was_tried: false, next: &self.next, voids: &self.voids, has_voids: &self.has_voids }
+        header
     }
 
-    async fn send_numbered(&self, mut message: Buf, mut unsent: Unsent<'_>) -> Result<(), Error> {
-        if self.has_voids.load(Acquire) {
-            self.send_voids().await?;
-        }
+    /// The message behind its header.
+    fn framed(&self, mut message: Buf, header: u64) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
             // Not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
-        message.prepend(HEADER)?.copy_from_slice(&unsent.header.to_le_bytes());
+        message.prepend(HEADER)?.copy_from_slice(&header.to_le_bytes());
+        Ok(message)
+    }
+
+    async fn send_numbered(&self, message: Buf, mut unsent: Unsent<'_>) -> Result<(), Error> {
+        if self.has_voids.load(Acquire) {
+            self.send_voids().await?;
+        }
+        let message = self.framed(message, unsent.header)?;
         unsent.was_tried = true;
         self.inner.send(message).await?;
         // Sent, so its number is not void.
@@ -176,7 +185,41 @@ impl Drop for Unsent<'_> {
     }
 }
 
-/// The group of a key. The sender alone computes it, so any stable mapping will do.
+/// The numbers of a burst under way. Dropped so, they are taken back, since the layer below may have sent none or some.
+struct UnsentBurst<'a> {
+    headers: [u64; BURST],
+    len: usize,
+    voids: &'a Mutex<Vec<u64>>,
+    has_voids: &'a AtomicBool,
+}
+
+impl<'a> UnsentBurst<'a> {
+    fn new(voids: &'a Mutex<Vec<u64>>, has_voids: &'a AtomicBool) -> Self {
+        Self { headers: [0; BURST], len: 0, voids, has_voids }
+    }
+
+    fn push(&mut self, header: u64) {
+        self.headers[self.len] = header;
+        self.len += 1;
+    }
+
+    /// Takes back the last number alone: the messages before it were sent.
+    fn keep_last(&mut self) {
+        self.headers[0] = self.headers[self.len - 1];
+        self.len = 1;
+    }
+}
+
+impl Drop for UnsentBurst<'_> {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.voids.lock().extend(&self.headers[..self.len]);
+            self.has_voids.store(true, Release);
+        }
+    }
+}
+
+/// The group of a key: any mapping will do that one sender sticks to.
 fn group(key: &[u8], groups: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
@@ -209,8 +252,35 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
     #[inline]
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         // Numbered in the order of the calls.
-        let unsent = self.number(&message);
-        self.send_numbered(message, unsent)
+        let header = self.number(&message);
+        let (next, voids, has_voids) = (&self.next, &self.voids, &self.has_voids);
+        self.send_numbered(message, Unsent { header, was_tried: false, next, voids, has_voids })
+    }
+
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        loop {
+            if self.has_voids.load(Acquire) {
+                self.send_voids().await?;
+            }
+            let (mut failed, mut unsent) = (None, UnsentBurst::new(&self.voids, &self.has_voids));
+            let framed = messages.by_ref().take(BURST).map_while(|message| {
+                // Numbered as the layer below takes it.
+                let header = self.number(&message);
+                unsent.push(header);
+                self.framed(message, header).map_err(|error| failed = Some(error)).ok()
+            });
+            self.inner.send_batch(framed.fuse()).await?;
+            if let Some(error) = failed {
+                unsent.keep_last();
+                return Err(error);
+            }
+            let taken = unsent.len;
+            // Sent, so there is nothing to take back.
+            std::mem::forget(unsent);
+            if taken < BURST {
+                return Ok(());
+            }
+        }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {

@@ -7,6 +7,7 @@ mod lean;
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]
 mod scene;
 
+mod draining;
 mod early;
 mod faults;
 mod flow;

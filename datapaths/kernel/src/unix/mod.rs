@@ -13,7 +13,7 @@ use std::path::Path;
 /// A base connection of [`Unix`]. A message is a datagram.
 pub type UnixConnection = DatagramConnection<UnixSocket>;
 
-/// What accepts the connections of [`Unix`].
+/// The listener of [`Unix`].
 pub type UnixListener = DatagramListener<UnixSocket>;
 
 /// Unix datagram sockets as a datapath between processes of one machine.
@@ -54,7 +54,7 @@ impl Datapath for Unix {
                     "cannot listen on {}: it exists; remove it if no server uses it any more",
                     path.display()
                 );
-                return Error::new(ErrorKind::Invalid, what).at(UnixSocket::NAME).because(error);
+                return Error::new(ErrorKind::AddrInUse, what).at(UnixSocket::NAME).because(error);
             }
             let error = Error::from(error);
             failed(error, "listen on", path)

@@ -14,7 +14,7 @@ pub(crate) struct StreamTable {
     streams: Vec<Weak<Stream>>,
 }
 
-/// What a host loses when it is restarted.
+/// The streams that a host loses when it is restarted.
 pub(crate) struct Lost {
     pub(crate) backlogs: Vec<Backlog>,
     /// Streams, with the number of the end that was on the host.
@@ -25,7 +25,7 @@ impl StreamTable {
     pub(super) fn listen(&mut self, local: SocketAddr, backlog: &Backlog) -> Result<(), Error> {
         if self.listeners.contains_key(&local) {
             let what = format!("something accepts streams at {local} already");
-            return Err(Error::new(ErrorKind::Invalid, what).at("sim"));
+            return Err(Error::new(ErrorKind::AddrInUse, what).at("sim"));
         }
         self.listeners.insert(local, backlog.clone());
         Ok(())

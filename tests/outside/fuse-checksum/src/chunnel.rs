@@ -24,7 +24,7 @@ impl<T, C> SerializeChecked<T, C> {
         Self { serialize, checksum }
     }
 
-    /// What the other end sees, top first.
+    /// The layers that the other end sees, top first.
     fn layers(&self) -> Vec<Node> {
         [self.serialize.nodes(), self.checksum.nodes()].concat()
     }

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use bertha::ErrorKind;
 
-    /// What a client with the first stack hears from a server with the second.
+    /// The readings that a client with the first stack gets from a server with the second.
     macro_rules! highest {
         ($client:expr, $server:expr) => {{
             let server = station::serve($server, bertha::datapath()).await.unwrap();
