@@ -26,18 +26,11 @@ const KNOWN: &[(&str, &str)] = &[
     ("negotiation", "crate::early: answered, connect"),
     ("negotiation", "crate::handshake: client, first_flight"),
     ("negotiation", "crate::handshake: prune, requirements"),
-    ("negotiation", "crate::upgrade: place, seats"),
     ("negotiation", "crate::wire: early, retry"),
-    ("chunnels", "crate::fault: chunnel, connection, schedule"),
-    ("chunnels", "crate::fragment: chunnel, connection"),
-    ("chunnels", "crate::metrics: histogram, snapshot"),
-    ("chunnels", "crate::quic: chunnel, start"),
-    ("chunnels", "crate::serialize: burst, connection"),
     ("kernel", "crate::udp: remote, socket"),
     ("sim", "crate: base, connection, datapath, executor, listener, network, stream"),
     ("sim", "crate::executor: ready, task, world"),
     ("dpdk", "crate: connection, datapath, device, keeper, listener, state, tcp, visit"),
-    ("bench", "crate::datapaths: bare, lockstep"),
     ("bench", "crate::throughput: bertha, memory"),
 ];
 
