@@ -26,7 +26,7 @@ const ECHOES: usize = 128;
 const BUFFERS: u32 = 1023;
 
 /// No end takes longer, whatever else the machine does.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 type Sent = Result<(), Error>;
 
@@ -110,7 +110,7 @@ async fn ask(dpdk: Dpdk, to: Addr, late: usize) -> Sent {
 
 fn run(work: impl Future<Output = Sent>) -> Sent {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.unwrap() })
+    runtime.block_on(async { tokio::time::timeout(TIMEOUT, work).await.unwrap() })
 }
 
 /// Moves all messages between two ports of these numbers, whose pools are full again afterwards.
@@ -125,7 +125,7 @@ fn transfer(number: u32, late: usize) {
         assert!(served.is_ok() && asked.is_ok(), "{served:?} {asked:?} {:?}", server.counters());
     });
     for side in [&server, &client] {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while side.buffers_in_use().unwrap() > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -142,7 +142,7 @@ fn many_connections_share_few_buffers() {
     transfer(0, 0);
 }
 
-/// What waits in a connection for an application that does not receive yet keeps no buffers from the others.
+/// Messages that wait in a connection whose application does not receive keep no buffers from the others.
 #[test]
 fn who_does_not_receive_keeps_no_buffers_from_others() {
     transfer(2, CONNECTIONS / 2);
