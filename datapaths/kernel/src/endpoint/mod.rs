@@ -134,7 +134,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     #[inline]
     pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
         self.wait_for(Awaited::Connection(connection), move |state, batch| {
-            if let Some(received) = batch.pop_first() {
+            if let Some(received) = batch.pop() {
                 return Some(Some(received));
             }
             match state.demux.pop(connection) {

@@ -205,32 +205,47 @@ impl UdpSocket {
     }
 
     /// One datagram, while the kernel does not coalesce. Whether more wait is not asked: mostly there are none, and the answer
-    /// would cost a system call and the reactor's knowledge that there may be. Only if other futures wait, a second one is asked
-    /// for, so that none of those is woken in vain.
+    /// would cost a system call and the reactor's knowledge that there may be.
+    #[inline]
     fn receive_one(
         &self,
         request: Request,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        let late = self.late_error.load(Ordering::Relaxed);
+        if request.others_wait || self.late_error.load(Ordering::Relaxed) != 0 {
+            return self.receive_two(request, deliver);
+        }
+        let receive = || self.receive_now();
+        let (message, from) =
+            if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) }?;
+        deliver(&from, message.len(), message);
+        Ok(Received { buffers: 1, oversize: 0 })
+    }
+
+    /// As [`receive_one`](Self::receive_one), and a second one if it is there: other futures wait, and one of them would be woken
+    /// in vain if the reactor did not learn that nothing is left.
+    fn receive_two(
+        &self,
+        request: Request,
+        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+    ) -> io::Result<Received> {
+        let late = self.late_error.swap(0, Ordering::Relaxed);
         if late != 0 {
-            self.late_error.store(0, Ordering::Relaxed);
             return Err(io::Error::from_raw_os_error(late));
         }
         let mut first = None;
         let mut receive = || {
             first = Some(self.receive_now()?);
-            if request.others_wait { self.receive_now().map(Some) } else { Ok(None) }
+            self.receive_now()
         };
         let second = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
-        let (message, from) = match (first, &second) {
-            (Some(first), _) => first,
-            (None, _) => return Err(second.err().unwrap_or_else(|| io::ErrorKind::WouldBlock.into())),
-        };
-        deliver(&from, message.len(), message);
+        let is_empty = first.is_none();
+        if let Some((message, from)) = first {
+            deliver(&from, message.len(), message);
+        }
         match second {
-            Ok(None) => {}
-            Ok(Some((message, from))) => deliver(&from, message.len(), message),
+            Ok((message, from)) => deliver(&from, message.len(), message),
+            Err(error) if is_empty => return Err(error),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed),
         }
