@@ -146,7 +146,8 @@ where
     fn note(&self, event: &Event) {
         match event {
             Event::Commit(InForce { own_id, .. }) | Event::Joined(InForce { own_id, .. }) => {
-                if self.shared.own_id.swap(*own_id, Ordering::Relaxed) != *own_id {
+                let before = self.shared.own_id.swap(*own_id, Ordering::Relaxed);
+                if before != *own_id {
                     self.progress.lock().rename(self.now(), *own_id);
                 }
             }
