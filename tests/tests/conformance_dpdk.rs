@@ -169,7 +169,7 @@ fn streams_to_and_from_the_kernel() {
     );
 }
 
-/// Not a test: what the one above runs in a namespace.
+/// Not a test: the process that the one above runs in a namespace.
 #[tokio::test]
 #[ignore = "run by another test, as a process of its own"]
 async fn beside_the_kernel() {

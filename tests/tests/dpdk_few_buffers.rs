@@ -19,7 +19,7 @@ const CONNECTIONS: usize = 16;
 const MESSAGES: usize = 40;
 const LEN: usize = 60_000;
 
-/// How often a plain connection is answered, while 32 messages go to another each time.
+/// The messages that a plain connection echoes, while 32 go to another each time.
 const ECHOES: usize = 128;
 
 /// Far fewer than the 256 KiB or more that each connection keeps, in pieces of an Ethernet frame.
@@ -34,7 +34,7 @@ fn message(connection: usize, number: usize) -> Vec<u8> {
     (0..LEN).map(|place| (place / 251 + 7 * number + 31 * connection) as u8).collect()
 }
 
-/// One of two ports that share memory, unless there is no DPDK, which is said loudly.
+/// One of two ports that share memory; `None`, after saying so loudly, without DPDK.
 fn open(number: u32, role: &str, address: &str) -> Option<Dpdk> {
     let socket =
         std::env::temp_dir().join(format!("bertha-few-buffers-{}-{}", std::process::id(), number / 2));
@@ -142,15 +142,15 @@ fn many_connections_share_few_buffers() {
     transfer(0, 0);
 }
 
-/// Messages that wait in a connection whose application does not receive keep no buffers from the others.
+/// Messages that wait in a connection for an application that does not receive yet keep no buffers from the others.
 #[test]
-fn who_does_not_receive_keeps_no_buffers_from_others() {
+fn a_connection_that_is_not_received_from_keeps_no_buffers_from_others() {
     transfer(2, CONNECTIONS / 2);
 }
 
-/// A connection without a Chunnel that nobody receives from is sent more than there are buffers; another one goes on.
+/// A connection without a Chunnel is never received from, and is sent more messages than there are buffers; another one goes on.
 #[test]
-fn who_never_receives_leaves_buffers_to_others() {
+fn a_connection_that_is_never_received_from_leaves_buffers_to_others() {
     let Some(server) = open(4, "server", "10.0.0.1/24") else { return };
     let client = open(5, "client", "10.0.0.2/24").unwrap();
     let message = || Buf::copy_of(&[7; 64], 64);
