@@ -55,6 +55,7 @@ mod runtime;
 mod select;
 mod stack;
 pub mod token_bucket;
+mod wrap;
 
 pub use addr::Addr;
 pub use base::{Base, Properties};
@@ -62,7 +63,7 @@ pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::Buf;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};
-pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role, Supports, Wrap};
+pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
@@ -78,6 +79,7 @@ pub use preference::{NumParticipantsAtMost, Preference};
 pub use runtime::Runtime;
 pub use select::{Either, Select};
 pub use stack::{Bottom, Stack};
+pub use wrap::{Supports, Wrap};
 
 /// A boxed, sendable future: what the control path uses where a stack is walked recursively.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
