@@ -142,7 +142,7 @@ impl Datapath for Dpdk {
         let device = self.device()?;
         listenable(&device, on)?;
         let (acceptors, port) = listen(&device, on.port()).ok_or_else(|| {
-            failure(ErrorKind::Invalid, format!("cannot listen on {on}: the port is in use, or none is left"))
+            failure(ErrorKind::AddrInUse, format!("cannot listen on {on}: the port is in use, or none is left"))
         })?;
         Ok(DpdkListener::new(device, acceptors, (on.ip(), port).into()))
     }

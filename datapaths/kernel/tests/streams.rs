@@ -202,7 +202,7 @@ async fn a_socket_file_is_removed_with_its_last_user() {
     let path = std::env::temp_dir().join(format!("bertha-unix-{}.sock", std::process::id()));
     let (listener, client, server) = pair(&Unix::new(), path.clone().into()).await;
     let error = Unix::new().listen(path.clone().into()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
     drop(listener);
     assert!(path.exists());
     client.send(message(&client, b"still")).await.unwrap();

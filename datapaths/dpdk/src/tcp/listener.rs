@@ -33,7 +33,7 @@ impl TcpListener {
         let Some((acceptor, port)) = listening else {
             state.demux.close_place(place);
             let what = format!("cannot listen on {on}: the port is in use, or none is left");
-            return Err(failure(ErrorKind::Invalid, what));
+            return Err(failure(ErrorKind::AddrInUse, what));
         };
         drop(state);
         let largest = options.settings.largest;

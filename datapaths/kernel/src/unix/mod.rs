@@ -54,7 +54,7 @@ impl Datapath for Unix {
                     "cannot listen on {}: it exists; remove it if no server uses it any more",
                     path.display()
                 );
-                return Error::new(ErrorKind::Invalid, what).at(UnixSocket::NAME).because(error);
+                return Error::new(ErrorKind::AddrInUse, what).at(UnixSocket::NAME).because(error);
             }
             let error = Error::from(error);
             failed(error, "listen on", path)

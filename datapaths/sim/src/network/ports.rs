@@ -119,5 +119,5 @@ impl Ports {
 }
 
 fn in_use(what: String) -> Error {
-    Error::new(ErrorKind::Invalid, what).at("sim")
+    Error::new(ErrorKind::AddrInUse, what).at("sim")
 }

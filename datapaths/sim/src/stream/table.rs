@@ -25,7 +25,7 @@ impl StreamTable {
     pub(super) fn listen(&mut self, local: SocketAddr, backlog: &Backlog) -> Result<(), Error> {
         if self.listeners.contains_key(&local) {
             let what = format!("something accepts streams at {local} already");
-            return Err(Error::new(ErrorKind::Invalid, what).at("sim"));
+            return Err(Error::new(ErrorKind::AddrInUse, what).at("sim"));
         }
         self.listeners.insert(local, backlog.clone());
         Ok(())
