@@ -47,6 +47,7 @@ mod group;
 pub mod guarantee;
 pub mod identity;
 mod map_output;
+mod needs;
 pub mod pass;
 mod picks;
 mod preference;
@@ -55,6 +56,7 @@ mod runtime;
 mod select;
 mod stack;
 pub mod token_bucket;
+mod truth;
 mod wrap;
 
 pub use addr::Addr;
@@ -72,6 +74,7 @@ pub use error::{Error, ErrorKind};
 pub use group::Group;
 pub use identity::Identity;
 pub use map_output::map_output;
+pub use needs::check_needs;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]
 pub use picks::{Picks, preferred, resolve};

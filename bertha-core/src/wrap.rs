@@ -1,8 +1,7 @@
 //! A stack without negotiation.
 
-use crate::guarantee::check_needs;
 use crate::picks::{Picks, preferred, resolve};
-use crate::{Base, BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Preference};
+use crate::{Base, BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Preference, check_needs};
 
 /// A connection that the stack `S` can stand on: the bound of a generic function that [wraps](Wrap::wrap) one.
 ///
