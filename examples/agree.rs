@@ -1,6 +1,8 @@
 //! Two ends with different wishes: what they agree on, why, and what a refusal says.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
+use bertha::Error;
+use bertha::chunnels::{Bincode, Postcard, Serialize};
 use bertha::prelude::*;
 
 #[tokio::main]

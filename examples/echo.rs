@@ -3,7 +3,9 @@
 //! `echo` is both; `echo serve ADDR` and `echo ask ADDR` are one each, for two processes.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
+use bertha::chunnels::Serialize;
 use bertha::prelude::*;
+use bertha::{Addr, Error};
 use std::env::args;
 
 #[tokio::main]

@@ -2,7 +2,9 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::chunnels::metrics::prometheus;
+use bertha::chunnels::{Metrics, Reliable, Serialize};
 use bertha::prelude::*;
+use bertha::{Addr, Error};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -10,12 +12,10 @@ async fn main() -> Result<(), Error> {
     let mut incoming = server.listen(bertha::datapath(), "127.0.0.1:0".parse::<Addr>()?).await?;
     let to = incoming.local_addr();
     tokio::spawn(async move {
-        while let Some(Ok(connection)) = incoming.next().await {
-            while let Ok(message) = connection.recv().await {
-                if connection.send(message).await.is_err() {
-                    break;
-                }
-            }
+        while let Some(client) = incoming.next().await {
+            // A client that was refused is none of the others' business.
+            let Ok(connection) = client else { continue };
+            tokio::spawn(echo(connection));
         }
     });
 
@@ -33,4 +33,10 @@ async fn main() -> Result<(), Error> {
     let latency = messages.snapshot().latency;
     println!("# half of all sends took at most {:?}", latency.quantile(0.5).unwrap_or_default());
     Ok(())
+}
+
+async fn echo(connection: impl Connection<Data = String>) -> Result<(), Error> {
+    loop {
+        connection.send(connection.recv().await?).await?;
+    }
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
 use bertha::prelude::*;
-use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Identity};
+use bertha::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Numbers messages. Needs the same Chunnel on the other side: that is what `Identity` tells it.
@@ -53,7 +53,7 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
             let mut message = self.inner.recv().await?;
-            // What a peer sends may be anything: too short is dropped, not believed.
+            // A peer may send anything: a message that is too short is dropped.
             let Some(number) = message.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) else {
                 continue;
             };
@@ -66,6 +66,7 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
         }
     }
 
+    // Passed on: this Chunnel holds nothing back, but one below it may.
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drain()
     }

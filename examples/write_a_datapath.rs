@@ -3,9 +3,10 @@
 //! The same stacks run over it as over sockets; the last lines of `main` show it.
 #![allow(clippy::print_stdout, reason = "what an example prints is what it shows")]
 
+use bertha::chunnels::Serialize;
 use bertha::core::{Listener, Properties};
 use bertha::prelude::*;
-use bertha::{Base, Buf, Datapath, kernel::TokioRuntime};
+use bertha::{Addr, Base, Buf, Datapath, Error, ErrorKind, kernel::TokioRuntime};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,6 +9,7 @@
 //! # An echo, from both ends
 //!
 //! ```
+//! use bertha::chunnels::Serialize;
 //! use bertha::prelude::*;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -17,7 +18,7 @@
 //! let stack = || make_stack!(Serialize::<String>::new());
 //!
 //! // The server: each client is an item, and gets a task of its own.
-//! let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<Addr>()?).await?;
+//! let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
 //! let server = incoming.local_addr();
 //! tokio::spawn(async move {
 //!     while let Some(client) = incoming.next().await {
@@ -42,18 +43,14 @@
 //! # }
 //! ```
 //!
-//! # What to read next
+//! # Where to read on
 //!
-//! * Composing: [`make_stack!`], [`select!`], and [`Negotiate`], which has `connect` and `listen`.
-//!   [`Negotiated::explain`] says which stack a connection has, and why.
-//! * Changing the stack of a connection in use: [`Negotiate::upgradable`], [`Negotiated::upgrade`].
-//! * What a connection promises under loss, cancellation and backpressure: [`Connection`].
-//! * The Chunnels at hand: [`chunnels`]. Writing one: [`core`]. Stacks chosen at run time: [`BoxStack`].
-//! * More than two ends on one connection, agreeing through a store: [`Rendezvous`], [`MultiEndpoint`]; the stores
-//!   and the protocol: [`rendezvous`].
-//! * Keys, and what a stack must guarantee whatever the peer says: [`Credentials`], [`Settings::floor`], [`guarantee`].
-//! * Optimisation passes: [`optimize!`] applies them, [`guide::pass`] shows how to write one.
-//! * Without negotiation, to talk to what is not Bertha: [`Wrap`](core::Wrap).
+//! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [choosing a
+//!   datapath](guide::datapaths), [security](guide::security); writing a [Chunnel](guide::chunnel), a
+//!   [datapath](guide::datapath), a [pass](guide::pass).
+//! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises of a connection
+//!   under loss, cancellation and backpressure: [`Connection`].
+//! * The Chunnels at hand: [`chunnels`]. The settings and their defaults: [`Settings`].
 //!
 //! # Features
 //!
@@ -89,7 +86,7 @@ pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
-    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, Role, Runtime,
+    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, Wrap,
     guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
@@ -107,46 +104,12 @@ pub mod guide;
 #[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 pub use datapath::{DefaultDatapath, datapath};
 
-/// What an application needs in scope: `use bertha::prelude::*;`.
+/// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
+/// imported by name.
+///
+/// Beside `use tokio::select` the name `select!` is tokio's; write `bertha::select!` then.
 pub mod prelude {
-    pub use crate::{
-        Addr, Connection, Describe, Error, ErrorKind, Incoming, Negotiate, Negotiated, NumParticipantsAtMost,
-        Pick, Rendezvous, Runs,
-    };
-    pub use bertha_core::{Wrap, make_stack, optimize, select};
-
-    #[cfg(feature = "at_most_once")]
-    pub use bertha_chunnels::AtMostOnce;
-    #[cfg(feature = "batch")]
-    pub use bertha_chunnels::Batch;
-    #[cfg(feature = "bincode")]
-    pub use bertha_chunnels::Bincode;
-    #[cfg(feature = "compress")]
-    pub use bertha_chunnels::Compress;
-    #[cfg(feature = "fragment")]
-    pub use bertha_chunnels::Fragment;
-    #[cfg(feature = "metrics")]
-    pub use bertha_chunnels::Metrics;
-    #[cfg(feature = "nothing")]
-    pub use bertha_chunnels::Nothing;
-    #[cfg(feature = "pace")]
-    pub use bertha_chunnels::Pace;
-    #[cfg(feature = "postcard")]
-    pub use bertha_chunnels::Postcard;
-    #[cfg(feature = "quic")]
-    pub use bertha_chunnels::Quic;
-    #[cfg(feature = "reliable")]
-    pub use bertha_chunnels::Reliable;
-    #[cfg(feature = "seal")]
-    pub use bertha_chunnels::Seal;
-    #[cfg(feature = "serialize")]
-    pub use bertha_chunnels::Serialize;
-    #[cfg(feature = "shard")]
-    pub use bertha_chunnels::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
-    #[cfg(feature = "order")]
-    pub use bertha_chunnels::{Ordered, OrderedByKey};
-    #[cfg(feature = "total_order")]
-    pub use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
+    pub use crate::{Connection, Describe, Negotiate, Rendezvous, Runs, Wrap, make_stack, optimize, select};
 }
 
 /// Compiles and runs the README's program.

@@ -1,11 +1,7 @@
-//! How long the compiler takes over a deep stack in generic code.
+//! The compile time of a deep stack in generic code.
 //!
 //! Generates a small program that depends on this workspace, builds it once so that its dependencies are there, and
 //! then times the build of the program alone, code generation and linking included.
-
-mod passes;
-
-pub use passes::sixteen_layers;
 
 use crate::{Error, ErrorKind};
 use std::ffi::OsString;
@@ -16,12 +12,12 @@ use std::{fs, io};
 
 /// A place for programs that connect with a deep stack.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     directory: PathBuf,
     workspace: PathBuf,
 }
 
-/// How often a build is repeated.
+/// Builds of which the shortest counts.
 const REPETITIONS: usize = 3;
 
 impl Program {
@@ -29,7 +25,7 @@ impl Program {
     ///
     /// # Errors
     /// [`ErrorKind::Compiler`] when the sources of the workspace are not there any more.
-    pub fn in_directory(directory: impl Into<PathBuf>) -> Result<Self, Error> {
+    pub(crate) fn in_directory(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let workspace = workspace.canonicalize().map_err(Error::while_doing(
             ErrorKind::Compiler,
@@ -40,11 +36,11 @@ impl Program {
 
     /// The shortest of a few builds of a program with this source.
     ///
-    /// The shortest, because whatever else the machine does only adds to it.
+    /// The shortest, because other work of the machine only adds to it.
     ///
     /// # Errors
     /// [`ErrorKind::Compiler`] when the program can't be written or does not compile.
-    pub fn build_time(&self, source: &str) -> Result<Duration, Error> {
+    pub(crate) fn build_time(&self, source: &str) -> Result<Duration, Error> {
         let mut times = Vec::with_capacity(REPETITIONS);
         // The first build is also that of the dependencies.
         self.build_anew(source)?;
@@ -64,7 +60,7 @@ impl Program {
         let output = Command::new(cargo)
             .args(["build", "--offline", "--quiet"])
             .current_dir(&self.directory)
-            // What the surrounding cargo set for itself.
+            // A setting of the surrounding cargo.
             .env("CARGO_TARGET_DIR", self.directory.join("target"))
             .env_remove("RUSTFLAGS")
             // Nothing may be left over from the build before.
@@ -109,19 +105,11 @@ bertha-negotiation = {{ path = "{workspace}/negotiation" }}
 }
 
 /// A generic client with a stack of this many Chunnels.
-pub fn client(layers: usize) -> String {
+pub(crate) fn client(layers: usize) -> String {
     let stack = vec!["Nothing"; layers].join(", ");
-    connecting(
-        "use bertha_chunnels::Nothing;\nuse bertha_core::make_stack;\n",
-        &format!("make_stack!({stack})"),
-    )
-}
-
-/// A program that declares some things, and connects with this stack in a generic function.
-fn connecting(declarations: &str, stack: &str) -> String {
     format!(
-        r#"{declarations}
-use bertha_core::{{Buf, Connection, Error}};
+        r#"use bertha_chunnels::Nothing;
+use bertha_core::{{Buf, Connection, Error, make_stack}};
 use bertha_datapath_sim::Sim;
 use bertha_negotiation::{{Negotiate, Runs}};
 
@@ -139,7 +127,7 @@ where
 fn main() -> Result<(), Error> {{
     let mut sim = Sim::new(1);
     let client = sim.network().host([10, 0, 0, 1]);
-    sim.run(run({stack}, client))
+    sim.run(run(make_stack!({stack}), client))
 }}
 "#
     )

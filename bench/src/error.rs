@@ -1,4 +1,4 @@
-//! What can go wrong while measuring.
+//! Failures of a measurement.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -6,17 +6,16 @@ use std::fmt;
 
 /// The part of a measurement that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
+pub(crate) enum ErrorKind {
     /// A socket could not be opened, read or written.
     Socket,
-    /// A thread could not be started, or could not be pinned to its core.
+    /// A thread could not be started or pinned to its core, or the machine lacks something else.
     Core,
     /// A connection of Bertha could not be made or failed.
     Bertha,
     /// A message did not fit its datagram or could not be encoded.
     Codec,
-    /// A peer stopped answering.
+    /// The other end stopped answering.
     Stalled,
     /// There is no probe of that name.
     Probe,
@@ -24,37 +23,38 @@ pub enum ErrorKind {
     NoValgrind,
     /// Valgrind ran but gave no count.
     Valgrind,
-    /// A program could not be run instruction by instruction.
-    Tracer,
-    /// A generated program could not be compiled.
+    /// A program could not be compiled.
     Compiler,
     /// The report could not be written.
     Report,
 }
 
-/// A failed measurement: its [kind](ErrorKind), what was being done, and the cause.
+/// A failed measurement: its [kind](ErrorKind), the failed step, and the cause.
 #[derive(Debug)]
-pub struct Error {
+pub(crate) struct Error {
     kind: ErrorKind,
     doing: Cow<'static, str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
-    /// An error without a cause of its own. `doing` says what failed and what to do about it.
-    pub fn new(kind: ErrorKind, doing: impl Into<Cow<'static, str>>) -> Self {
+    /// An error without a cause of its own. `doing` names the failed step and the remedy.
+    pub(crate) fn new(kind: ErrorKind, doing: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, doing: doing.into(), source: None }
     }
 
     /// Adds the cause.
     #[must_use]
-    pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// For `map_err`: an error of this kind, doing this, with the mapped error as the cause.
-    pub fn while_doing<E>(kind: ErrorKind, doing: impl Into<Cow<'static, str>>) -> impl FnOnce(E) -> Self
+    /// For `map_err`: an error of this kind, with the mapped error as the cause.
+    pub(crate) fn while_doing<E>(
+        kind: ErrorKind,
+        doing: impl Into<Cow<'static, str>>,
+    ) -> impl FnOnce(E) -> Self
     where
         E: Into<Box<dyn StdError + Send + Sync>>,
     {
@@ -62,7 +62,7 @@ impl Error {
     }
 
     /// The part of the measurement that failed.
-    pub fn kind(&self) -> ErrorKind {
+    pub(crate) fn kind(&self) -> ErrorKind {
         self.kind
     }
 }

@@ -1,10 +1,47 @@
-//! `bertha-bench`: every figure that the README claims.
+//! `bertha-bench`: measures Bertha against programs written by hand. Every figure in `bench/RESULTS.md` is one of its rows.
+//!
+//! | module | its purpose |
+//! |---|---|
+//! | [`harness`] | programs in turn, ratios with intervals, instructions, latencies, cores and runtimes |
+//! | [`report`] | rows, budgets, the table, the files and the page |
+//! | [`probe`] | programs for the instruction counter |
+//! | [`instructions`] | the counted rows alone, against stored counts |
+//! | each of the others | the program of that name |
+//!
+//! Times on a shared machine differ by several percent between two runs of the same program. A ratio near one is
+//! therefore decided by instructions per operation, and the ratio of times stands beside it with its interval.
 
-mod command;
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod compile_time;
+mod connect;
+#[cfg(feature = "dpdk")]
+mod datapaths;
+#[cfg(feature = "dpdk")]
+mod dpdk_echo;
+mod echo;
+mod error;
+mod harness;
+mod idle;
+mod instructions;
+mod kv;
+mod overhead;
+mod passes;
+mod probe;
+mod program;
+mod report;
+mod shard_raw;
+mod switch;
+mod throughput;
+mod windows;
 
 use bertha_allocations::Counting;
-use bertha_bench::{Error, probe, report::Report, stepping};
 use clap::{Parser, Subcommand};
+use error::{Error, ErrorKind};
+use harness::{Counter, Effort};
+use program::Program;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -12,101 +49,73 @@ static ALLOCATOR: Counting = Counting;
 
 /// Measures Bertha against programs written by hand.
 ///
-/// Every measurement prints a table and writes its rows to target/bench/NAME.json.
+/// Every program prints a table and writes its rows to target/bench/NAME.json.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
     #[command(subcommand)]
-    measurement: Measurement,
+    command: Command,
+    /// Take few samples: enough to see that nothing is badly wrong
+    #[arg(long, global = true)]
+    quick: bool,
     /// Exit with an error when a figure misses its budget
     #[arg(long, global = true)]
     strict: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Measurement {
-    /// Setting up a connection, to the echo of its first message
-    Connect(command::connect::Options),
-    /// The key-value store over kernel UDP, Unix sockets, memory, and DPDK ports that share memory
-    #[cfg(feature = "dpdk")]
-    Datapaths(command::datapaths::Options),
-    /// Echoes over two DPDK ports that share memory, against frames that are turned round by hand
-    #[cfg(feature = "dpdk")]
-    DpdkEcho(command::dpdk_echo::Options),
-    /// Round trips of 64 bytes, on one core and across cores, parking and spinning
-    Echo(command::echo::Options),
-    /// The key-value store: throughput, latency and instructions per request
-    Kv(command::kv::Options),
-    /// The key-value store, offered twice its peak
-    KvOverload(command::kv_overload::Options),
-    /// Stacks of Chunnels that do nothing: allocations, instructions, throughput and compile time
-    Overhead(command::overhead::Options),
-    /// Stacks that optimisation passes rewrote, against the same written by hand: instructions and compile time
-    Passes(command::passes::Options),
-    /// Routing at the server, with and without decoding messages
-    ShardRaw(command::shard_raw::Options),
-    /// Changing the stack of a connection under full load, and what it costs that it can
-    Switch(command::switch::Options),
-    /// Files over kernel UDP: goodput against QUIC, TCP and raw datagrams
-    Throughput(command::throughput::Options),
-    /// Congestion windows over time on the thesis's links, in a simulation: drawn, with what each link was used
-    Windows(command::windows::Options),
+enum Command {
+    #[command(flatten)]
+    Program(Program),
+    /// Runs all programs, or those that are named, and writes bench/RESULTS.md with its figures
+    Report {
+        /// Programs to run; the page shows the last results of the others
+        programs: Vec<String>,
+        /// Run none, and write the page out of the last results
+        #[arg(long, conflicts_with = "programs")]
+        only_write: bool,
+    },
+    /// Prints the instructions of one iteration of a probe
+    #[command(hide = true)]
+    Count { probe: String, iterations: u64 },
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
-    Probe {
-        /// Which operation
-        name: String,
-        /// How many times
-        #[arg(long)]
-        iterations: u64,
-        /// Let the process that started this one count instructions
-        #[arg(long)]
-        traced: bool,
-    },
+    Probe { name: String, iterations: u64 },
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let report = match arguments.measurement {
-        Measurement::Probe { name, iterations, traced } => {
-            let ready = if traced { stepping::be_traced() } else { Ok(()) };
-            return finish(ready.and_then(|()| probe::run(&name, iterations)));
+    let effort = if arguments.quick { Effort::Quick } else { Effort::Full };
+    let outcome = match arguments.command {
+        Command::Program(program) => program.run(effort).and_then(|report| {
+            let report = report.publish(arguments.quick)?;
+            Ok(report.is_within_budget() || !arguments.strict)
+        }),
+        Command::Report { programs, only_write } => {
+            program::run_all(&programs, only_write, effort).and_then(|sections| {
+                report::write_page(Path::new(env!("CARGO_MANIFEST_DIR")), &sections).map(|()| true)
+            })
         }
-        Measurement::Connect(options) => command::connect::run(&options),
-        #[cfg(feature = "dpdk")]
-        Measurement::Datapaths(options) => command::datapaths::run(&options),
-        #[cfg(feature = "dpdk")]
-        Measurement::DpdkEcho(options) => command::dpdk_echo::run(&options),
-        Measurement::Echo(options) => command::echo::run(&options),
-        Measurement::Kv(options) => command::kv::run(&options),
-        Measurement::KvOverload(options) => command::kv_overload::run(&options),
-        Measurement::Overhead(options) => command::overhead::run(&options),
-        Measurement::Passes(options) => command::passes::run(&options),
-        Measurement::Switch(options) => command::switch::run(&options),
-        Measurement::Throughput(options) => command::throughput::run(&options),
-        Measurement::Windows(options) => command::windows::run(&options),
-        Measurement::ShardRaw(options) => command::shard_raw::run(&options),
+        Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
+        Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };
-    match report.and_then(|report| publish(&report)) {
-        Ok(within_budget) if arguments.strict && !within_budget => ExitCode::FAILURE,
-        result => finish(result),
-    }
-}
-
-#[allow(clippy::print_stdout, reason = "where the rows are is the program's output")]
-fn publish(report: &Report) -> Result<bool, Error> {
-    let path = report.publish()?;
-    println!("\nrows in {}", path.display());
-    Ok(report.is_within_budget())
-}
-
-#[allow(clippy::print_stderr, reason = "the reason of a failure is the program's output")]
-fn finish<T>(result: Result<T, Error>) -> ExitCode {
-    match result {
-        Ok(_) => ExitCode::SUCCESS,
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("bertha-bench: {error}");
+            complain(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+#[allow(clippy::print_stdout, reason = "the count is the program's output")]
+fn count(probe: &str, iterations: u64) -> Result<(), Error> {
+    println!("{:.3}", Counter::of_probe(probe)?.instructions(iterations)?);
+    Ok(())
+}
+
+#[allow(clippy::print_stderr, reason = "the reason of a failure is the program's output")]
+fn complain(error: &Error) {
+    eprintln!("bertha-bench: {error}");
 }

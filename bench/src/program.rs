@@ -1,32 +1,141 @@
-//! The program whose probes are counted: this one, or another build of it.
+//! The programs, and a run of all of them.
 
+use crate::harness::Effort;
+use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use crate::{
+    connect, echo, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
+};
+#[cfg(feature = "dpdk")]
+use crate::{datapaths, dpdk_echo};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::Command;
 
-/// A build of this program.
-#[derive(Clone, Debug)]
-pub(crate) struct Program(PathBuf);
+#[derive(Debug, Subcommand)]
+pub(crate) enum Program {
+    /// Stacks of Chunnels that do nothing: allocations, instructions, throughput and compile time
+    Overhead,
+    /// Round trips of 64 bytes, on one core and across cores, parking and spinning
+    Echo,
+    /// The key-value store: instructions per request, throughput and latency, and twice its peak
+    Kv(kv::Options),
+    /// Setting up a connection, to the echo of its first message, and joining others
+    Connect(connect::Options),
+    /// Files over kernel UDP: goodput against QUIC, TCP and raw datagrams
+    Throughput(throughput::Options),
+    /// The key-value store over kernel UDP, Unix sockets, memory, and DPDK ports that share memory
+    #[cfg(feature = "dpdk")]
+    Datapaths,
+    /// Echoes over two DPDK ports that share memory, against a server by hand
+    #[cfg(feature = "dpdk")]
+    DpdkEcho,
+    /// Stacks that optimisation passes rewrote, against the same written by hand
+    Passes,
+    /// Changing the stack of a connection under full load, and its cost to a connection that can
+    Switch,
+    /// Routing at the server, with and without decoding
+    ShardRaw,
+    /// Memory and processor time of 10,000 connections that are not used
+    Idle,
+    /// Congestion windows over time on the thesis's links, in a simulation
+    Windows,
+    /// The counted rows of overhead, kv, passes and echo alone, against the stored counts; for CI
+    Instructions(instructions::Options),
+}
+
+/// All but `instructions`, whose rows are also those of others.
+const ALL: &[&str] = &[
+    "overhead",
+    "echo",
+    "kv",
+    "connect",
+    "throughput",
+    "datapaths",
+    "dpdk-echo",
+    "passes",
+    "switch",
+    "shard-raw",
+    "idle",
+    "windows",
+];
 
 impl Program {
-    /// The running one. An error of this kind when the system does not say which that is.
-    pub(crate) fn running(otherwise: ErrorKind) -> Result<Self, Error> {
-        std::env::current_exe()
-            .map(Self)
-            .map_err(Error::while_doing(otherwise, "finding the running program"))
-    }
-
-    pub(crate) fn at(binary: impl Into<PathBuf>) -> Self {
-        Self(binary.into())
-    }
-
-    /// What is written on a command line to run a probe: the program, and its arguments. An error for no iterations, by which
-    /// nothing could be divided.
-    pub(crate) fn command_line(&self, probe: &str, iterations: u64) -> Result<[OsString; 5], Error> {
-        if iterations == 0 {
-            return Err(Error::new(ErrorKind::Probe, format!("probe {probe} needs at least one iteration")));
+    /// Measures.
+    ///
+    /// # Errors
+    /// Those of the program.
+    pub(crate) fn run(self, effort: Effort) -> Result<Report, Error> {
+        match self {
+            Self::Overhead => overhead::run(effort),
+            Self::Echo => echo::run(effort),
+            Self::Kv(options) => kv::run(&options, effort),
+            Self::Connect(options) => connect::run(&options, effort),
+            Self::Throughput(options) => throughput::run(&options, effort),
+            #[cfg(feature = "dpdk")]
+            Self::Datapaths => datapaths::run(effort),
+            #[cfg(feature = "dpdk")]
+            Self::DpdkEcho => dpdk_echo::run(effort),
+            Self::Passes => passes::run(effort),
+            Self::Switch => switch::run(effort),
+            Self::ShardRaw => shard_raw::run(effort),
+            Self::Idle => idle::run(effort),
+            Self::Windows => windows::run(effort),
+            Self::Instructions(options) => instructions::run(&options),
         }
-        let iterations = iterations.to_string().into();
-        Ok([self.0.clone().into(), "probe".into(), probe.into(), "--iterations".into(), iterations])
+    }
+}
+
+/// Runs programs one after the other, each in a process of its own, and describes all. One that fails does not keep the
+/// others from running.
+///
+/// # Errors
+/// [`ErrorKind::Report`] for a name that is not a program's.
+pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Result<Vec<Section>, Error> {
+    #[derive(Parser)]
+    struct Programs {
+        #[command(subcommand)]
+        _program: Program,
+    }
+    if let Some(unknown) = wanted.iter().find(|name| !ALL.contains(&name.as_str())) {
+        let names = ALL.join(", ");
+        return Err(Error::new(
+            ErrorKind::Report,
+            format!("no program is called {unknown}; there are: {names}"),
+        ));
+    }
+    let programs = Programs::command();
+    let sections = ALL.iter().map(|name| {
+        let known = programs.find_subcommand(name);
+        let about = known.and_then(|program| program.get_about().map(ToString::to_string));
+        let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
+        let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
+        let without = "Built without it: `--features dpdk`.".to_owned();
+        Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
+    });
+    Ok(sections.collect())
+}
+
+#[allow(clippy::print_stdout, reason = "the name of the program is a heading of its table")]
+fn run_apart(name: &str, effort: Effort) -> Result<(), Error> {
+    println!("\n== {name}");
+    let failed = || format!("{name} failed; its message is above");
+    let program = std::env::current_exe()
+        .map_err(Error::while_doing(ErrorKind::Report, "finding the running program"))?;
+    let status = Command::new(program).arg(name).args(effort.pick(None, Some("--quick"))).status();
+    match status.map_err(Error::while_doing(ErrorKind::Report, "starting a program"))? {
+        status if status.success() => Ok(()),
+        _ => Err(Error::new(ErrorKind::Report, failed())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_program_is_refused_and_all_have_a_purpose() {
+        assert!(run_all(&["nothing".into()], false, Effort::Quick).is_err());
+        let sections = run_all(&[], true, Effort::Quick).unwrap();
+        assert!(sections.len() == ALL.len() && sections.iter().all(|section| !section.about.is_empty()));
     }
 }

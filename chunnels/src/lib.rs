@@ -58,6 +58,8 @@ pub mod seal;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
+#[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
+mod task_end;
 #[cfg(feature = "total_order")]
 pub mod total_order;
 

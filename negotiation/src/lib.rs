@@ -58,7 +58,7 @@ pub use upgrade::{Pick, Switching, Upgradable};
 #[doc(hidden)]
 pub mod internals {
     pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
-    pub use crate::upgrade::{Meanwhile, Round, Rounds, Seats, end_sending, read_meanwhile, vacate};
+    pub use crate::upgrade::{Agent, Bottom, ChangeLimits, Epochs, Handover, Shell, Staged};
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
 use crate::handshake::Cookies;
 use crate::wire::{
-    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, Refusal, RefusalKind, Retry,
-    Standing, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
+    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, Refusal,
+    RefusalKind, Retry, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{LayerInfo, Node};
@@ -292,8 +292,8 @@ fn among_any_number(vectors: &mut Vectors) {
         ("standing: is done", Some(Some(1000))),
     ] {
         let before = before.map(|sent| Before { life: ID, round: 2, sent });
-        let standing = Standing { sender: origin.sender, life: ID, round: 3, before, asks: false };
-        vectors.plain(name, Kind::Standing, &standing);
+        let standing = PeerProgress { sender: origin.sender, life: ID, round: 3, before, asks: false };
+        vectors.plain(name, Kind::PeerProgress, &standing);
     }
 }
 

@@ -1,7 +1,31 @@
-//! Guides to what is written outside: a Chunnel, a pass over it, and an application that uses both.
+//! Guides: composing stacks, handling errors, choosing a datapath, keeping attackers out, and writing Chunnels, datapaths and passes.
 //!
-//! Their code is that of three crates in the repository's `tests/outside`, which know Bertha by its published names alone
-//! and are built and tested with every change. A test holds the guide against them, word for word.
+//! The code of the guides is compiled and run with the tests. The guide [`pass`] shows three crates of the repository's
+//! `tests/outside`, which know Bertha by its published names alone; a test compares the guide with them word for word.
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("composing.md")]
+pub mod composing {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("errors.md")]
+pub mod errors {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("datapaths.md")]
+pub mod datapaths {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("security.md")]
+pub mod security {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("chunnel.md")]
+pub mod chunnel {}
+
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("datapath.md")]
+pub mod datapath {}
 
 #[doc = include_str!("pass.md")]
 pub mod pass {}

@@ -23,8 +23,8 @@ use bertha_negotiation::handshake::{
     Handshake, Progress, Requirements, Terms, decide, find,
 };
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, Refusal, Retry, Standing, Tag,
-    Upgrade, envelop, offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, Refusal, Retry,
+    Tag, Upgrade, envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
@@ -312,7 +312,7 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
 
 /// What a compressed message with these bytes becomes is bounded, and it compresses back to something that becomes the same.
 pub fn compressed(bytes: &[u8]) {
-    let bounds = frame::Bounds { least: 0, limit: 1 << 20 };
+    let bounds = frame::Bounds { min: 0, limit: 1 << 20 };
     let Ok(packed) = Buf::copy_of(bytes, 0) else { return };
     let Ok(message) = frame::unpack(packed, bounds) else { return };
     assert!(message.len() <= bytes.len().max(1 << 20) && message.len() <= bytes.len() * 255);
@@ -346,8 +346,8 @@ pub fn packet(body: &[u8]) {
 
 /// What the encrypting Chunnel makes of these bytes before it has a key for them: what is read, is what would be written.
 pub fn sealed(bytes: &[u8]) {
-    match seal_wire::read(bytes) {
-        Some(seal_wire::Arrived::Greeting(greeting)) => assert_eq!(greeting.write()[..], *bytes),
+    match seal_wire::decode(bytes) {
+        Some(seal_wire::Arrived::Hello(hello)) => assert_eq!(hello.encode()[..], *bytes),
         Some(seal_wire::Arrived::Sealed(sealed)) => {
             assert!(bytes.len() >= seal_wire::HEADER && sealed.number < seal_wire::NUMBERS);
             assert_eq!(
@@ -368,7 +368,7 @@ pub fn wire_format(body: &[u8]) {
     read_twice::<Confirm>(Kind::Confirm, body);
     read_twice::<Retry>(Kind::Retry, body);
     read_twice::<Upgrade>(Kind::Upgrade, body);
-    read_twice::<Standing>(Kind::Standing, body);
+    read_twice::<PeerProgress>(Kind::PeerProgress, body);
     let joined = [&Tag::of(ID).header(Kind::AnswerAndData), body].concat();
     if let Some((answer, data)) = wire::parts(&joined) {
         assert_eq!([answer, data].map(|it| wire::header(it).unwrap().1), [Tag::of(ID); 2]);

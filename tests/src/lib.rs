@@ -1,4 +1,4 @@
-//! What everything that claims to be a connection or a datapath must pass.
+//! The conformance suites of connections, Chunnels, datapaths and rendezvous stores, and the targets of the fuzzers.
 //!
 //! The tests of whole stacks are in `tests/`.
 

@@ -1,4 +1,4 @@
-//! The conformance suite over negotiated stacks: the link, and every Chunnel that we ship.
+//! The conformance suite of Chunnels over negotiated stacks: the link, and every Chunnel that we ship.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
@@ -8,7 +8,7 @@ use bertha_chunnels::{
 use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs};
-use bertha_tests::conformance::{self, Bufs, Messages};
+use bertha_tests::conformance::{self, Bufs, Messages, Recorder};
 use serde::{Deserialize, Serialize as Encode};
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Messages<Numbered> for Numbers {
     }
 
     fn oversize<C: Connection<Data = Numbered>>(&self, connection: &C) -> Option<Numbered> {
-        Some(Numbered { number: 0, padding: vec![0; connection.base().mtu()] })
+        Some(Numbered { number: 0, padding: vec![0; connection.mtu()] })
     }
 }
 
@@ -67,20 +67,44 @@ where
     S: Describe + Clone + Send + Sync + 'static,
     SimDatapath: Runs<S>,
 {
-    let mut incoming = stack.clone().listen(server.clone(), (SERVER, 0)).await.unwrap();
+    both(stack.clone(), stack, client, server).await
+}
+
+/// Both ends of a connection with a stack of its own at each end: the client's and the server's.
+async fn both<S>(here: S, there: S, client: &SimDatapath, server: &SimDatapath) -> (Out<S>, Out<S>)
+where
+    S: Describe + Clone + Send + Sync + 'static,
+    SimDatapath: Runs<S>,
+{
+    let mut incoming = there.listen(server.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
     let (connection, accepted) =
-        futures_util::join!(stack.connect(client.clone(), to).into_future(), async { incoming.next().await });
+        futures_util::join!(here.connect(client.clone(), to).into_future(), async { incoming.next().await });
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())
+}
+
+/// Runs the suite of Chunnels on a stack of these layers, at either end above a layer that records which calls reach it.
+macro_rules! passes {
+    ($client:ident, $server:ident, $messages:expr; $($layer:expr),+) => {
+        conformance::chunnel(
+            async |[below_client, below_server]| {
+                let here = make_stack!($($layer,)+ below_client);
+                let there = make_stack!($($layer,)+ below_server);
+                both(here, there, $client, $server).await
+            },
+            $messages,
+        )
+        .await
+    };
 }
 
 #[test]
 fn the_link() {
     everywhere(async |_, client, server| {
         let stack = make_stack!(Nothing);
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; Nothing);
         let (here, there) = connected(stack, client, server).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
         let (here, there) = connected(stack, client, server).await;
@@ -91,18 +115,15 @@ fn the_link() {
 #[test]
 fn a_choice_and_an_erased_layer() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(select!(make_stack!(Nothing, Boxed), Nothing; prefer 1), Boxed);
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; select!(make_stack!(Nothing, Boxed), Nothing; prefer 1), Boxed);
     });
 }
 
 #[test]
 fn serialised_messages() {
     everywhere(async |_, client, server| {
-        let bincode = make_stack!(Serialize::<Numbered>::new());
-        conformance::connection(async || connected(bincode.clone(), client, server).await, &Numbers).await;
-        let postcard = make_stack!(Serialize::<Numbered, Postcard>::new());
-        conformance::connection(async || connected(postcard.clone(), client, server).await, &Numbers).await;
+        passes!(client, server, &Numbers; Serialize::<Numbered>::new());
+        passes!(client, server, &Numbers; Serialize::<Numbered, Postcard>::new());
     });
 }
 
@@ -111,7 +132,7 @@ fn reliable_messages() {
     everywhere(async |_, client, server| {
         let stack = make_stack!(Reliable::new());
         let connect = async || connected(stack.clone(), client, server).await;
-        conformance::connection(connect, &Bufs).await;
+        passes!(client, server, &Bufs; Reliable::new());
         let (here, there) = connect().await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
         let (here, there) = connect().await;
@@ -122,16 +143,15 @@ fn reliable_messages() {
 #[test]
 fn messages_at_most_once() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(AtMostOnce);
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; AtMostOnce);
     });
 }
 
 #[test]
 fn messages_that_travel_together() {
     everywhere(async |_, client, server| {
-        for stack in [Batch::new(), Batch::new().bytes(200).wait(Duration::ZERO)] {
-            conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        for batch in [Batch::new(), Batch::new().bytes(200).wait(Duration::ZERO)] {
+            passes!(client, server, &Bufs; batch);
         }
         let stack = make_stack!(Batch::new(), Ordered::new(), Reliable::new());
         let (here, there) = connected(stack.clone(), client, server).await;
@@ -142,8 +162,7 @@ fn messages_that_travel_together() {
 #[test]
 fn reliable_messages_over_a_bad_network() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(Fault::new(1));
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; Fault::new(1));
         let fault = Fault::new(1).loss(0.1).duplication(0.1).reordering(0.1, Duration::from_millis(1));
         let stack = make_stack!(Ordered::new(), Reliable::new(), fault);
         let (here, there) = connected(stack.clone(), client, server).await;
@@ -154,33 +173,27 @@ fn reliable_messages_over_a_bad_network() {
 #[test]
 fn ordered_messages() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(Ordered::new().skip_after(64));
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
-        let stack = make_stack!(Ordered::new(), Reliable::new());
-        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; Ordered::new().skip_after(64));
+        passes!(client, server, &Bufs; Ordered::new(), Reliable::new());
         // One key, so that the checks may expect one order.
-        let stack = make_stack!(OrderedByKey::new(|_| &[]), Reliable::new());
-        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; OrderedByKey::new(|_| &[]), Reliable::new());
     });
 }
 
 #[test]
 fn messages_in_pieces() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(Fragment::new().limit(100_000));
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
-        let stack = make_stack!(Fragment::new().limit(100_000).discover_path());
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
-        let stack = make_stack!(Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
-        conformance::connection(async || connected(stack.clone(), client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; Fragment::new().limit(100_000));
+        passes!(client, server, &Bufs; Fragment::new().limit(100_000).discover_path());
+        passes!(client, server, &Bufs; Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
     });
 }
 
 #[test]
 fn compressed_messages() {
     everywhere(async |_, client, server| {
-        for stack in [Compress::new(), Compress::new().at_least(0)] {
-            conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        for compress in [Compress::new(), Compress::new().at_least(0)] {
+            passes!(client, server, &Bufs; compress);
         }
         let stack = make_stack!(select!(Compress::new(), Nothing), Reliable::new());
         let (here, there) = connected(stack.clone(), client, server).await;
@@ -191,11 +204,9 @@ fn compressed_messages() {
 #[test]
 fn counted_and_paced_messages() {
     everywhere(async |_, client, server| {
-        let stack = make_stack!(Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
-        conformance::connection(async || connected(stack.clone(), client, server).await, &Numbers).await;
+        passes!(client, server, &Numbers; Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
         // Fast enough for the checks that measure patience, and still in the way.
-        let stack = make_stack!(Pace::new(10_000_000).burst(1));
-        conformance::connection(async || connected(stack, client, server).await, &Bufs).await;
+        passes!(client, server, &Bufs; Pace::new(10_000_000).burst(1));
     });
 }
 
@@ -203,16 +214,16 @@ fn counted_and_paced_messages() {
 #[test]
 fn a_client_that_routes() {
     everywhere(async |_, client, server| {
-        let connect = async || {
-            let shards = make_stack!(Serialize::<Numbered>::new());
+        let connect = async |[below_client, below_shard]: [Recorder; 2]| {
+            let shards = make_stack!(Serialize::<Numbered>::new(), below_shard);
             let mut shard = shards.listen(server.clone(), (SERVER, 0)).await.unwrap();
             let map = ShardMap::new([shard.local_addr()]).unwrap();
-            let stack = make_stack!(ClientShard::new(map), Serialize::<Numbered>::new());
+            let stack = make_stack!(ClientShard::new(map), Serialize::<Numbered>::new(), below_client);
             let (ends, accepted) = futures_util::join!(connected(stack, client, server), shard.next());
             std::mem::forget((shard, ends.1));
             (ends.0, accepted.unwrap().unwrap())
         };
-        conformance::connection(connect, &Numbers).await;
+        conformance::chunnel(connect, &Numbers).await;
     });
 }
 
@@ -221,19 +232,21 @@ fn a_client_that_routes() {
 #[test]
 fn a_server_that_routes() {
     everywhere(async |network, client, server| {
-        let connect = async || {
-            let shards = make_stack!(Serialize::<Numbered>::new());
+        let connect = async |[below_client, below_shard]: [Recorder; 2]| {
+            let shards = make_stack!(Serialize::<Numbered>::new(), below_shard);
             let mut shard = shards.listen(server.clone(), (SERVER, 0)).await.unwrap();
             let map = ShardMap::new([shard.local_addr()]).unwrap();
-            let stack = make_stack!(ServerShard::new(map), Serialize::<Numbered>::new());
-            let (ends, accepted) = futures_util::join!(connected(stack, client, server), shard.next());
+            let stack =
+                |below| make_stack!(ServerShard::new(map.clone()), Serialize::<Numbered>::new(), below);
+            let (here, there) = (stack(below_client), stack(Recorder::new()));
+            let (ends, accepted) = futures_util::join!(both(here, there, client, server), shard.next());
             let router = network.runtime().spawn(async move {
                 assert!(ends.1.recv().await.is_err(), "the router's application got a request");
             });
             std::mem::forget((shard, router));
             (ends.0, accepted.unwrap().unwrap())
         };
-        conformance::connection(connect, &Numbers).await;
+        conformance::chunnel(connect, &Numbers).await;
     });
 }
 

@@ -73,7 +73,7 @@ async fn neighbours(polling: Polling, queues: u16, on: &[&str]) {
 
 /// What was on its way still comes, and is dropped; then no buffer is in use any more.
 async fn nothing_is_kept(side: &Dpdk) {
-    let deadline = Instant::now() + conformance::PATIENCE;
+    let deadline = Instant::now() + conformance::TIMEOUT;
     while side.buffers_in_use().unwrap() > 0 && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

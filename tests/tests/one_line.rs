@@ -8,35 +8,35 @@
 
 use bertha_tests::skip;
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The one line: what stands behind `bertha = { workspace = true, features = [..] }`.
+/// The one line: the feature in `bertha = { workspace = true, features = [..] }`.
 const DPDK: &str = "bertha/datapath-dpdk";
 
-/// What is built: programs, and an example by itself, since it has dependencies of its own.
-const BUILDS: [&[&str]; 2] = [
-    &["-p", "bertha-kvstore", "-p", "bertha-ycsb", "-p", "bertha-file-transfer"],
-    &["-p", "bertha", "--example", "echo"],
-];
+/// The programs and the example.
+const PACKAGES: [&str; 4] = ["bertha", "bertha-kvstore", "bertha-ycsb", "bertha-file-transfer"];
 
-/// Builds the programs, and returns the folder that they are in.
-fn build(name: &str, features: &[&str]) -> PathBuf {
+/// Builds the programs, and returns the folder that they are in. The next build puts its own in their place, and has all
+/// that does not depend on the features already.
+fn build(features: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    for what in BUILDS {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(root).args(["build", "--quiet", "--locked"]).args(what);
-        cargo.arg("--target-dir").arg(&target);
-        for feature in features {
-            cargo.args(["--features", feature]);
-        }
-        assert!(cargo.status().unwrap().success());
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-line");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["build", "--quiet", "--locked", "--bins", "--example", "echo"]);
+    cargo.arg("--target-dir").arg(&target);
+    for package in PACKAGES {
+        cargo.args(["--package", package]);
     }
+    for feature in features {
+        cargo.args(["--features", feature]);
+    }
+    assert!(cargo.status().unwrap().success());
     target.join("debug")
 }
 
-/// Ends when it is dropped. What it says is kept, so that it can go on talking.
+/// A server, killed when it is dropped, with its output, which it could not write if nobody held it.
 struct Server(Child, BufReader<ChildStdout>);
 
 impl Drop for Server {
@@ -46,13 +46,22 @@ impl Drop for Server {
     }
 }
 
+/// An address with a free port that has a free one behind it, for a shard. Not from the system's ephemeral range, where
+/// clients of other programs could take them before the program does.
+fn free_address() -> String {
+    let is_free = |port: u16| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let first = 20_000 + (std::process::id() % 5_000) as u16 * 2;
+    let port = (first..32_000).step_by(2).find(|port| is_free(*port) && is_free(port + 1));
+    format!("127.0.0.1:{}", port.expect("a free port"))
+}
+
 type Settings = [(&'static str, String)];
 
 fn environment(pairs: &Settings) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| (format!("BERTHA_DPDK_{name}"), value.clone())).collect()
 }
 
-/// Starts a program that says where it is ready, and waits for that.
+/// Starts a program, and waits for the line in which it says that it is ready at `addr`.
 fn start(mut program: Command, addr: &str) -> Server {
     let mut process = program.stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(process.stdout.take().unwrap());
@@ -116,11 +125,11 @@ fn transfer(programs: &Path, addr: &str, server: &Settings, client: &Settings) {
 #[test]
 #[ignore = "builds the programs twice, which takes minutes"]
 fn one_line_switches_programs_to_dpdk() {
-    let kernel = build("kernel", &[]);
-    workload_b(&kernel, "127.0.0.1:34242", &[], &[]);
-    transfer(&kernel, "127.0.0.1:34343", &[], &[]);
-    echo(&kernel, "127.0.0.1:34444", &[], &[]);
-    let dpdk = build("dpdk", &[DPDK]);
+    let kernel = build(&[]);
+    workload_b(&kernel, &free_address(), &[], &[]);
+    transfer(&kernel, &free_address(), &[], &[]);
+    echo(&kernel, &free_address(), &[], &[]);
+    let dpdk = build(&[DPDK]);
     if !bertha_datapath_dpdk::AVAILABLE {
         return skip("programs over DPDK: DPDK is not installed; see scripts/dpdk install");
     }

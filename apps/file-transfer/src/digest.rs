@@ -1,4 +1,4 @@
-//! What a file's content is known by.
+//! The digest of a file's content.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

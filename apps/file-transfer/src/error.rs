@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of a transfer.
 
 use crate::Refusal;
 use std::fmt;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// A file or a directory on this machine.
     File {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The path names no file, or one that a receiver would not take.

@@ -16,6 +16,7 @@ mod digest;
 mod error;
 pub mod message;
 mod name;
+mod persistence;
 mod receive;
 mod send;
 pub mod stack;

@@ -1,4 +1,4 @@
-//! What sender and receiver say to each other.
+//! The protocol between sender and receiver.
 //!
 //! ```text
 //! sender                              receiver
@@ -25,7 +25,7 @@ pub const CHUNK: usize = 128 * 1024;
 pub enum Message {
     /// The sender has this file.
     Offer {
-        /// What it is to be called.
+        /// Its name at the receiver.
         name: Name,
         /// Its length in bytes.
         length: u64,
@@ -46,12 +46,12 @@ pub enum Message {
     Chunk(#[serde(with = "serde_bytes")] Vec<u8>),
     /// That was all.
     End {
-        /// What the whole file must hash to.
+        /// The digest of the whole file.
         digest: Digest,
     },
     /// The file has its name, and is on the disk.
     Kept {
-        /// What it hashes to.
+        /// Its digest.
         digest: Digest,
     },
     /// The receiver does not take the file.
@@ -81,15 +81,15 @@ pub enum Refusal {
     /// It is longer than the receiver takes.
     TooLong {
         /// How long files may be, in bytes.
-        most: u64,
+        max: u64,
     },
     /// There is a file of that name with other content.
     Exists,
     /// A newer connection sends the same file.
     Superseded,
-    /// What arrived has another digest. It was thrown away.
+    /// The bytes that arrived have another digest, and were thrown away.
     WrongDigest {
-        /// What arrived.
+        /// The digest of what arrived.
         found: Digest,
     },
     /// The messages make no sense in that order, or a chunk exceeds its bounds.
@@ -109,7 +109,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => f.write_str("a file can't have this name there"),
-            Self::TooLong { most } => write!(f, "files may have at most {most} bytes there"),
+            Self::TooLong { max } => write!(f, "files may have at most {max} bytes there"),
             Self::Exists => f.write_str("there is another file of this name already"),
             Self::Superseded => f.write_str("a newer connection sends the same file"),
             Self::WrongDigest { found } => write!(f, "the hash is wrong: what arrived has {found}"),

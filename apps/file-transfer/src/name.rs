@@ -1,4 +1,4 @@
-//! What a file may be called.
+//! Names of files.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -2,9 +2,10 @@
 
 use crate::digest::Digesting;
 use crate::message::CHUNK;
+use crate::persistence::{Failure, Persistence};
 use crate::{Digest, Error, Message, Name};
 use bertha::prelude::*;
-use bertha::{Datapath, Settings};
+use bertha::{Addr, Datapath, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,9 +14,6 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
 use tokio::time::{Instant, sleep};
 
-/// How long to wait before connecting again, at first and at most.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
-
 /// A file that is to be sent.
 #[derive(Clone, Debug)]
 pub struct Sending {
@@ -23,26 +21,26 @@ pub struct Sending {
     pub to: Addr,
     /// The file.
     pub path: PathBuf,
-    /// What the receiver is to check it against, if that is known from elsewhere. Else it is what was read here.
+    /// The digest that the receiver checks it against, if that is known from elsewhere; else that of the bytes read here.
     pub expected: Option<Digest>,
-    /// How long to go on connecting while nothing gets through. Zero: one connection only.
+    /// How long to go on connecting while nothing gets through; zero for one connection only.
     pub persistence: Duration,
     /// The times and bounds of connecting.
     pub settings: Settings,
 }
 
-/// What became of it.
+/// A file that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The file's length.
     pub bytes: u64,
     /// Where the last connection began: more than zero if it went on where an earlier one had ended.
     pub offset: u64,
-    /// What both ends found that it hashes to.
+    /// The digest that both ends found.
     pub digest: Digest,
 }
 
-/// How far a file has come. To be shared with whoever shows it.
+/// The place in a file that has been reached. Clones share it, for showing it meanwhile.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
@@ -74,23 +72,22 @@ where
     D: Datapath + Runs<S, Out: Connection<Data = Message>> + Clone,
 {
     let mut source = Source::open(&sending.path).await?;
-    let mut pause = PAUSES[0];
-    let mut deadline = Instant::now() + sending.persistence;
+    let mut persistence = Persistence::new(sending.persistence, Instant::now());
     loop {
-        let before = progress.get();
+        source.confirmed = None;
         let error = match attempt(stack, datapath.clone(), &mut source, sending, progress).await {
             Ok(sent) => return Ok(sent),
             Err(error) => error,
         };
-        if progress.get() > before {
-            (deadline, pause) = (Instant::now() + sending.persistence, PAUSES[0]);
+        let is_refusal = matches!(error, Error::Refused(_));
+        let failure = Failure { confirmed: source.confirmed, taken: progress.get(), is_refusal };
+        let pause = persistence.failed(failure, Instant::now()).filter(|_| error.passes());
+        let Some(pause) = pause else { return Err(error) };
+        match is_refusal {
+            true => tracing::warn!(%error, "offering the file again in {pause:?}"),
+            false => tracing::warn!(%error, "no connection; connecting again in {pause:?}"),
         }
-        if !error.passes() || Instant::now() + pause > deadline {
-            return Err(error);
-        }
-        tracing::warn!(%error, "the connection broke; connecting again in {pause:?}");
         sleep(pause).await;
-        pause = (2 * pause).min(PAUSES[1]);
     }
 }
 
@@ -115,7 +112,7 @@ where
         },
         sent => sent,
     }?;
-    // The file is kept; how the farewell goes changes nothing.
+    // The file is kept, however the connection ends.
     if let Err(error) = connection.close().await {
         tracing::debug!(%error, "closing failed");
     }
@@ -140,6 +137,7 @@ async fn converse(
         source.rewind().await?;
     }
     let offset = source.at;
+    source.confirmed = Some(offset);
     progress.set(offset);
     connection.send(Message::Begin { offset }).await?;
     while let Some(chunk) = source.next_chunk().await? {
@@ -171,6 +169,8 @@ struct Source {
     /// Up to here it was read.
     at: u64,
     digesting: Digesting,
+    /// How much of it the receiver of the connection in use has, as both ends have verified.
+    confirmed: Option<u64>,
 }
 
 impl Source {
@@ -182,7 +182,7 @@ impl Source {
             return Err(Error::Name(path.to_owned()));
         }
         let (path, digesting) = (path.to_owned(), Digesting::default());
-        Ok(Self { file, path, name, length: metadata.len(), at: 0, digesting })
+        Ok(Self { file, path, name, length: metadata.len(), at: 0, digesting, confirmed: None })
     }
 
     async fn rewind(&mut self) -> Result<(), Error> {
@@ -206,9 +206,9 @@ impl Source {
         }
     }
 
-    /// Reads up to `most` bytes, a chunk at most.
-    async fn read(&mut self, most: u64) -> Result<Vec<u8>, Error> {
-        let len = most.min(CHUNK as u64) as usize;
+    /// Reads up to `max` bytes, a chunk at most.
+    async fn read(&mut self, max: u64) -> Result<Vec<u8>, Error> {
+        let len = max.min(CHUNK as u64) as usize;
         let mut chunk = vec![0; len];
         let read = self.file.read_exact(&mut chunk).await;
         read.map_err(|error| match error.kind() {

@@ -1,10 +1,11 @@
-//! What carries the messages.
+//! The stacks that carry the messages.
 //!
 //! Over datagrams it takes three Chunnels to make what a file needs; over a stream the datapath promises it already. Which it is
 //! follows from the datapath, so both ends have to choose the same; if they don't, negotiation says so.
 
 use crate::Message;
 use crate::message::CHUNK;
+use bertha::chunnels::{Fragment, Ordered, Postcard, Reliable, Serialize};
 use bertha::core::{Bottom, Stack};
 use bertha::prelude::*;
 use std::time::Duration;
@@ -32,15 +33,15 @@ pub fn over_streams() -> OverStreams {
 
 /// With packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC, which splits messages itself.
 pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
-    // What Reliable and the pieces' own headers take.
+    // 52 bytes for the headers of Reliable and of the pieces.
     let fragment =
         Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(BUFFER.1 * (packet + 512));
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
 }
 
-/// The transport of our own, where a peer that is silent for as long as `patience` is given up.
-pub fn reliable(packet: usize, patience: Duration) -> Reliable {
-    Reliable::new().packet(packet).buffer(BUFFER.0, BUFFER.1).idle_timeout(patience)
+/// The transport of our own, where a peer that is silent for as long as `timeout` is given up.
+pub fn reliable(packet: usize, timeout: Duration) -> Reliable {
+    Reliable::new().packet(packet).buffer(BUFFER.0, BUFFER.1).idle_timeout(timeout)
 }
 
 fn messages() -> Serialize<Message, Postcard> {

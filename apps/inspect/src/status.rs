@@ -1,11 +1,11 @@
-//! What is known of one connection.
+//! The status of one connection.
 
 use crate::escape::escaped;
 use bertha_rendezvous::member::{Recorded, View};
 use bertha_rendezvous::{Name, Snapshot};
 use serde::Serialize;
 
-/// What is wrong with a connection that has no entries any more.
+/// The problem of a connection that has no entries any more.
 const GONE: &str = "gone";
 
 /// The state of a connection, as it is shown.
@@ -21,7 +21,7 @@ pub(crate) struct Status {
     pub(crate) upgrade: Option<Upgrade>,
     /// Why the latest upgrade came to nothing.
     pub(crate) refused: Option<String>,
-    /// What is wrong with it.
+    /// Its problem.
     pub(crate) problem: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Participant {
 pub(crate) struct Upgrade {
     pub(crate) round: u64,
     pub(crate) stack: String,
-    /// Who has not staged it.
+    /// The participants that have not staged it.
     pub(crate) waits_for: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Status {
         }
     }
 
-    /// Whether nobody is there, and nothing is left of it.
+    /// Whether it has neither participants nor entries.
     pub(crate) fn is_gone(&self) -> bool {
         self.problem.as_deref() == Some(GONE)
     }
@@ -103,7 +103,7 @@ impl Status {
         status
     }
 
-    /// What a person should know besides the stack in force.
+    /// Remarks for a person, besides the stack in force.
     pub(crate) fn remark(&self) -> String {
         let upgrade = self.upgrade.as_ref().map(|upgrade| {
             let Upgrade { round, stack, waits_for } = upgrade;

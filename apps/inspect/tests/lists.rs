@@ -72,7 +72,7 @@ async fn a_connection_is_listed_and_followed() {
 /// Those that are gone don't count, however many there were.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_come_after_others_have_gone_are_followed() {
-    // A database that nobody else uses.
+    // An unused database.
     let Some(url) = redis().map(|url| format!("{url}/9")) else { return };
     let mut following = Command::new(env!("CARGO_BIN_EXE_bertha-inspect"))
         .args([&url, "--follow", "--json", "--limit", "2"])

@@ -1,6 +1,6 @@
 //! What the program can be told to do.
 
-use bertha::prelude::*;
+use bertha::{Addr, Error};
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};

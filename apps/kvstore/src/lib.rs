@@ -10,6 +10,8 @@
 //! shard is a store of its own to whoever connects to it with `Serialize` alone.
 //!
 //! ```
+//! use bertha::Error;
+//! use bertha::chunnels::{ClientShard, Serialize, ServerShard};
 //! use bertha::prelude::*;
 //! use bertha_kvstore::{Message, Options, Server, Shards};
 //!

@@ -1,6 +1,7 @@
 //! Which request belongs to which shard, and who decides it.
 
-use bertha::prelude::*;
+use bertha::chunnels::{Keyed, ShardMap};
+use bertha::{Addr, Error, ErrorKind};
 use std::net::SocketAddr;
 
 use crate::Message;

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+use bertha::chunnels::{ClientShard, Serialize, ServerShard};
 use bertha::prelude::*;
+use bertha::{Addr, ErrorKind};
 use bertha_kvstore::{Body, Capacity, Message, Options, Server, Sharding, Shards, shard_map};
 use std::time::Duration;
 

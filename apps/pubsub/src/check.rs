@@ -1,4 +1,4 @@
-//! Whether a history is as it has to be.
+//! Checks of histories.
 
 use crate::history::{Line, What};
 use bertha_core::{Error, ErrorKind};
@@ -9,7 +9,7 @@ use std::fmt;
 /// Publisher and number.
 type Id = (u32, u32);
 
-/// What a history comes to.
+/// The summary of a history.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Summary {
     participants: usize,
@@ -72,7 +72,7 @@ fn wrong(what: String) -> Error {
     Error::new(ErrorKind::Malformed, what).at("history")
 }
 
-/// What one participant received. How many are missing between the first and the last of each publisher.
+/// Checks the messages of one participant, and returns how many are missing between the first and the last of each publisher.
 fn of_one(receiver: u32, messages: &[Id], sent: &BTreeSet<Id>, is_lossy: bool) -> Result<usize, Error> {
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
     let mut missing = 0;

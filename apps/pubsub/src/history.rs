@@ -1,4 +1,4 @@
-//! What happened to a participant, one JSON object a line.
+//! The history of a participant, one JSON object a line.
 
 use bertha_core::{Error, ErrorKind};
 use rustix::time::{ClockId, clock_gettime};
@@ -10,14 +10,14 @@ use std::io::Write;
 pub(crate) struct Line {
     /// When, in nanoseconds of the host's monotonic clock.
     pub(crate) at: u64,
-    /// To whom.
+    /// The participant that it happened to.
     pub(crate) participant: u32,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub(crate) what: What,
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum What {
@@ -33,7 +33,7 @@ pub(crate) enum What {
     Sent { number: u32, error: Option<String> },
     /// It has received a message, which was sent at this time.
     Received { publisher: u32, number: u32, sent: u64 },
-    /// What it asked for was refused.
+    /// Its upgrade was refused.
     Refused { reason: String },
     /// It has left.
     Left,
@@ -51,10 +51,10 @@ impl Line {
         Self { at: now(), participant, what }
     }
 
-    /// Writes it to the standard output at once, so that a process that is killed has said all it knew.
+    /// Writes it to the standard output at once, so that a kill cuts no more than a line.
     ///
     /// # Errors
-    /// If nobody reads it any more.
+    /// If standard output is closed.
     pub(crate) fn print(&self) -> Result<(), Error> {
         let mut text =
             serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
@@ -68,7 +68,7 @@ impl Line {
 /// The lines of a history; a last line that was cut short by a kill is left out.
 ///
 /// # Errors
-/// Which line is none.
+/// [`Malformed`](ErrorKind::Malformed), with the number of the line.
 pub(crate) fn parse(text: &str) -> Result<Vec<Line>, Error> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().enumerate().map(|(number, line)| {

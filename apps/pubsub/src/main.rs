@@ -7,6 +7,7 @@ mod check;
 mod command;
 mod figure;
 mod history;
+mod order;
 mod participant;
 mod scenario;
 

@@ -1,6 +1,7 @@
-//! One participant: publishes what it is told to, and writes down what happens.
+//! One participant: publishes on command, and prints its history.
 
 use crate::history::{Line, What, now};
+use crate::order::Order;
 use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
 use bertha_core::{Connection, Error, NumParticipantsAtMost, Role, make_stack, select};
 use bertha_datapath_kernel::UdpMulticast;
@@ -22,7 +23,7 @@ pub(crate) struct Message {
     sent: u64,
 }
 
-/// Who takes part, and where.
+/// A participant and its topic.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Part {
     /// The number of this participant; each needs its own.
@@ -45,7 +46,7 @@ pub(crate) struct Part {
     pub(crate) lease: u64,
 }
 
-/// Takes part until the standard input ends, and does what its lines say.
+/// Takes part until the standard input ends, and carries out the commands there.
 pub(crate) async fn take_part(part: Part, store: impl RendezvousStore) -> Result<(), Error> {
     let mut settings = RendezvousSettings::default();
     settings.lease = Duration::from_millis(part.lease);
@@ -87,47 +88,41 @@ fn leads(agreement: &Agreement) -> bool {
     agreement.role() == Role::Participant { leads: true }
 }
 
-/// Does what the lines of the standard input say, until there are no more.
+/// Carries out the commands of the standard input, until there are no more. A mistyped one is refused.
 async fn obey<C>(
     id: u32,
     connection: &MultiEndpoint<C>,
-    commands: &mut Lines<BufReader<Stdin>>,
+    lines: &mut Lines<BufReader<Stdin>>,
 ) -> Result<(), Error>
 where
     C: Connection<Data = Message>,
 {
     let mut next = 0;
-    while let Some(command) = commands.next_line().await? {
-        let words: Vec<&str> = command.split_whitespace().collect();
-        let numbers: Vec<u64> = words.iter().skip(1).filter_map(|word| word.parse().ok()).collect();
-        match (&words[..], &numbers[..]) {
-            (["publish", ..], &[count, pause]) => {
-                publish(id, connection, &mut next, (count, Duration::from_millis(pause))).await?;
+    while let Some(line) = lines.next_line().await? {
+        match Order::parse(&line) {
+            Ok(Some(Order::Publish { count, pause })) => {
+                publish(id, connection, &mut next, count, pause).await?;
             }
-            (["upgrade", ..], &[alternative]) => {
-                if let Err(error) = connection.upgrade(Pick::alternative(alternative as usize)).await {
+            Ok(Some(Order::Upgrade { alternative })) => {
+                if let Err(error) = connection.upgrade(Pick::alternative(alternative)).await {
                     Line::new(id, What::Refused { reason: error.to_string() }).print()?;
                 }
             }
-            (["leave"], []) => return Ok(()),
-            ([], []) => {}
-            _ => {
-                let reason = format!(
-                    "{command:?}: a command is `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE` or `leave`"
-                );
-                Line::new(id, What::Refused { reason }).print()?;
-            }
+            Ok(Some(Order::Leave)) => return Ok(()),
+            Ok(None) => {}
+            Err(mistyped) => Line::new(id, What::Refused { reason: mistyped.to_string() }).print()?,
         }
     }
     Ok(())
 }
 
-/// Publishes so many messages with a pause before each; none: as fast as it goes.
+/// Publishes `count` messages with a pause before each.
 async fn publish<C>(
     id: u32,
     connection: &MultiEndpoint<C>,
     next: &mut u32,
-    (count, pause): (u64, Duration),
+    count: u64,
+    pause: Duration,
 ) -> Result<(), Error>
 where
     C: Connection<Data = Message>,

@@ -9,15 +9,15 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// How long to wait for something to happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is played.
+/// The options of a scenario.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Scenario {
     /// Where the store is: redis://host:port or etcd://host:port[,host:port...].
     #[arg(long)]
     store: String,
-    /// The topic; one that nobody else uses.
+    /// The topic, an unused one.
     #[arg(long, default_value_t = format!("pubsub-{}", std::process::id()))]
     topic: String,
     /// The multicast group and port.
@@ -65,7 +65,7 @@ impl Process {
     /// Reads on until something happened.
     async fn until(&mut self, name: &str, wanted: impl Fn(&What) -> bool) -> Result<(), Error> {
         while !self.lines.iter().any(|line| wanted(&line.what)) {
-            let next = timeout(PATIENCE, self.output.next_line()).await;
+            let next = timeout(TIMEOUT, self.output.next_line()).await;
             let line = next.map_err(|_| failed(format!("participant {} has not {name}", self.id)))??;
             let line =
                 line.ok_or_else(|| failed(format!("participant {} ended and has not {name}", self.id)))?;
@@ -112,13 +112,13 @@ pub(crate) async fn play(scenario: &Scenario) -> Result<Vec<Line>, Error> {
             .await?;
     }
     processes.push(last);
-    // What is on its way arrives meanwhile.
+    // Messages on their way arrive meanwhile.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut lines = Vec::new();
     for mut process in processes {
         process.tell("leave").await?;
         process.until("left", |what| matches!(what, What::Left)).await?;
-        let ended = timeout(PATIENCE, process.child.wait()).await;
+        let ended = timeout(TIMEOUT, process.child.wait()).await;
         let status = ended.map_err(|_| failed(format!("participant {} does not end", process.id)))??;
         if !status.success() {
             return Err(failed(format!("participant {} ended with {status}", process.id)));

@@ -28,7 +28,7 @@ fn etcd() -> Option<String> {
     store(cfg!(feature = "etcd"), "etcd", "BERTHA_ETCD")
 }
 
-/// A group that nobody else uses just now.
+/// An unused group.
 fn group() -> String {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     format!("239.255.77.2:{port}")
@@ -125,6 +125,22 @@ fn over_etcd_the_others_go_on_without_the_sequencer_once_it_was_killed() {
     etcd().into_iter().for_each(|url| without_sequencer(&url));
 }
 
+#[test]
+fn a_mistyped_command_ends_no_participant() {
+    let Some(url) = redis() else { return };
+    let topic = format!("pubsub-mistyped-{}", std::process::id());
+    let mut process = Process::start(1, &url, &topic, &group());
+    process.until(&["joined"]);
+    process.tell("pubish 1 1");
+    process.until(&["\"event\":\"refused\""]);
+    process.tell("publish 1");
+    process.until(&["\"event\":\"refused\""]);
+    process.tell("publish 1 1");
+    process.until(&["\"event\":\"sent\",\"number\":0"]);
+    process.tell("leave");
+    process.until(&["\"event\":\"left\""]);
+}
+
 fn without_sequencer(url: &str) {
     let (topic, group) = (format!("pubsub-killed-{}", std::process::id()), group());
     let mut all: Vec<Process> = Vec::new();
@@ -144,7 +160,7 @@ fn without_sequencer(url: &str) {
     for left in (2..4).rev() {
         let leads = all.iter().position(|process| process.leads()).unwrap();
         all.remove(leads).child.kill().unwrap();
-        // What is sent before another one leads may be lost; this comes after it.
+        // Messages that are sent before another participant leads may be lost; these come after it.
         let count = format!("\"participants\",\"count\":{left}");
         all.iter_mut().for_each(|process| process.until(&[&count, "\"changed\""]));
         all[0].tell("publish 20 2");

@@ -1,7 +1,7 @@
 //! Reaching the store.
 
-use bertha::DefaultDatapath;
 use bertha::prelude::*;
+use bertha::{Addr, DefaultDatapath, Error, ErrorKind, Negotiated};
 use bertha_kvstore::Message;
 
 use crate::driver::{Port, PortError};

@@ -7,20 +7,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::net::UdpSocket;
 
-/// Connects to a server that echoes whatever comes, from wherever.
+/// Connects to a server that echoes every datagram.
 pub(super) struct Client {
     server: SocketAddr,
 }
 
 /// Starts that server.
-pub(super) async fn serve() -> Result<SocketAddr, Error> {
+async fn serve() -> Result<SocketAddr, Error> {
     let opened = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
     let opened = opened.and_then(|socket| Ok((socket.local_addr()?, socket)));
     let (addr, socket) =
         opened.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server's socket"))?;
     tokio::spawn(async move {
         let mut buffer = [0; 2048];
-        // Whoever waits for an echo finds out that there is none.
+        // A client notices by itself that there is no echo.
         while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
             if socket.send_to(&buffer[..length], from).await.is_err() {
                 return;

@@ -1,25 +1,29 @@
-//! Setting up a connection, to the echo of its first message: the thesis's Figure 3.4.
+//! `bertha-bench connect`: setting up a connection, to the echo of its first message (the thesis's Figure 3.4); and joining
+//! others through a store.
 //!
-//! Client and server share a thread and a runtime on one core, so that what is measured is their work and not the waking of
-//! another core. Each sample is a runtime and a server of its own and some clients, one after the other.
+//! Client and server share a thread and a runtime on one core, so that their work is measured and not the waking of another
+//! core. Each sample is a runtime and a server of its own and some clients, one after the other.
 //!
-//! A trial begins with nothing but settings, the server's address and, for 0-RTT, the cache: making the stack, opening the socket, and all
-//! that the server does until the echo is there count. Closing does not: a client waits until the server has seen its end, and then
-//! drops what it has. What the runtime does later, as to release a socket or a task that was dropped, falls into the next trial, of all
-//! ways alike; giving it a turn before the next trial begins changes no ratio by more than it varies anyway.
+//! A trial begins with nothing but settings, the server's address and, for 0-RTT, the cache: making the stack, opening the
+//! socket, and the work of the server until the echo is there count. Closing does not: a client waits until the server has
+//! seen its end, and then drops what it has. Later work of the runtime, as to release a socket or a task, falls into the
+//! next trial, of all ways alike.
 
 mod bare;
 mod joined;
 mod negotiated;
+mod rows;
 
-use crate::{Error, ErrorKind, cores};
+pub(crate) use rows::{Options, run};
+
+use crate::harness::{self, runtime};
+use crate::{Error, ErrorKind};
 use bertha_chunnels::Serialize;
 use bertha_core::{Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_rendezvous::{MemoryStore, RedisStore};
+use bertha_rendezvous::MemoryStore;
 use negotiated::Proof;
 use std::time::{Duration, Instant};
-use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 /// The message.
@@ -36,42 +40,43 @@ fn stack() -> Layers {
 /// Clients before the first that counts: allocators and caches get warm, and a client gets to know the server.
 const WARM_UP: usize = 5;
 
-/// How long one client may take. Longer means that a datagram was lost, for which nobody sends another.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest trial. A longer one lost a datagram, which is not sent again.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a connection is set up.
+/// A way to set up a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Not at all: a socket of tokio's.
+pub(crate) enum Way {
+    /// None: a socket of tokio's.
     Bare,
     /// The client waits for the answer to its offer.
     OneRtt,
     /// It sends the message with its offer.
     ZeroRtt,
-    /// As `OneRtt`, and both ends show that they have a key.
+    /// As `OneRtt`, and both ends prove that they have a key.
     OneRttShared,
-    /// As `ZeroRtt`, and both ends show that they have a key.
+    /// As `ZeroRtt`, and both ends prove that they have a key.
     ZeroRttShared,
-    /// As `OneRtt`, and the server shows its identity.
+    /// As `OneRtt`, and the server proves its identity.
     OneRttIdentity,
     /// The client joins others through a store in its own process.
     Memory,
     /// The client joins others through the Redis server at this address.
+    #[cfg(feature = "redis")]
     Redis(String),
 }
 
 /// One client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
-    /// From nothing to the first echo, in microseconds.
-    pub set_up: f64,
-    /// One more exchange, in microseconds: an echo; of those that join through a store, a read of that.
-    pub round_trip: f64,
+struct Trial {
+    /// From nothing to the first echo, or to the end of `rendezvous`, in microseconds.
+    set_up: f64,
+    /// One more exchange, in microseconds: an echo, or a read of the store.
+    round_trip: f64,
 }
 
 impl Way {
-    /// What the figure calls it.
-    pub fn name(&self) -> &'static str {
+    /// The name in rows and in the figure.
+    fn name(&self) -> &'static str {
         match self {
             Self::Bare => "bare UDP",
             Self::OneRtt => "1-RTT",
@@ -80,44 +85,33 @@ impl Way {
             Self::ZeroRttShared => "0-RTT, shared key",
             Self::OneRttIdentity => "1-RTT, identity",
             Self::Memory => "rendezvous, in memory",
+            #[cfg(feature = "redis")]
             Self::Redis(_) => "rendezvous, Redis",
         }
     }
 
-    /// Has so many clients connect on one core.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Core`] when the thread can't be pinned, [`ErrorKind::Socket`] and [`ErrorKind::Bertha`] when a connection
-    /// fails, and [`ErrorKind::Stalled`] when a datagram was lost.
-    pub fn sample(&self, trials: usize) -> Result<Vec<Trial>, Error> {
-        let (core, _) = cores::Placement::OneCore.cores()?;
-        cores::run_on(core, || self.on_one_thread(trials))
+    /// Connects so many clients, one after the other, on one core.
+    fn sample(&self, trials: usize) -> Result<Vec<Trial>, Error> {
+        let (core, _) = harness::Placement::OneCore.cores()?;
+        harness::run_on(core, || self.on_one_thread(trials))
     }
 
-    /// As [`sample`](Self::sample), without a thread of its own, for the instruction counter.
-    ///
-    /// # Errors
-    /// Those of [`sample`](Self::sample).
-    pub fn on_one_thread(&self, trials: usize) -> Result<Vec<Trial>, Error> {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))?;
-        runtime.block_on(async {
+    fn on_one_thread(&self, trials: usize) -> Result<Vec<Trial>, Error> {
+        use negotiated::{AfterAnswer, AtOnce};
+        runtime()?.block_on(async {
             match self {
                 Self::Bare => repeat(trials, bare::Client::new().await?).await,
-                Self::OneRtt => repeat(trials, negotiated::AfterAnswer::new(Proof::None).await?).await,
-                Self::ZeroRtt => repeat(trials, negotiated::AtOnce::new(Proof::None).await?).await,
-                Self::OneRttShared => {
-                    repeat(trials, negotiated::AfterAnswer::new(Proof::SharedKey).await?).await
-                }
-                Self::ZeroRttShared => repeat(trials, negotiated::AtOnce::new(Proof::SharedKey).await?).await,
-                Self::OneRttIdentity => {
-                    repeat(trials, negotiated::AfterAnswer::new(Proof::Identity).await?).await
-                }
+                Self::OneRtt => repeat(trials, AfterAnswer::new(Proof::None).await?).await,
+                Self::ZeroRtt => repeat(trials, AtOnce::new(Proof::None).await?).await,
+                Self::OneRttShared => repeat(trials, AfterAnswer::new(Proof::SharedKey).await?).await,
+                Self::ZeroRttShared => repeat(trials, AtOnce::new(Proof::SharedKey).await?).await,
+                Self::OneRttIdentity => repeat(trials, AfterAnswer::new(Proof::Identity).await?).await,
                 Self::Memory => {
                     repeat(trials, joined::Client::new(MemoryStore::new(TokioRuntime)).await?).await
                 }
+                #[cfg(feature = "redis")]
                 Self::Redis(url) => {
-                    let store = RedisStore::new(url).map_err(failed)?;
+                    let store = bertha_rendezvous::RedisStore::new(url).map_err(failed)?;
                     repeat(trials, joined::Client::new(store).await?).await
                 }
             }
@@ -125,16 +119,27 @@ impl Way {
     }
 }
 
+/// Runs a probe, if there is one of that name.
+pub(crate) fn probe(name: &str, trials: u64) -> Option<Result<(), Error>> {
+    let way = match name {
+        "bare" => Way::Bare,
+        "1-rtt" => Way::OneRtt,
+        "0-rtt" => Way::ZeroRtt,
+        _ => return None,
+    };
+    Some(way.on_one_thread(trials as usize).map(drop))
+}
+
 /// A client that connects again and again.
 trait Connect {
-    /// Connects, gets one echo, makes one more exchange, and closes.
+    /// Connects, makes one more exchange, and closes.
     async fn connect(&mut self) -> Result<Trial, Error>;
 }
 
 async fn repeat(trials: usize, mut client: impl Connect) -> Result<Vec<Trial>, Error> {
     let mut measured = Vec::with_capacity(trials);
     for number in 0..WARM_UP + trials {
-        let trial = timeout(PATIENCE, client.connect()).await;
+        let trial = timeout(TIMEOUT, client.connect()).await;
         let trial = trial.map_err(Error::while_doing(ErrorKind::Stalled, "awaiting an echo"))??;
         if number >= WARM_UP {
             measured.push(trial);
@@ -164,16 +169,8 @@ mod tests {
 
     #[test]
     fn every_way_leads_to_an_echo() {
-        let ways = [
-            Way::Bare,
-            Way::OneRtt,
-            Way::ZeroRtt,
-            Way::OneRttShared,
-            Way::ZeroRttShared,
-            Way::OneRttIdentity,
-            Way::Memory,
-        ];
-        for way in ways {
+        use Way::{Bare, Memory, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared};
+        for way in [Bare, OneRtt, ZeroRtt, OneRttShared, ZeroRttShared, OneRttIdentity, Memory] {
             let trials = way.sample(3).unwrap();
             assert_eq!(trials.len(), 3, "{}", way.name());
             assert!(trials.iter().all(|trial| trial.set_up > 0.0 && trial.round_trip > 0.0), "{trials:?}");

@@ -8,14 +8,14 @@ use bertha_negotiation::{Credentials, EarlyCache, IdentityKey, Negotiate, Settin
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-/// What the ends show each other.
+/// The proof of an end to the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Proof {
     /// Nothing.
     None,
-    /// That they have a key.
+    /// A shared key, of both.
     SharedKey,
-    /// The server, who it is.
+    /// The identity of the server.
     Identity,
 }
 
@@ -38,16 +38,16 @@ impl Proof {
     }
 }
 
-/// Starts a server that echoes for each client what it sends.
+/// Starts a server that echoes the messages of each client.
 async fn serve(mut settings: Settings) -> Result<Addr, Error> {
-    // One after the other, they come faster than a server lets clients of one network come by default.
+    // One after the other, clients arrive faster than a server accepts them from one network by default.
     settings.offers_per_second = u32::MAX;
     let incoming = stack().listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).settings(settings).await;
     let mut incoming = incoming.map_err(Error::while_doing(ErrorKind::Socket, "opening the echo server"))?;
     let addr = incoming.local_addr();
     tokio::spawn(async move {
         while let Some(accepted) = incoming.next().await {
-            // Whoever waits for an echo finds out that there is none.
+            // A client notices by itself that there is no echo.
             let Ok(connection) = accepted else { continue };
             tokio::spawn(async move {
                 while let Ok(message) = connection.recv().await {

@@ -1,8 +1,8 @@
 //! The client.
 
-use super::bare::{LAST, turn_round};
+use super::by_hand::HEADERS;
 use super::{ADDRESS, Load, PORT, Sample};
-use crate::latency::Recorder;
+use crate::harness::Recorder;
 use crate::{Error, ErrorKind};
 use bertha_core::Buf;
 use bertha_datapath_dpdk::{Burst, Packet, Port, Subnet};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 const OWN: u16 = 4000;
 
 /// Without an echo for so long, the server counts as gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Keeps frames on the way.
+/// Keeps frames in flight.
 #[derive(Debug)]
 pub(super) struct Client {
     port: Port,
@@ -37,12 +37,12 @@ impl Client {
                 self.way.insert(found).clone()
             }
         };
-        // Who answers forgets in a minute who does not ask again.
+        // A server forgets a neighbour after a minute without a question.
         self.send(&question)?;
         // Both ends' caches and clocks warm up.
-        self.keep_up(&path, load.len, load.outstanding, load.messages / 10)?;
+        self.keep_up(&path, load.len, load.in_flight, load.messages / 10)?;
         let started = Instant::now();
-        let echoes = self.keep_up(&path, load.len, load.outstanding, load.messages)?;
+        let echoes = self.keep_up(&path, load.len, load.in_flight, load.messages)?;
         let messages_per_second = echoes as f64 / started.elapsed().as_secs_f64();
         let latency = self.time(&path, load.len, load.rounds);
         // The server is to end in any case.
@@ -50,7 +50,7 @@ impl Client {
         Ok(Sample { messages_per_second, latency: latency?.summary() })
     }
 
-    /// Finds the server's address. A bare one has none to tell: then any will do.
+    /// Finds the server's hardware address; of a server by hand any will do.
     fn find(&mut self) -> Result<(Path, Vec<u8>), Error> {
         let subnet: Subnet = "10.0.0.2/24"
             .parse()
@@ -60,7 +60,7 @@ impl Client {
         let flow = Flow::new((ADDRESS, PORT).into(), OWN);
         let (started, mut burst) = (Instant::now(), Burst::new());
         while !self.port.is_up() {
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > TIMEOUT {
                 return Err(Error::new(ErrorKind::Stalled, "the ports have not found each other"));
             }
         }
@@ -79,13 +79,12 @@ impl Client {
                 stack.receive(packet.bytes_mut(), Checksums::Unknown, Instant::now());
             }
         }
-        // It must be a bare server: an answer of our own making.
+        // A server by hand does not answer ARP: so the answer is made here.
         let server = MacAddr([2, 0, 0, 0, 0, 1]);
-        let subnets = [format!("{ADDRESS}/24").parse::<Subnet>()].map(|subnet| {
-            subnet.map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))
-        });
-        let [subnet] = subnets;
-        let interface = Interface::new(server, self.port.mtu(), None, &[subnet?], &[])
+        let subnet = format!("{ADDRESS}/24")
+            .parse::<Subnet>()
+            .map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))?;
+        let interface = Interface::new(server, self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the server"))?;
         let mut other = Stack::new(interface, started);
         other.announce();
@@ -112,18 +111,18 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps so many frames on the way until so many have come back; then waits for the rest.
-    fn keep_up(&mut self, path: &Path, len: usize, outstanding: usize, messages: u64) -> Result<u64, Error> {
+    /// Keeps so many frames in flight until so many have come back; then waits for the rest.
+    fn keep_up(&mut self, path: &Path, len: usize, in_flight: usize, messages: u64) -> Result<u64, Error> {
         let mut frame = vec![7; path.len() + len];
         path.seal(&mut frame);
-        for _ in 0..outstanding {
+        for _ in 0..in_flight {
             self.send(&frame)?;
         }
         let (mut arrived, mut leaving) = (Burst::new(), Burst::new());
-        let (mut left, mut echoes, mut heard) = (outstanding as u64, 0, Instant::now());
+        let (mut left, mut echoes, mut progress) = (in_flight as u64, 0, Instant::now());
         while left > 0 {
             if self.port.receive(&mut arrived) == 0 {
-                if echoes % 64 == 0 && heard.elapsed() > PATIENCE {
+                if echoes % 64 == 0 && progress.elapsed() > TIMEOUT {
                     return Err(Error::new(ErrorKind::Stalled, format!("{left} echoes are missing")));
                 }
                 continue;
@@ -139,7 +138,7 @@ impl Client {
                     let _ = leaving.push(packet);
                 }
             }
-            heard = if echoes % 64 == 0 { Instant::now() } else { heard };
+            progress = if echoes % 64 == 0 { Instant::now() } else { progress };
             while !leaving.is_empty() {
                 self.port.transmit(&mut leaving);
             }
@@ -157,7 +156,7 @@ impl Client {
         while recorder.count() < rounds {
             if self.port.receive(&mut burst) == 0 {
                 polls += 1;
-                if polls % (1 << 20) == 0 && sent.elapsed() > PATIENCE {
+                if polls % (1 << 20) == 0 && sent.elapsed() > TIMEOUT {
                     return Err(Error::new(ErrorKind::Stalled, "an echo is missing"));
                 }
                 continue;
@@ -175,7 +174,32 @@ impl Client {
                 self.port.transmit(&mut burst);
             }
         }
-        debug_assert!(frame.len() != LAST);
         Ok(recorder)
     }
+}
+
+/// Where the parts of a frame lie: Ethernet, IPv4 without options, UDP.
+const ETHERTYPE: usize = 12;
+const PROTOCOL: usize = 14 + 9;
+const SOURCE: usize = 14 + 12;
+const DESTINATION: usize = 14 + 16;
+const PORTS: usize = 14 + 20;
+
+/// Makes a frame to `port` one back to its sender, in place, so that no checksum has to be computed; whether it was one.
+#[inline]
+fn turn_round(frame: &mut [u8], port: u16) -> bool {
+    let Some(headers) = frame.first_chunk_mut::<HEADERS>() else { return false };
+    if headers[ETHERTYPE..ETHERTYPE + 2] != [8, 0]
+        || headers[PROTOCOL] != 17
+        || headers[PORTS + 2..PORTS + 4] != port.to_be_bytes()
+    {
+        return false;
+    }
+    let (to, from) = headers.split_at_mut(6);
+    to.swap_with_slice(&mut from[..6]);
+    let (from, to) = headers.split_at_mut(DESTINATION);
+    from[SOURCE..].swap_with_slice(&mut to[..4]);
+    headers.swap(PORTS, PORTS + 2);
+    headers.swap(PORTS + 1, PORTS + 3);
+    true
 }

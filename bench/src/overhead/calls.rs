@@ -2,24 +2,21 @@
 
 use super::bare::Bare;
 use super::{Call, failed};
-use crate::{Error, ErrorKind};
+use crate::Error;
+use crate::harness::in_time;
 use bertha_core::{Buf, Connection};
-use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// How many messages a burst has.
-pub const BURST: usize = 16;
+pub(crate) const BURST: usize = 16;
 
 /// The size of a message in bytes.
 const BYTES: usize = 64;
 
-/// How long any number of repetitions may take: a datagram that was lost must not hang the measurement.
-const LONGEST: Duration = Duration::from_secs(120);
+/// Makes the measured call a number of times. Holds the connections and their runtime.
+pub(crate) type Repeat = Box<dyn FnMut(u64) -> Result<(), Error>>;
 
-/// Makes the measured call as often as it is told. Holds the connections, and the runtime that they need.
-pub type Repeat = Box<dyn FnMut(u64) -> Result<(), Error>>;
-
-/// Makes `call` at `end`, and what answers it at `bare`.
+/// Makes `call` at `end`, and its counterpart at `bare`.
 pub(crate) fn repeat<A, B>(runtime: Runtime, end: A, bare: B, call: Call) -> Result<Repeat, Error>
 where
     A: Connection<Data = Buf>,
@@ -39,8 +36,7 @@ where
                 Call::RecvBatch => in_bursts(&bare, &end, &mut burst, times).await,
             }
         };
-        let in_time = runtime.block_on(async { tokio::time::timeout(LONGEST, work).await });
-        in_time.map_err(Error::while_doing(ErrorKind::Stalled, "waiting for a message"))?.map_err(failed)
+        runtime.block_on(async { in_time(async { work.await.map_err(failed) }).await })
     }))
 }
 

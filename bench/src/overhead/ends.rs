@@ -1,24 +1,16 @@
 //! Connected ends to call on: one with a stack, one without.
 
 use super::failed;
-use crate::{Error, ErrorKind};
+use crate::Error;
 use bertha_core::{Addr, Buf, Chunnel, Connection, Datapath, Listener, Wrap, make_stack};
 use bertha_datapath_kernel::{TokioRuntime, Udp, UdpConnection};
 use bertha_datapath_sim::{PairConnection, pair};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
 use std::net::Ipv4Addr;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
 
 /// An end in memory. Its runtime is only there for Chunnels that ask for one.
 pub(crate) type Memory = PairConnection<TokioRuntime>;
-
-pub(crate) fn runtime() -> Result<Runtime, Error> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))
-}
 
 /// Both ends in memory.
 pub(crate) async fn in_memory<S>(stack: S) -> Result<(S::Connection, Memory), Error>
@@ -62,7 +54,7 @@ where
         let (end, bare) =
             tokio::join!(stack.connect(Udp::new(), server).settings(settings.clone()), incoming.next());
         let bare = bare.transpose()?.ok_or_else(|| {
-            bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted nobody")
+            bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client")
         })?;
         Ok((end?, bare))
     };

@@ -3,11 +3,13 @@
 use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, map_output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Waits for each call of the layer below, and counts those that fail: by [`map_output`], and with some work
-/// to do, where [`Awaiting`](super::Awaiting) has none.
+/// Waits for each call of the layer below, and counts those that fail, by [`map_output`].
+///
+/// `STACK` tells the layers of different stacks apart. Otherwise these would share the code of their lower layers, which
+/// the compiler then keeps in functions of their own, while it dissolves those of a program with one stack.
 #[derive(Clone, Copy, Debug, Identity)]
 #[chunnel(one_sided)]
-pub struct Following<const STACK: usize>;
+pub(crate) struct Following<const STACK: usize>;
 
 impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Following<STACK> {
     type Connection = FollowingConnection<STACK, Inner>;
@@ -21,9 +23,9 @@ impl<const STACK: usize, Inner: Connection> Chunnel<Inner> for Following<STACK> 
     }
 }
 
-/// What [`Following`] makes of a connection.
+/// The connection of [`Following`].
 #[derive(Debug)]
-pub struct FollowingConnection<const STACK: usize, Inner> {
+pub(crate) struct FollowingConnection<const STACK: usize, Inner> {
     inner: Inner,
     failures: AtomicU64,
 }

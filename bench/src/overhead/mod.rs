@@ -1,52 +1,51 @@
-//! What a Chunnel that does nothing costs: the same calls through stacks of 0, 1, 4 and 16 of them.
+//! `bertha-bench overhead`: the cost of a Chunnel that does nothing, by the same calls through stacks of 0, 1, 4 and 16 of
+//! them.
 
-mod awaiting;
 mod bare;
 mod calls;
 mod ends;
 mod following;
+mod rows;
 mod stacks;
+mod stranger;
 
-pub use awaiting::{Awaiting, AwaitingConnection};
-pub use calls::{BURST, Repeat};
-pub use following::{Following, FollowingConnection};
-
-pub(crate) use calls::repeat;
-pub(crate) use ends::{Memory, in_memory, over_negotiated_udp, runtime};
+pub(crate) use calls::{BURST, Repeat, repeat};
+pub(crate) use ends::{Memory, in_memory, over_negotiated_udp};
+pub(crate) use following::Following;
+pub(crate) use rows::{instructions, run};
+pub(crate) use stranger::instructions as stranger;
 
 use crate::{Error, ErrorKind};
 use std::fmt;
 
 /// One measured operation: a call at the end of a connection that has a stack; the other end has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Case {
-    /// Of what the stack consists.
-    pub layer: Layer,
-    /// How many of them there are: one of [`DEPTHS`].
-    pub depth: usize,
-    /// What the stack stands on.
-    pub path: Path,
-    /// What is called.
-    pub call: Call,
+pub(crate) struct Case {
+    /// The Chunnel of which the stack consists.
+    pub(crate) layer: Layer,
+    /// The number of them: one of [`DEPTHS`].
+    pub(crate) depth: usize,
+    /// The path below the stack.
+    pub(crate) path: Path,
+    /// The call.
+    pub(crate) call: Call,
 }
 
 /// The depths of the measured stacks.
-pub const DEPTHS: [usize; 4] = [0, 1, 4, 16];
+pub(crate) const DEPTHS: [usize; 4] = [0, 1, 4, 16];
 
 /// The Chunnel of a measured stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
+pub(crate) enum Layer {
     /// [`Nothing`](bertha_chunnels::Nothing), which returns the future from below.
     PassThrough,
     /// [`Following`], which does something after it.
     Following,
-    /// [`Awaiting`], which awaits it in an `async fn`.
-    Awaiting,
 }
 
-/// What is below a measured stack.
+/// The path below a measured stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub(crate) enum Path {
     /// Two ends connected in memory.
     Memory,
     /// Kernel UDP over loopback, without negotiation.
@@ -57,7 +56,7 @@ pub enum Path {
 
 /// A call at the end with the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
+pub(crate) enum Call {
     /// One message is sent.
     Send,
     /// One message is received.
@@ -70,9 +69,9 @@ pub enum Call {
 
 impl Path {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Memory, Self::Udp, Self::NegotiatedUdp];
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Udp, Self::NegotiatedUdp];
 
-    /// What probes are called by.
+    /// The name in probes.
     pub(crate) fn probe(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -81,8 +80,8 @@ impl Path {
         }
     }
 
-    /// As reports say it.
-    pub fn name(self) -> &'static str {
+    /// The name in reports.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
             Self::Udp => "UDP",
@@ -93,9 +92,9 @@ impl Path {
 
 impl Call {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Send, Self::Recv, Self::SendBatch, Self::RecvBatch];
+    pub(crate) const ALL: [Self; 4] = [Self::Send, Self::Recv, Self::SendBatch, Self::RecvBatch];
 
-    /// What probes are called by.
+    /// The name in probes.
     pub(crate) fn probe(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -106,7 +105,7 @@ impl Call {
     }
 
     /// The method's name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
             Self::Recv => "recv",
@@ -115,8 +114,8 @@ impl Call {
         }
     }
 
-    /// How many messages it moves.
-    pub fn messages(self) -> usize {
+    /// The number of messages that it moves.
+    pub(crate) fn messages(self) -> usize {
         match self {
             Self::Send | Self::Recv => 1,
             Self::SendBatch | Self::RecvBatch => BURST,
@@ -126,10 +125,10 @@ impl Call {
 
 impl Case {
     /// Every case that is measured: layers that do something in memory alone, and nothing twice.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         let cases = Path::ALL.into_iter().flat_map(|path| {
             DEPTHS.into_iter().flat_map(move |depth| {
-                [Layer::PassThrough, Layer::Following, Layer::Awaiting].into_iter().flat_map(move |layer| {
+                [Layer::PassThrough, Layer::Following].into_iter().flat_map(move |layer| {
                     Call::ALL.into_iter().map(move |call| Self { layer, depth, path, call })
                 })
             })
@@ -138,7 +137,7 @@ impl Case {
     }
 
     /// The case whose probe has this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::all().find(|case| case.to_string() == name)
     }
 
@@ -146,7 +145,7 @@ impl Case {
     ///
     /// # Errors
     /// Those of [`open`](Self::open) and of the connections.
-    pub fn probe(self, iterations: u64) -> Result<(), Error> {
+    pub(crate) fn probe(self, iterations: u64) -> Result<(), Error> {
         self.open()?(iterations)
     }
 }
@@ -157,13 +156,12 @@ impl fmt::Display for Case {
         let layer = match self.layer {
             Layer::PassThrough => "pass-through",
             Layer::Following => "following",
-            Layer::Awaiting => "awaiting",
         };
         write!(f, "{}-{}-{}-{layer}", self.path.probe(), self.call.probe(), self.depth)
     }
 }
 
-/// A connection that could not be opened or used.
+/// An error of a connection.
 fn failed(error: bertha_core::Error) -> Error {
     Error::while_doing(ErrorKind::Socket, "moving messages through a stack")(error)
 }
@@ -175,7 +173,7 @@ mod tests {
     #[test]
     fn names_lead_back_to_their_cases() {
         let cases: Vec<_> = Case::all().collect();
-        assert_eq!(cases.len(), 4 * (3 * DEPTHS.len() + 2 * 3));
+        assert_eq!(cases.len(), 4 * (3 * DEPTHS.len() + 3));
         assert!(cases.iter().all(|case| Case::named(&case.to_string()) == Some(*case)));
         assert_eq!(Case::named("memory-send-2-pass-through"), None);
     }

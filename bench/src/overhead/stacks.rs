@@ -1,8 +1,9 @@
 //! Stacks of every measured kind and depth.
 
 use super::calls::{Repeat, repeat};
-use super::ends::{Memory, in_memory, over_negotiated_udp, over_udp, runtime};
-use super::{Awaiting, Case, Following, Layer, Path};
+use super::ends::{Memory, in_memory, over_negotiated_udp, over_udp};
+use super::{Case, Following, Layer, Path};
+use crate::harness::runtime;
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Nothing;
 use bertha_core::{Buf, Chunnel, Connection, make_stack};
@@ -22,13 +23,13 @@ macro_rules! sixteen {
 }
 
 impl Case {
-    /// Connects two ends, one with the stack, and returns what makes the call between them.
+    /// Connects two ends, one with the stack, for the call between them.
     ///
     /// # Errors
     /// [`ErrorKind::Socket`] when the ends can't be connected.
-    pub fn open(self) -> Result<Repeat, Error> {
+    pub(crate) fn open(self) -> Result<Repeat, Error> {
         match (self.layer, self.depth) {
-            (Layer::Awaiting | Layer::Following, _) if self.path != Path::Memory => {
+            (Layer::Following, _) if self.path != Path::Memory => {
                 Err(Error::new(ErrorKind::Probe, "layers that do something are measured in memory alone"))
             }
             (_, 0) => self.over_its_path(make_stack!()),
@@ -38,9 +39,6 @@ impl Case {
             (Layer::Following, 1) => self.in_memory(make_stack!(Following::<1>)),
             (Layer::Following, 4) => self.in_memory(four!(Following::<4>)),
             (Layer::Following, 16) => self.in_memory(sixteen!(Following::<16>)),
-            (Layer::Awaiting, 1) => self.in_memory(make_stack!(Awaiting::<1>)),
-            (Layer::Awaiting, 4) => self.in_memory(four!(Awaiting::<4>)),
-            (Layer::Awaiting, 16) => self.in_memory(sixteen!(Awaiting::<16>)),
             (_, depth) => Err(Error::new(ErrorKind::Probe, format!("no stack has {depth} layers here"))),
         }
     }

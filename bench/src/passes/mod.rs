@@ -1,10 +1,12 @@
-//! What optimisation passes cost and save when a program runs: calls through a stack that they rewrote, and through the
-//! same stack written by hand.
+//! `bertha-bench passes`: the cost and the gain of optimisation passes when a program runs, by calls through a stack that
+//! they rewrote, and through the same stack written by hand.
 
+mod rows;
 mod rules;
 mod stacks;
 
-pub use rules::{MergeAwaiting, NeverMatches, SkipNothing};
+pub(crate) use rows::{instructions, run};
+use rules::{MergeFollowing, NeverMatches, SkipNothing};
 
 use crate::Error;
 use crate::overhead::{Call, Path};
@@ -12,22 +14,22 @@ use std::fmt;
 
 /// One measured operation: a call at the end of a connection that has a stack; the other end has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Case {
+pub(crate) struct Case {
     /// The stack.
-    pub stack: Stack,
-    /// What it stands on: one of [`PATHS`].
-    pub path: Path,
-    /// What is called.
-    pub call: Call,
+    pub(crate) stack: Stack,
+    /// The path below it: one of [`PATHS`].
+    pub(crate) path: Path,
+    /// The call.
+    pub(crate) call: Call,
 }
 
-/// What the measured stacks stand on.
-pub const PATHS: [Path; 2] = [Path::Memory, Path::NegotiatedUdp];
+/// The paths below the measured stacks.
+pub(crate) const PATHS: [Path; 2] = [Path::Memory, Path::NegotiatedUdp];
 
 /// A stack of layers that do nothing, most of them to no purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stack {
-    /// All eight of them, as somebody may write them.
+pub(crate) enum Stack {
+    /// All eight of them, as an application may write them.
     Written,
     /// The same, after passes that match nowhere.
     Unmatched,
@@ -39,12 +41,12 @@ pub enum Stack {
 
 impl Stack {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Written, Self::Unmatched, Self::Optimised, Self::ByHand];
+    pub(crate) const ALL: [Self; 4] = [Self::Written, Self::Unmatched, Self::Optimised, Self::ByHand];
 }
 
 impl Case {
     /// Every case that is measured.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         PATHS.into_iter().flat_map(|path| {
             Call::ALL
                 .into_iter()
@@ -53,7 +55,7 @@ impl Case {
     }
 
     /// The case whose probe has this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::all().find(|case| case.to_string() == name)
     }
 
@@ -61,7 +63,7 @@ impl Case {
     ///
     /// # Errors
     /// [`ErrorKind::Socket`](crate::ErrorKind::Socket) when the ends can't be connected; those of the connections.
-    pub fn probe(self, iterations: u64) -> Result<(), Error> {
+    pub(crate) fn probe(self, iterations: u64) -> Result<(), Error> {
         self.open()?(iterations)
     }
 }

@@ -1,27 +1,27 @@
 //! The passes.
 
-use crate::overhead::Awaiting;
+use crate::overhead::Following;
 use bertha_chunnels::Nothing;
 use bertha_core::{Identity, subst};
 
 /// Leaves out layers that do nothing.
 #[subst(if [*, Nothing, *] then [*, *])]
 #[derive(Clone, Copy, Debug)]
-pub struct SkipNothing;
+pub(crate) struct SkipNothing;
 
-/// Makes one of two layers that await. Of four, it leaves one after two rounds.
+/// Makes one of two layers that do something. Of four, it leaves one after two rewrites.
 #[subst(
     for<const UPPER: usize, const LOWER: usize>
-    if [*, Awaiting<UPPER>, Awaiting<LOWER>, *] then [*, Awaiting<UPPER>, *] with |upper, _| upper
+    if [*, Following<UPPER>, Following<LOWER>, *] then [*, Following<UPPER>, *] with |upper, _| upper
 )]
 #[derive(Clone, Copy, Debug)]
-pub struct MergeAwaiting;
+pub(crate) struct MergeFollowing;
 
 /// Looks for a Chunnel that is in no stack, wherever it might be.
 #[subst(if [*, Nothing, *, Absent, *] then [*, *, *])]
 #[derive(Clone, Copy, Debug)]
-pub struct NeverMatches;
+pub(crate) struct NeverMatches;
 
 /// The Chunnel that is in no stack.
 #[derive(Clone, Copy, Debug, Identity)]
-pub struct Absent;
+pub(crate) struct Absent;

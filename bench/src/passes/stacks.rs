@@ -1,7 +1,8 @@
 //! The measured stacks.
 
-use super::{Case, MergeAwaiting, NeverMatches, SkipNothing, Stack};
-use crate::overhead::{Awaiting, Memory, Path, Repeat, in_memory, over_negotiated_udp, repeat, runtime};
+use super::{Case, MergeFollowing, NeverMatches, SkipNothing, Stack};
+use crate::harness::runtime;
+use crate::overhead::{Following, Memory, Path, Repeat, in_memory, over_negotiated_udp, repeat};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::Nothing;
 use bertha_core::{Buf, Chunnel, Connection, make_stack, optimize};
@@ -13,12 +14,12 @@ macro_rules! written {
     ($number:literal) => {
         make_stack!(
             Nothing,
-            Awaiting::<$number>,
+            Following::<$number>,
             Nothing,
-            Awaiting::<$number>,
+            Following::<$number>,
             Nothing,
-            Awaiting::<$number>,
-            Awaiting::<$number>,
+            Following::<$number>,
+            Following::<$number>,
             Nothing
         )
     };
@@ -26,22 +27,22 @@ macro_rules! written {
 
 macro_rules! optimised {
     () => {
-        optimize!(written!(21), SkipNothing, MergeAwaiting)
+        optimize!(written!(21), SkipNothing, MergeFollowing)
     };
 }
 
 macro_rules! by_hand {
     () => {
-        make_stack!(Awaiting::<21>)
+        make_stack!(Following::<21>)
     };
 }
 
 impl Case {
-    /// Connects two ends, one with the stack, and returns what makes the call between them.
+    /// Connects two ends, one with the stack, for the call between them.
     ///
     /// # Errors
     /// [`ErrorKind::Socket`] when the ends can't be connected.
-    pub fn open(self) -> Result<Repeat, Error> {
+    pub(crate) fn open(self) -> Result<Repeat, Error> {
         match self.stack {
             Stack::Written => self.over_its_path(written!(20)),
             Stack::Unmatched => self.over_its_path(optimize!(written!(20), NeverMatches)),
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_leave_is_what_one_writes_by_hand() {
+    fn passes_leave_the_stack_that_one_writes_by_hand() {
         assert_eq!(optimised!().nodes().len(), 1);
         assert_eq!(connection(&optimised!()), connection(&by_hand!()));
         assert_eq!(connection(&optimize!(written!(20), NeverMatches)), connection(&written!(20)));

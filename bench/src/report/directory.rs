@@ -1,13 +1,22 @@
-//! Where reports go.
+//! The place of reports.
 
+use crate::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// `bench` in cargo's target directory: the one named by `CARGO_TARGET_DIR`, else the one that the running program
-/// was built into, else `target` here.
-pub(super) fn of_reports() -> PathBuf {
+/// `bench` in cargo's target directory: the one named by `CARGO_TARGET_DIR`, else the one that the running program was built
+/// into, else `target` here.
+pub(crate) fn of_reports() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").filter(|name| !name.is_empty()).map(PathBuf::from);
     let built = || std::env::current_exe().ok().and_then(|program| holding(&program));
     named.or_else(built).unwrap_or_else(|| PathBuf::from("target")).join("bench")
+}
+
+/// Writes a file there.
+pub(super) fn write(name: &str, content: &[u8]) -> Result<(), Error> {
+    let path = of_reports().join(name);
+    std::fs::create_dir_all(of_reports())
+        .and_then(|()| std::fs::write(&path, content))
+        .map_err(Error::while_doing(ErrorKind::Report, format!("writing {}", path.display())))
 }
 
 /// The outermost directory above `program` that cargo tagged as one of its own.

@@ -1,6 +1,6 @@
-//! The table for the terminal.
+//! The table for the terminal, and cells for the page.
 
-use super::Row;
+use super::{Budget, Row};
 
 /// Prints the rows under a heading, columns aligned.
 #[allow(clippy::print_stdout, reason = "the table is the program's output")]
@@ -9,25 +9,32 @@ pub(super) fn print(rows: &[Row]) {
 }
 
 fn render(rows: &[Row]) -> String {
-    let heading = ["", "value", "unit", "budget", "ok"].map(str::to_owned);
-    let cells: Vec<[String; 5]> = std::iter::once(heading).chain(rows.iter().map(cells)).collect();
-    let widths: [usize; 5] =
-        std::array::from_fn(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let lines = cells.iter().map(|[name, value, unit, budget, ok]| {
-        let [n, v, u, b, _] = widths;
-        format!("{name:n$}  {value:>v$} {unit:u$}  {budget:>b$}  {ok}").trim_end().to_owned()
+    let heading = ["", "value", "unit", "interval", "budget", "ok"].map(str::to_owned);
+    let lines: Vec<[String; 6]> = std::iter::once(heading).chain(rows.iter().map(cells)).collect();
+    let widths: [usize; 6] =
+        std::array::from_fn(|column| lines.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let lines = lines.iter().map(|[name, value, unit, interval, budget, ok]| {
+        let [n, v, u, i, b, _] = widths;
+        format!("{name:n$}  {value:>v$} {unit:u$}  {interval:i$}  {budget:>b$}  {ok}").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn cells(row: &Row) -> [String; 5] {
-    let ok = match row.ok {
+/// Name, value, unit, interval, budget, and whether that is kept.
+pub(super) fn cells(row: &Row) -> [String; 6] {
+    let ok = match row.is_kept() {
         Some(true) => "yes",
         Some(false) => "NO",
         None => "",
     };
-    let number = |number: Option<f64>| number.map(shown).unwrap_or_default();
-    [row.name.clone(), number(row.value), row.unit.clone(), number(row.budget), ok.to_owned()]
+    let budget = match row.budget {
+        Some(Budget::AtMost(bound)) => format!("<= {}", shown(bound)),
+        Some(Budget::AtLeast(bound)) => format!(">= {}", shown(bound)),
+        None => String::new(),
+    };
+    let interval = row.interval.map(|(low, high)| format!("[{}, {}]", shown(low), shown(high)));
+    let value = row.value.map(shown).unwrap_or_default();
+    [row.name.clone(), value, row.unit.clone(), interval.unwrap_or_default(), budget, ok.to_owned()]
 }
 
 /// Small figures with three decimals, large ones without.
@@ -45,15 +52,20 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let row =
-            |name: &str, value, budget, ok| Row { name: name.into(), value, unit: "us".into(), budget, ok };
+        let row = |name: &str, value, interval, budget| Row {
+            name: name.into(),
+            value: Some(value),
+            unit: "us".into(),
+            interval,
+            budget,
+        };
         let table = render(&[
-            row("a", Some(41.25), None, None),
-            row("longer", Some(123_456.7), Some(0.97), Some(false)),
+            row("a", 41.25, None, None),
+            row("longer", 123_456.7, Some((0.9, 1.0)), Some(Budget::AtMost(0.97))),
         ]);
-        assert_eq!(
-            table,
-            "         value unit  budget  ok\na         41.2 us\nlonger  123457 us     0.970  NO"
-        );
+        let expected = "         value unit  interval         budget  ok\n\
+                        a         41.2 us\n\
+                        longer  123457 us    [0.900, 1.000]  <= 0.970  NO";
+        assert_eq!(table, expected);
     }
 }

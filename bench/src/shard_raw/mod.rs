@@ -1,81 +1,123 @@
-//! A server that routes to two remote shards: decoding every message for its key, or reading the key where it is.
+//! `bertha-bench shard-raw`: a server that routes to two remote shards, decoding every message for its key, or reading the
+//! key where it is.
 //!
-//! The router has a core to itself, and what it spends is its thread's processor time. Client and shards share the other
-//! core. Both routers speak the same with the same client and the same shards; they differ in one pass, applied or not.
+//! The router has a core to itself, and its cost is the processor time of its thread. Client and shards share the other core.
+//! Both routers speak the same with the same client and the same shards; they differ in one pass, applied or not.
 //!
-//! What a router can do shows only while it is busy. So its neighbours cost as little as they can: the client's requests
-//! are encoded beforehand, shards send each request back as it came, and neither looks into a message. Requests and replies
-//! alike are messages of the key-value store, of 132 bytes as in the thesis. [`line()`] has the same router under a load
-//! that does not wait for replies, and gives latencies.
+//! The capacity of a router shows only while it is busy. So its neighbours cost as little as they can: the client's requests
+//! are encoded beforehand, shards send each request back as it is, and neither looks into a message. Requests and replies
+//! are messages of the key-value store, of 132 bytes as in the thesis.
 
-mod figure;
+mod encoded;
+mod flood;
 mod service;
 
-use crate::encoded::{Encoded, requests};
-use crate::flood::Flood;
-use crate::workload::{Phase, Workload};
+use crate::harness::{Effort, alternate};
+use crate::kv::Workload;
+use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
+use bertha::Buf;
 use bertha::chunnels::shard::KeyAt;
+use bertha::chunnels::{Serialize, ServerShard};
 use bertha::prelude::*;
 use bertha_kvstore::Message;
+use encoded::{Encoded, requests};
+use flood::Flood;
+use service::{Routing, Service};
 use std::time::Duration;
-
-pub use figure::{Line, draw, line};
-pub use service::Routing;
 
 /// The codec: the key is the first field of a [`Message`], behind the eight bytes of its length.
 type Wire = KeyAt<8>;
 
-/// What is run.
-#[derive(Clone, Copy, Debug)]
-pub struct Setup {
-    /// Requests on the way at any time.
-    pub outstanding: u64,
-    /// How long requests are sent.
-    pub seconds: f64,
-    /// What they look like.
-    pub workload: Workload,
-}
+/// Requests in flight while processor time is measured.
+const IN_FLIGHT: u64 = 512;
 
-/// What came out.
+/// Requests per second of processor time on raw bytes against decoding.
+const RAW: Budget = Budget::AtLeast(2.0);
+
+/// One run of a router.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// Requests, each with its reply, that the router passes on per second of processor time.
-    pub requests_per_cpu_second: f64,
+struct Sample {
+    /// Requests, each with its reply, per second of the router's processor time.
+    requests_per_cpu_second: f64,
     /// Requests answered per second.
-    pub requests_per_second: f64,
+    requests_per_second: f64,
     /// The share of the time in which the router had work.
-    pub busy: f64,
+    busy: f64,
 }
 
-/// Has requests routed to shards that echo them.
+/// Measures.
 ///
 /// # Errors
-/// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails,
-/// [`ErrorKind::Stalled`] when nothing comes back.
-pub fn across_cores(setup: &Setup, routing: Routing) -> Result<Sample, Error> {
-    service::run(routing, async |service| {
-        // The same, whichever way the router does it.
-        let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
-        let stack = make_stack!(Encoded::like(&layers));
-        let connection = stack.connect(bertha::datapath(), service.router).await;
-        let connection =
-            connection.map_err(Error::while_doing(ErrorKind::Bertha, "connecting to the router"))?;
-        let (flood, requests) = (Flood::new(&connection), requests(&setup.workload, Phase::Mix)?);
-        let duration = Duration::from_secs_f64(setup.seconds);
+/// [`ErrorKind::Bertha`] when a connection fails, [`ErrorKind::Stalled`] when nothing comes back.
+pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
+    let mut report = Report::new("shard-raw");
+    // Updates alone, so that requests are as long as replies.
+    let workload = Workload { value_bytes: 84, reads: 0.0, ..Workload::default() };
+    let seconds = effort.pick(0.4, 0.2);
+    let sample = |routing| closed(routing, &workload, seconds);
+    let paired = alternate(effort.pairs(), || sample(Routing::Decoding), || sample(Routing::Raw));
+    let name = "requests per CPU second, raw to decoding";
+    let Some(paired) = report.unless_impossible(name, paired)? else { return Ok(report) };
+    report.compare(name, &paired, |it| it.requests_per_cpu_second, Some(RAW));
+    for (name, samples) in [("decoding", paired.a()), ("raw", paired.b())] {
+        report.median(
+            format!("{name}, per CPU second"),
+            &samples,
+            |it| it.requests_per_cpu_second,
+            "requests",
+        );
+        report.median(format!("{name}, throughput"), &samples, |it| it.requests_per_second, "ops/s");
+        report.median(format!("{name}, busy"), &samples, |it| 100.0 * it.busy, "%");
+    }
+    Ok(report)
+}
 
-        flood.closed(&requests, setup.outstanding, duration / 4).await?;
+/// Routes requests, of which a fixed number is in flight.
+fn closed(routing: Routing, workload: &Workload, seconds: f64) -> Result<Sample, Error> {
+    service::run(routing, async |service| {
+        let connection = connect(service).await?;
+        let (flood, requests) = (Flood::new(&connection), requests(workload)?);
+        let duration = Duration::from_secs_f64(seconds);
+        flood.closed(&requests, IN_FLIGHT, duration / 4).await?;
         let before = service.cpu_time().await?;
-        let answered = flood.closed(&requests, setup.outstanding, duration).await?;
+        let answered = flood.closed(&requests, IN_FLIGHT, duration).await?;
         let spent = service.cpu_time().await?.saturating_sub(before);
-        connection.close().await.map_err(Error::while_doing(ErrorKind::Bertha, "closing"))?;
+        connection.close().await.map_err(failed)?;
         if answered.replies == 0 {
             return Err(Error::new(ErrorKind::Stalled, "nothing came back through the router"));
         }
         Ok(Sample {
             requests_per_cpu_second: answered.replies as f64 / spent.as_secs_f64(),
-            requests_per_second: answered.per_second(),
+            requests_per_second: answered.replies as f64 / answered.elapsed.as_secs_f64(),
             busy: spent.as_secs_f64() / answered.elapsed.as_secs_f64(),
         })
     })
+}
+
+async fn connect(service: &Service) -> Result<impl Connection<Data = Buf> + use<>, Error> {
+    // The same for both routers.
+    let layers = make_stack!(ServerShard::new(service.map.clone()), Serialize::<Message, Wire>::new());
+    let stack = make_stack!(Encoded::like(&layers));
+    stack.connect(bertha::datapath(), service.router).await.map_err(failed)
+}
+
+fn failed(error: bertha::Error) -> Error {
+    Error::while_doing(ErrorKind::Bertha, "talking to the router")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_routers_answer() {
+        let workload = Workload { records: 50, value_bytes: 84, reads: 0.0 };
+        for routing in [Routing::Decoding, Routing::Raw] {
+            match closed(routing, &workload, 0.05) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Core, "{error}"),
+                Ok(sample) => assert!(sample.requests_per_cpu_second > 0.0 && sample.busy > 0.0),
+            }
+        }
+    }
 }

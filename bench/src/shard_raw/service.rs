@@ -1,18 +1,18 @@
-//! The store: a router on one core, two shards and whoever drives them on another.
+//! The store: a router on one core, two shards and their client on another.
 
 use super::Wire;
-use crate::encoded::Encoded;
-use crate::{Error, ErrorKind, cores};
+use super::encoded::Encoded;
+use crate::harness::{pin, run_on, runtime, thread_time, usable};
+use crate::{Error, ErrorKind};
 use bertha::Buf;
 use bertha::chunnels::shard::RouteUndecoded;
+use bertha::chunnels::{Serialize, ServerShard, ShardMap};
 use bertha::kernel::Udp;
 use bertha::prelude::*;
 use bertha_kvstore::server::{Listening, Router, Stop, Stopper};
 use bertha_kvstore::{Message, shard_map};
-use rustix::time::{ClockId, clock_gettime};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
@@ -22,13 +22,23 @@ const SHARDS: usize = 2;
 /// The most messages that a shard sends back at once.
 const BURST: usize = 256;
 
-/// How the router finds keys.
+/// The way in which the router finds keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routing {
+pub(super) enum Routing {
     /// It decodes messages, and encodes them again.
     Decoding,
     /// It reads keys where they are: the same stack after [`RouteUndecoded`].
     Raw,
+}
+
+impl Routing {
+    /// The name in rows and in the figure.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Decoding => "decoding every message",
+            Self::Raw => "on raw bytes",
+        }
+    }
 }
 
 /// The running store.
@@ -40,10 +50,10 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// What the router's thread has spent so far.
+    /// The processor time of the router's thread so far.
     pub(super) async fn cpu_time(&self) -> Result<Duration, Error> {
         let (answer, answered) = oneshot::channel();
-        // If the router is gone, nobody answers.
+        // A router that is gone does not answer.
         let _ = self.clock.send(answer);
         answered.await.map_err(Error::while_doing(ErrorKind::Core, "asking the router's thread for its time"))
     }
@@ -54,11 +64,11 @@ pub(super) fn run<T: Send>(
     routing: Routing,
     drive: impl AsyncFnOnce(&Service) -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
-    let usable = cores::usable()?;
+    let usable = usable()?;
     let Some((&shard_core, &[router_core, ..])) = usable.split_last() else {
         return Err(Error::new(ErrorKind::Core, "the router and its shards need two cores"));
     };
-    cores::run_on(shard_core, || {
+    run_on(shard_core, || {
         block_on(async {
             let stopper = Stopper::new();
             let map = echoes().await?;
@@ -66,19 +76,16 @@ pub(super) fn run<T: Send>(
             let (clock, questions) = mpsc::unbounded_channel();
             let (stop, routed) = (stopper.subscribe(), map.clone());
             // Profilers tell threads apart by name.
-            let name = match routing {
-                Routing::Decoding => "router-decoding",
-                Routing::Raw => "router-raw",
-            };
-            let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-                cores::pin(router_core)?;
+            let name = format!("router {}", routing.name());
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                pin(router_core)?;
                 block_on(router(routing, routed, opened, questions, stop))
             });
             let thread =
                 thread.map_err(Error::while_doing(ErrorKind::Core, "starting the router's thread"))?;
             let driven = match listening.await {
                 Ok(router) => drive(&Service { map, router, clock }).await,
-                // Its thread says why.
+                // Its thread has the error.
                 Err(_) => Err(Error::new(ErrorKind::Core, "the router did not start")),
             };
             stopper.stop();
@@ -90,9 +97,7 @@ pub(super) fn run<T: Send>(
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Error::while_doing(ErrorKind::Core, "building a tokio runtime"))?;
-    LocalSet::new().block_on(&runtime, work)
+    LocalSet::new().block_on(&runtime()?, work)
 }
 
 /// Shards that send messages back as they came.
@@ -105,7 +110,7 @@ async fn echoes() -> Result<ShardMap, Error> {
         addrs.push(incoming.local_addr());
         spawn_local(async move {
             while let Some(client) = incoming.next().await {
-                // Whoever was refused says so itself.
+                // A refused client has an error of its own.
                 if let Ok(client) = client {
                     spawn_local(echo(client));
                 }
@@ -134,8 +139,8 @@ async fn router(
 ) -> Result<(), Error> {
     spawn_local(async move {
         while let Some(question) = questions.recv().await {
-            // Who asked may be gone.
-            let _ = question.send(cpu_time());
+            // The receiver may be gone.
+            let _ = question.send(thread_time());
         }
     });
     let stack = make_stack!(ServerShard::new(map), Serialize::<Message, Wire>::new());
@@ -151,16 +156,10 @@ where
     Udp: Runs<S, Out: Connection<Data = Message>>,
 {
     let listening = Listening::open(stack, ANY_PORT).await.map_err(failed("opening the router"))?;
-    // Who waits for it may be gone.
+    // The receiver may be gone.
     let _ = opened.send(listening.addr().map_err(failed("opening the router"))?);
     listening.serve(Router, stop).await;
     Ok(())
-}
-
-/// What the calling thread has spent, in the kernel and outside.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 fn failed(doing: &'static str) -> impl FnOnce(bertha::Error) -> Error {

@@ -1,92 +1,90 @@
 //! A stream of numbers under full load, and its history.
 
-use super::{Message, failed, runtime, stack};
-use crate::{Error, ErrorKind, cores};
+use super::{Message, failed, stack};
+use crate::harness::{Placement, meet};
+use crate::{Error, ErrorKind};
 use bertha_core::{Addr, Connection, Datapath};
 use bertha_negotiation::{Incoming, Negotiate, Negotiated, Pick, Runs, Switching, Upgradable};
 use std::net::Ipv4Addr;
-use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// How many messages may be on their way, so that a socket buffer holds them: what it drops would be its own loss.
+/// The most messages in flight: a socket buffer holds them, so that a loss is not the buffer's.
 const WINDOW: usize = 512;
-/// After how many messages the receiver says how far it is.
+/// The receiver reports its progress after so many messages.
 const EVERY: u64 = 32;
-/// How long it may stall before the measurement is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The last number.
 const END: u64 = u64::MAX;
 
 /// The connection of the measured stack.
 type Out<D> = Switching<<D as Runs<super::Layers>>::Out, <D as Datapath>::Connection>;
 
-/// What to do.
+/// The extent of a measurement.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
-    /// How often the stack changes.
-    pub changes: usize,
-    /// For how long messages flow at least, and how often the stack changes in that time.
-    pub lasting: Duration,
+pub(crate) struct Setup {
+    /// The number of changes of the stack.
+    pub(crate) changes: usize,
+    /// The time for which messages flow.
+    pub(crate) lasting: Duration,
 }
 
-/// What came of it.
+/// The history of a stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
-    /// How many messages were sent.
-    pub sent: u64,
-    /// How many of them did not arrive.
-    pub lost: u64,
-    /// How many arrived again.
-    pub duplicated: u64,
-    /// How many arrived after a later one.
-    pub reordered: u64,
-    /// How often both ends have changed their stack.
-    pub changes: u64,
+pub(crate) struct Outcome {
+    /// Messages sent.
+    pub(crate) sent: u64,
+    /// Those that did not arrive.
+    pub(crate) lost: u64,
+    /// Those that arrived again.
+    pub(crate) duplicated: u64,
+    /// Those that arrived after a later one.
+    pub(crate) reordered: u64,
+    /// Changes that both ends made.
+    pub(crate) changes: u64,
     /// Messages per second.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// The longest time between two messages, in seconds.
-    pub longest_pause: f64,
+    pub(crate) longest_pause: f64,
 }
 
 /// Streams between two threads over `datapath`, while the sender changes the stack.
 ///
 /// # Errors
 /// Those of the connections and threads; [`ErrorKind::Stalled`] if nothing arrives any more.
-pub fn across_threads<D>(datapath: impl Fn() -> D + Send + Sync, setup: Setup) -> Result<Outcome, Error>
+pub(crate) fn across_threads<D>(
+    datapath: impl Fn() -> D + Send + Sync,
+    setup: Setup,
+) -> Result<Outcome, Error>
 where
     D: Runs<super::Layers> + Runs<Upgradable<super::Layers>, Out = Out<D>>,
     Out<D>: Connection<Data = Message>,
 {
-    let datapath = &datapath;
-    std::thread::scope(|scope| {
-        let (tell, told) = sync_channel(1);
-        let receiver = scope.spawn(move || {
-            runtime()?.block_on(in_time(setup, async {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (history, received) = tokio::sync::oneshot::channel();
+    let (sent, changes) = meet(
+        Placement::AcrossCores,
+        || async {
+            let received = async {
                 let incoming = stack().upgradable().listen(datapath(), (Ipv4Addr::LOCALHOST, 0)).await?;
+                // A sender that has given up has an error of its own.
                 let _ = tell.send(incoming.local_addr());
                 receive(incoming).await
-            }))
-        });
-        let sender = scope.spawn(move || match told.recv() {
-            Ok(server) => runtime()?.block_on(in_time(setup, send(datapath(), server, setup))),
-            Err(_) => Err(Error::new(ErrorKind::Socket, "the receiver did not start")),
-        });
-        let (sent, received) = (cores::join(sender), cores::join(receiver));
-        let ((sent, changes), history) = (sent?, received?);
-        Ok(Outcome { sent, lost: sent.saturating_sub(history.distinct), changes, ..history.outcome })
-    })
+            };
+            let _ = history.send(received.await.map_err(failed)?);
+            Ok(())
+        },
+        || async {
+            let addr =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the receiver"))?;
+            send(datapath(), addr, setup).await.map_err(failed)
+        },
+    )?;
+    let history =
+        received.blocking_recv().map_err(Error::while_doing(ErrorKind::Stalled, "reading the history"))?;
+    Ok(Outcome { sent, lost: sent.saturating_sub(history.distinct), changes, ..history.outcome })
 }
 
-async fn in_time<T>(
-    setup: Setup,
-    work: impl Future<Output = Result<T, bertha_core::Error>>,
-) -> Result<T, Error> {
-    let done = tokio::time::timeout(setup.lasting + PATIENCE, work).await;
-    done.map_err(Error::while_doing(ErrorKind::Stalled, "waiting for a message"))?.map_err(failed)
-}
-
-/// Sends as fast as the window allows, and changes the stack meanwhile. How many messages, and how many changes.
+/// Sends as fast as the window allows, and changes the stack meanwhile. Returns the number of messages and of changes.
 async fn send<D>(datapath: D, to: Addr, setup: Setup) -> Result<(u64, u64), bertha_core::Error>
 where
     D: Runs<super::Layers> + Runs<Upgradable<super::Layers>, Out = Out<D>>,
@@ -107,7 +105,7 @@ where
         connection.send([END; 8]).await?;
         Ok::<_, bertha_core::Error>(next)
     };
-    let hearing = async {
+    let acknowledged = async {
         loop {
             let [seen, ..] = connection.recv().await?;
             if seen == END {
@@ -128,7 +126,7 @@ where
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         Ok(changes)
     };
-    let (sent, (), changes) = tokio::try_join!(sending, hearing, changing)?;
+    let (sent, (), changes) = tokio::try_join!(sending, acknowledged, changing)?;
     connection.close().await?;
     Ok((sent, changes))
 }
@@ -138,15 +136,15 @@ struct History {
     outcome: Outcome,
 }
 
-/// Receives until the end, and notes what is wrong.
+/// Receives until the end, and notes every fault.
 async fn receive<D>(
     mut incoming: Incoming<Upgradable<super::Layers>, D>,
 ) -> Result<History, bertha_core::Error>
 where
     D: Runs<Upgradable<super::Layers>, Out: Connection<Data = Message>>,
 {
-    let nobody = || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted nobody");
-    let connection: Negotiated<D::Out> = incoming.next().await.transpose()?.ok_or_else(nobody)?;
+    let none = || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client");
+    let connection: Negotiated<D::Out> = incoming.next().await.transpose()?.ok_or_else(none)?;
     let mut history = History { distinct: 0, outcome: Outcome::default() };
     let (mut expected, mut received, mut skipped) = (0, 0, std::collections::HashSet::new());
     let (started, mut before) = (Instant::now(), Instant::now());

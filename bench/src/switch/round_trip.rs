@@ -1,23 +1,20 @@
 //! A message there, for the instruction counter.
 
-use super::locked::Locked;
-use super::passing::Passing;
-use super::{failed, runtime};
-use crate::{Error, ErrorKind};
+use super::failed;
+use crate::Error;
+use crate::harness::{in_time, runtime};
+use crate::overhead::Following;
 use bertha_core::{Bottom, BoxFuture, Buf, Connection, Describe, Select, Stack, make_stack, select};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Pick, Runs, Upgradable};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Whether both ends' connections can change their stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cost {
+pub(crate) enum Cost {
     /// They can't.
     Fixed,
-    /// They can't, and each call takes a lock all the same.
-    Locked,
     /// They can, and never did.
     Upgradable,
     /// They can, and did once.
@@ -26,25 +23,14 @@ pub enum Cost {
 
 impl Cost {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Fixed, Self::Locked, Self::Upgradable, Self::Upgraded];
+    pub(crate) const ALL: [Self; 3] = [Self::Fixed, Self::Upgradable, Self::Upgraded];
 
     /// The name of its probe.
-    pub fn probe(self) -> &'static str {
+    pub(crate) fn probe(self) -> &'static str {
         match self {
-            Self::Fixed => "switch-fixed",
-            Self::Locked => "switch-locked",
-            Self::Upgradable => "switch-upgradable",
-            Self::Upgraded => "switch-upgraded",
-        }
-    }
-
-    /// The name of the same with bursts.
-    pub fn probe_of_bursts(self) -> &'static str {
-        match self {
-            Self::Fixed => "switch-fixed-bursts",
-            Self::Locked => "switch-locked-bursts",
-            Self::Upgradable => "switch-upgradable-bursts",
-            Self::Upgraded => "switch-upgraded-bursts",
+            Self::Fixed => "fixed",
+            Self::Upgradable => "upgradable",
+            Self::Upgraded => "upgraded",
         }
     }
 }
@@ -54,21 +40,13 @@ impl Cost {
 ///
 /// # Errors
 /// Those of the connections; [`ErrorKind::Stalled`] if a message was lost, or the stack did not change.
-pub fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error> {
+pub(crate) fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error> {
     let work = match cost {
         Cost::Fixed => moved(Box::pin(connect(stack::<0>())), burst, messages),
-        Cost::Locked => {
-            let pair = async {
-                let (from, to) = connect(stack::<2>()).await?;
-                Ok((Locked::new(from), Locked::new(to)))
-            };
-            moved(Box::pin(pair), burst, messages)
-        }
         Cost::Upgradable => moved(Box::pin(connect(stack::<1>().upgradable())), burst, messages),
         Cost::Upgraded => moved(Box::pin(changed()), burst, messages),
     };
-    let in_time = runtime()?.block_on(async { tokio::time::timeout(Duration::from_secs(120), work).await });
-    in_time.map_err(Error::while_doing(ErrorKind::Stalled, "waiting for a message"))?.map_err(failed)
+    runtime()?.block_on(in_time(async { work.await.map_err(failed) }))
 }
 
 /// The same steps for all, so that nothing but their connections differs.
@@ -100,13 +78,13 @@ async fn changed() -> Result<Pair<Upgradable<Layers<1>>>, bertha_core::Error> {
     Ok((Arc::into_inner(from).ok_or_else(|| closed("the connection is still being changed"))?, to))
 }
 
-/// Two alternatives that cost nothing.
+/// Two alternatives that cost next to nothing.
 fn stack<const STACK: usize>() -> Layers<STACK> {
-    make_stack!(select!(Passing::<STACK>, Passing::<STACK>))
+    make_stack!(select!(Following::<STACK>, Following::<STACK>))
 }
 
 type Layers<const STACK: usize> = Stack<Select<Layer<STACK>, Layer<STACK>>, Bottom>;
-type Layer<const STACK: usize> = Stack<Passing<STACK>, Bottom>;
+type Layer<const STACK: usize> = Stack<Following<STACK>, Bottom>;
 
 type Pair<S> = (
     bertha_negotiation::Negotiated<<Udp as Runs<S>>::Out>,
@@ -121,7 +99,8 @@ where
     let mut incoming = stack.clone().listen(Udp::new(), (Ipv4Addr::LOCALHOST, 0)).await?;
     let server = incoming.local_addr();
     let (connected, accepted) = tokio::join!(stack.connect(Udp::new(), server), incoming.next());
-    let nobody = || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted nobody");
+    let nobody =
+        || bertha_core::Error::new(bertha_core::ErrorKind::Closed, "the listener accepted no client");
     Ok((connected?, accepted.transpose()?.ok_or_else(nobody)?))
 }
 
@@ -141,7 +120,7 @@ fn there<'a>(
     })
 }
 
-/// The same with so many at a time. What was received is sent again.
+/// The same with so many at a time. Received messages are sent again.
 fn there_in_bursts<'a>(
     from: &'a impl Connection<Data = Buf>,
     to: &'a impl Connection<Data = Buf>,

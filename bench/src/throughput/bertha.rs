@@ -1,7 +1,7 @@
 //! The transfer over stacks of Chunnels.
 
-use super::meeting::{meet, runtime};
 use super::{CHUNK, REQUEST, Setup, file, memory};
+use crate::harness::{Placement, meet, runtime};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Nothing, Ordered, Reliable, Seal};
 use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Stack, make_stack};
@@ -10,21 +10,17 @@ use bertha_negotiation::{Incoming, Negotiate, Runs};
 use futures_util::future::try_join_all;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// The four bytes that a negotiated connection puts in front of each message.
 const LINK: usize = 4;
 
-/// What a piece has in front of it, in `Reliable` and of its own.
+/// The headers of a piece, of `Reliable` and its own.
 const PIECE: usize = 25 + 15;
 
-/// The most bytes on the way of datagrams that nobody asks for again: what fits in a socket's buffer.
-const ON_THE_WAY: u64 = 96 * 1024;
-
 /// The stack that moves files.
-pub type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
+pub(super) type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
 
 /// Packets fill datagrams of the setup, of which `below` bytes go to layers below.
 pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
@@ -33,26 +29,26 @@ pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Tr
     Stack::new(Ordered::new(), Stack::new(fragment, Stack::new(Reliable::new().packet(packet), layers)))
 }
 
-/// How long a message is: as many whole pieces as go into [`CHUNK`], so that no packet is nearly empty. Whoever sends a file is
-/// free to choose that.
+/// The length of a message: as many whole pieces as fit into [`CHUNK`], so that no packet is nearly empty. A sender of files
+/// is free to choose that.
 fn message(setup: &Setup, below: usize) -> usize {
     let piece = setup.datagram - LINK - below - PIECE;
     CHUNK / piece * piece
 }
 
 pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
-    over(&Ends::loopback(), setup)
+    run(&Ends::loopback(), setup, 0, transport(setup, 0, make_stack!()))
 }
 
-/// Where the transfer takes place.
+/// The datapaths of a transfer.
 #[derive(Debug, Clone)]
-pub struct Ends<D> {
-    /// The datapath of whoever has the files.
-    pub server: D,
-    /// The datapath of whoever asks for them.
-    pub client: D,
-    /// Where the server listens.
-    pub at: Addr,
+pub(super) struct Ends<D> {
+    /// Of the sender of files.
+    pub(super) server: D,
+    /// Of the receiver.
+    pub(super) client: D,
+    /// The address of the sender.
+    pub(super) at: Addr,
 }
 
 impl Ends<Udp> {
@@ -61,12 +57,9 @@ impl Ends<Udp> {
     }
 }
 
-/// Moves the files once, as [`Contender::Bertha`](super::Contender::Bertha), over any datapath. Returns the goodput of all
-/// connections together, in bytes per second.
-///
-/// # Errors
-/// Those of [`Contender::run`](super::Contender::run).
-pub fn over<D>(ends: &Ends<D>, setup: &Setup) -> Result<f64, Error>
+/// Moves the files once over any datapath, as [`Contender::Bertha`](super::Contender::Bertha) does.
+#[cfg(feature = "dpdk")]
+pub(super) fn over<D>(ends: &Ends<D>, setup: &Setup) -> Result<f64, Error>
 where
     D: Datapath + Clone + Runs<Transport, Out: Connection<Data = Buf>>,
 {
@@ -88,15 +81,20 @@ where
     D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
 {
     let (file, message, other) = (file(setup), message(setup, below), stack.clone());
-    let connections = setup.connections;
+    let (tell, told) = tokio::sync::oneshot::channel();
     meet(
-        async move |tell| {
+        Placement::AcrossCores,
+        || async {
             let incoming = listen(stack, ends).await?;
-            // If the client has given up meanwhile, it has an error of its own.
+            // A client that has given up has an error of its own.
             let _ = tell.send(incoming.local_addr());
-            serve(incoming, connections, file, message).await
+            serve(incoming, setup.connections, file, message).await
         },
-        async move |server| measure(&other, &ends.client, server, setup).await,
+        || async {
+            let server =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+            measure(&other, &ends.client, server, setup).await
+        },
     )
 }
 
@@ -131,14 +129,14 @@ where
             });
             connection.send_batch(messages).await?;
             made?;
-            // The client leaves once it has everything, perhaps before it has said so.
+            // The client leaves once it has everything, perhaps before its last acknowledgement.
             connection.close().await.or_else(|error| match error.kind() {
                 bertha_core::ErrorKind::Closed => Ok(()),
                 _ => Err(error),
             })
         });
     }
-    // The first that fails is the first to be heard of.
+    // The first failure is the first to be reported.
     while let Some(served) = clients.join_next().await {
         served.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?.map_err(failed)?;
     }
@@ -179,106 +177,20 @@ where
     Ok((setup.connections * setup.bytes) as f64 / elapsed.as_secs_f64())
 }
 
-/// Datagrams through the datapath and a Chunnel that does nothing, without anything that would repeat them.
-pub(super) fn unreliable(setup: &Setup) -> Result<f64, Error> {
-    let (file, connections) = (file(setup), setup.connections);
-    let arrived: Arc<[AtomicU64]> = (0..connections).map(|_| AtomicU64::new(0)).collect();
-    let (stack, seen, len) = (make_stack!(Nothing), arrived.clone(), setup.datagram - LINK);
-    meet(
-        async move |tell| {
-            let mut incoming = listen(stack, &Ends::loopback()).await?;
-            // As above.
-            let _ = tell.send(incoming.local_addr());
-            let mut clients = JoinSet::new();
-            for _ in 0..connections {
-                let Some(accepted) = incoming.next().await else { break };
-                let (connection, file, seen) = (accepted.map_err(failed)?, file.clone(), seen.clone());
-                clients.spawn(async move {
-                    // Which of them this is, since it has to know what has arrived there.
-                    let number = usize::from(connection.recv().await?[0]);
-                    let mut sent = 0;
-                    for burst in file.chunks(len * 32) {
-                        while sent - seen[number].load(Relaxed)
-                            > ON_THE_WAY.saturating_sub(burst.len() as u64).max(1)
-                        {
-                            tokio::task::yield_now().await;
-                        }
-                        let mut made = Ok(());
-                        let datagrams = burst.chunks(len).map_while(|chunk| {
-                            copy(connection.base(), chunk).map_err(|error| made = Err(error)).ok()
-                        });
-                        connection.send_batch(datagrams).await?;
-                        made?;
-                        sent += burst.len() as u64;
-                    }
-                    connection.recv().await.err();
-                    Ok::<_, bertha_core::Error>(())
-                });
-            }
-            while let Some(served) = clients.join_next().await {
-                served.map_err(Error::while_doing(ErrorKind::Core, "serving a file"))?.map_err(failed)?;
-            }
-            Ok(())
-        },
-        async move |server: Addr| {
-            let connecting =
-                (0..connections).map(|_| stack.connect(Udp::new(), server.clone()).into_future());
-            let ends = try_join_all(connecting).await.map_err(failed)?;
-            let start = Instant::now();
-            let receiving =
-                ends.iter().zip(arrived.iter()).enumerate().map(async |(number, (end, arrived))| {
-                    let mut request = end.base().buffer(1)?;
-                    request[0] = number as u8;
-                    end.send(request).await?;
-                    let mut burst = Vec::new();
-                    while (arrived.load(Relaxed) as usize) < setup.bytes {
-                        end.recv_batch(&mut burst, 64).await?;
-                        let bytes = burst.drain(..).map(|message: Buf| message.len() as u64).sum();
-                        arrived.fetch_add(bytes, Relaxed);
-                    }
-                    Ok(())
-                });
-            try_join_all(receiving).await.map_err(failed)?;
-            let elapsed = start.elapsed();
-            for end in &ends {
-                end.close().await.map_err(failed)?;
-            }
-            Ok((connections * setup.bytes) as f64 / elapsed.as_secs_f64())
-        },
-    )
-}
-
-/// What the instruction counter runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
-    /// The transport alone.
-    Plain,
-    /// Below a Chunnel that does nothing.
-    WithNothing,
-    /// Above `Seal`.
-    Sealed,
-    /// The transport alone, between two ends in memory: the same instructions each time.
-    InMemory,
-    /// The same below a Chunnel that does nothing.
-    InMemoryWithNothing,
-}
-
-/// Moves so many messages of 64 KiB on one thread, for the instruction counter.
-///
-/// # Errors
-/// Those of [`Contender::run`](super::Contender::run).
-pub fn probe(probe: Probe, messages: u64) -> Result<(), Error> {
+/// Moves so many messages of 64 KiB on one thread, if there is a probe of that name.
+pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
     let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: super::ETHERNET };
+    let header = bertha_chunnels::seal::wire::HEADER;
     let transport = |below| transport(&setup, below, make_stack!());
-    match probe {
-        Probe::Plain => on_one_thread(&setup, 0, transport(0)),
-        Probe::WithNothing => on_one_thread(&setup, 0, make_stack!(Nothing, transport(0))),
-        Probe::Sealed => {
-            let header = bertha_chunnels::seal::wire::HEADER;
-            on_one_thread(&setup, header, make_stack!(transport(header), Seal::new(&[7; 32])))
+    match name {
+        "udp" => Some(on_one_thread(&setup, 0, transport(0))),
+        "udp-nothing" => Some(on_one_thread(&setup, 0, make_stack!(Nothing, transport(0)))),
+        "udp-sealed" => {
+            Some(on_one_thread(&setup, header, make_stack!(transport(header), Seal::new(&[7; 32]))))
         }
-        Probe::InMemory => memory::plain(messages as usize),
-        Probe::InMemoryWithNothing => memory::with_nothing(messages as usize),
+        "memory" => Some(memory::plain(messages as usize)),
+        "memory-nothing" => Some(memory::with_nothing(messages as usize)),
+        _ => None,
     }
 }
 

@@ -1,10 +1,10 @@
-//! Datagrams out of sockets in the hand: as fast as the kernel takes them, held back only so that it drops none.
+//! Datagrams out of sockets by hand: as fast as the kernel takes them, held back only so that it drops none.
 //!
-//! Nobody acknowledges anything: the sender looks into the receiver's memory for what has arrived. So it is faster than anything that
-//! two machines can do, and shows what the kernel's way costs.
+//! There are no acknowledgements: the sender reads the receiver's progress in memory. So it is faster than any two machines
+//! can be, and shows the cost of the kernel alone.
 
 use super::{Setup, file};
-use crate::cores::{self, Placement};
+use crate::harness::{Placement, pin};
 use crate::{Error, ErrorKind};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-/// The most bytes on the way to one socket. It has to fit in its buffer, with what the kernel counts besides.
-const ON_THE_WAY: u64 = 96 * 1024;
+/// The most bytes in flight to one socket: they have to fit in its buffer, with the kernel's overhead.
+const IN_FLIGHT: u64 = 96 * 1024;
 
 /// The most bytes that go in one call.
 const CALL: usize = 60_000;
@@ -22,11 +22,11 @@ const CALL: usize = 60_000;
 /// The most datagrams that go in one call; older kernels take no more.
 const SEGMENTS: usize = 64;
 
-/// How many calls' worth is received in one call.
+/// Runs that are received in one call.
 const BUFFERS: usize = 8;
 
-/// When nothing has arrived for so long, something is lost.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// After so long without an arrival, a datagram is lost.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 struct Socket {
     socket: UdpSocket,
@@ -59,15 +59,16 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
     let peers = peers.map_err(failed)?;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            cores::pin(server_core)?;
+            pin(server_core)?;
             send(&senders, &peers, &arrived, &file, setup.datagram).map_err(failed)
         });
         let receiving = scope.spawn(|| {
-            cores::pin(client_core)?;
+            pin(client_core)?;
             receive(&receivers, &arrived, setup.bytes as u64)
         });
-        let received = cores::join(receiving);
-        cores::join(sending)?;
+        let panicked = |_| Err(Error::new(ErrorKind::Core, "a measuring thread panicked"));
+        let received = receiving.join().unwrap_or_else(panicked);
+        sending.join().unwrap_or_else(|_| Err(Error::new(ErrorKind::Core, "a measuring thread panicked")))?;
         let elapsed = received?.duration_since(start);
         Ok((setup.connections * setup.bytes) as f64 / elapsed.as_secs_f64())
     })
@@ -85,7 +86,7 @@ fn send(
         if datagram <= super::ETHERNET { (CALL / datagram).min(SEGMENTS) * datagram } else { datagram };
     let mut sent = vec![0; sockets.len()];
     let mut is_done = false;
-    let mut heard = Instant::now();
+    let mut progress = Instant::now();
     while !is_done {
         is_done = true;
         for (number, socket) in sockets.iter().enumerate() {
@@ -95,9 +96,9 @@ fn send(
             }
             is_done = false;
             let contents = &left[..left.len().min(most)];
-            let on_the_way = sent[number] as u64 - arrived[number].load(Relaxed);
-            if on_the_way > 0 && on_the_way + contents.len() as u64 > ON_THE_WAY {
-                if heard.elapsed() > PATIENCE {
+            let in_flight = sent[number] as u64 - arrived[number].load(Relaxed);
+            if in_flight > 0 && in_flight + contents.len() as u64 > IN_FLIGHT {
+                if progress.elapsed() > TIMEOUT {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "a datagram was lost"));
                 }
                 continue;
@@ -108,7 +109,7 @@ fn send(
             match socket.state.try_send(UdpSockRef::from(&socket.socket), &transmit) {
                 Ok(()) => {
                     sent[number] += contents.len();
-                    heard = Instant::now();
+                    progress = Instant::now();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now(),
                 Err(error) => return Err(error),
@@ -121,20 +122,20 @@ fn send(
 fn receive(sockets: &[Socket], arrived: &[AtomicU64], bytes: u64) -> Result<Instant, Error> {
     let mut storage = vec![[0; 65_536]; BUFFERS];
     let mut meta = [RecvMeta::default(); BUFFERS];
-    let mut heard = Instant::now();
+    let mut progress = Instant::now();
     while arrived.iter().any(|arrived| arrived.load(Relaxed) < bytes) {
         for (socket, arrived) in sockets.iter().zip(arrived) {
             let mut slices: Vec<_> = storage.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
             match socket.state.recv(UdpSockRef::from(&socket.socket), &mut slices, &mut meta) {
                 Ok(count) => {
                     arrived.fetch_add(meta[..count].iter().map(|meta| meta.len as u64).sum(), Relaxed);
-                    heard = Instant::now();
+                    progress = Instant::now();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(failed(error)),
             }
         }
-        if heard.elapsed() > PATIENCE {
+        if progress.elapsed() > TIMEOUT {
             return Err(Error::new(ErrorKind::Stalled, "a datagram was lost"));
         }
     }

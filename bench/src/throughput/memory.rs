@@ -1,5 +1,5 @@
-//! The transfer between two ends in memory and in virtual time: no socket, no clock and no thread has a say in it, so it takes the
-//! same instructions each time.
+//! The transfer between two ends in memory and in virtual time. No socket, clock or thread influences it, so it takes the same
+//! instructions each time.
 
 use super::bertha::{failed, transport};
 use super::{CHUNK, ETHERNET, Setup};

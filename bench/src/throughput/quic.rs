@@ -1,7 +1,7 @@
 //! The transfer over `quinn`, with its own sockets.
 
-use super::meeting::meet;
 use super::{CHUNK, REQUEST, Setup, file};
+use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use futures_util::future::try_join_all;
 use quinn::congestion::CubicConfig;
@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// As much as `Reliable` has on its way, and as its sockets ask for.
+/// As much as `Reliable` has in flight, and as its sockets ask for.
 const WINDOW: usize = 4 << 20;
 
 type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
@@ -27,7 +27,7 @@ fn transport(setup: &Setup) -> Arc<TransportConfig> {
         .congestion_controller_factory(Arc::new(congestion))
         .initial_mtu(setup.datagram as u16)
         .mtu_discovery_config(None)
-        // Several of the larger ones exceed what the kernel takes in one call, which stops quinn for good.
+        // Several of the larger ones exceed the kernel's limit for one call, which stops quinn for good.
         .enable_segmentation_offload(setup.datagram <= super::ETHERNET)
         .stream_receive_window(VarInt::from_u32(WINDOW as u32))
         .receive_window(VarInt::from_u32(WINDOW as u32))
@@ -51,13 +51,15 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
     let certificate = identity.cert.der().clone();
     let (root, key) = (certificate.clone(), PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der()));
     let file = file(setup);
+    let (tell, told) = tokio::sync::oneshot::channel();
     meet(
-        async move |tell| {
+        Placement::AcrossCores,
+        || async {
             let serving = async {
                 let mut config = ServerConfig::with_single_cert(vec![certificate], key.into())?;
                 config.transport_config(transport(setup));
                 let endpoint = endpoint(setup, Some(config))?;
-                // If the client has given up meanwhile, it has an error of its own.
+                // A client that has given up has an error of its own.
                 let _ = tell.send(endpoint.local_addr()?);
                 let mut clients = Vec::new();
                 for _ in 0..setup.connections {
@@ -72,7 +74,11 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
             };
             serving.await.map_err(failed)
         },
-        async move |server| measure(setup, server, root).await.map_err(failed),
+        || async {
+            let server =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+            measure(setup, server, root).await.map_err(failed)
+        },
     )
 }
 

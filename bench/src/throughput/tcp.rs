@@ -1,7 +1,7 @@
 //! The transfer over the kernel's TCP.
 
-use super::meeting::meet;
 use super::{CHUNK, LOOPBACK, REQUEST, Setup, file};
+use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use futures_util::future::try_join_all;
 use nix::sys::socket::{setsockopt, sockopt::TcpMaxSeg};
@@ -11,7 +11,7 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// UDP's header, which is not part of [`Setup::datagram`], less TCP's.
+/// The header of TCP less that of UDP, which is not part of [`Setup::datagram`].
 const LESS: usize = 20 - 8;
 
 fn socket(setup: &Setup) -> io::Result<TcpSocket> {
@@ -25,13 +25,15 @@ fn socket(setup: &Setup) -> io::Result<TcpSocket> {
 
 pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
     let file = file(setup);
+    let (tell, told) = tokio::sync::oneshot::channel();
     meet(
-        async move |tell| {
+        Placement::AcrossCores,
+        || async {
             let serving = async {
                 let socket = socket(setup)?;
                 socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
                 let listener = socket.listen(1024)?;
-                // If the client has given up meanwhile, it has an error of its own.
+                // A client that has given up has an error of its own.
                 let _ = tell.send(listener.local_addr()?);
                 let mut clients = Vec::new();
                 for _ in 0..setup.connections {
@@ -50,7 +52,9 @@ pub(super) fn run(setup: &Setup) -> Result<f64, Error> {
             };
             serving.await.map_err(failed)
         },
-        async move |server: SocketAddr| {
+        || async {
+            let server: SocketAddr =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
             let receiving = async {
                 let connecting = (0..setup.connections).map(async |_| socket(setup)?.connect(server).await);
                 let mut streams: Vec<TcpStream> = try_join_all(connecting).await?;

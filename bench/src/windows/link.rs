@@ -6,15 +6,15 @@ use std::time::Duration;
 
 /// A link with a queue of one bandwidth-delay product in front.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
-    /// How much it carries, in megabits per second.
-    pub megabits: f64,
+pub(super) struct Link {
+    /// Its rate, in megabits per second.
+    pub(super) megabits: f64,
     /// The time there and back, while the queue is empty.
-    pub round_trip: Duration,
-    /// Which part of the packets is lost by chance.
-    pub loss: f64,
-    /// How long it is used.
-    pub time: Duration,
+    pub(super) round_trip: Duration,
+    /// The share of packets that is lost by chance.
+    pub(super) loss: f64,
+    /// The time for which it is used.
+    pub(super) time: Duration,
 }
 
 const fn link(megabits: f64, round_trip_ms: u64, loss: f64, seconds: u64) -> Link {
@@ -23,7 +23,7 @@ const fn link(megabits: f64, round_trip_ms: u64, loss: f64, seconds: u64) -> Lin
 }
 
 /// Those of the thesis.
-pub const LINKS: [Link; 5] = [
+pub(super) const LINKS: [Link; 5] = [
     link(96.0, 20, 0.0, 20),
     link(12.0, 20, 0.0, 30),
     link(48.0, 100, 0.0, 40),
@@ -32,18 +32,18 @@ pub const LINKS: [Link; 5] = [
 ];
 
 impl Link {
-    /// How much it carries, in bytes per second.
-    pub fn rate(&self) -> f64 {
+    /// Its rate, in bytes per second.
+    pub(super) fn rate(&self) -> f64 {
         self.megabits * 1e6 / 8.0
     }
 
-    /// What is on its way while it is used fully without a queue, and what the queue holds, in bytes.
-    pub fn product(&self) -> f64 {
+    /// The bandwidth-delay product, and the size of the queue, in bytes.
+    pub(super) fn product(&self) -> f64 {
         self.rate() * self.round_trip.as_secs_f64()
     }
 
     /// The names of its files.
-    pub fn slug(&self) -> String {
+    pub(super) fn slug(&self) -> String {
         let loss = if self.loss > 0.0 { format!("-loss-{}", self.loss) } else { String::new() };
         format!("{}mbit-{}ms{loss}", self.megabits, self.round_trip.as_millis())
     }

@@ -1,13 +1,76 @@
-//! Congestion windows over time: one flow that always has something to send, over a simulated link with a queue of one
-//! bandwidth-delay product.
+//! `bertha-bench windows`: congestion windows over time, of one flow that always has something to send, over a simulated link
+//! with a queue of one bandwidth-delay product.
 //!
 //! The links are those of the thesis, chapter 4. Time is virtual and chance comes from a seed, so a run gives the same on
 //! every machine.
 
-mod figure;
 mod link;
 mod trace;
 
-pub use figure::draw;
-pub use link::{LINKS, Link};
-pub use trace::{ALGORITHMS, Algorithm, Sample, Trace, follow};
+use crate::Error;
+use crate::harness::Effort;
+use crate::report::{Budget, Report};
+use bertha_ycsb::plot::{Panel, Series, over_time};
+use link::{LINKS, Link};
+use trace::{ALGORITHMS, PACKET, Sample, Trace, follow};
+
+/// The beginning of chance.
+const SEED: u64 = 1;
+
+/// BBR's share of the link, of the share that chance leaves.
+const BBR_USES: f64 = 0.9;
+
+/// BBR's queue against Cubic's.
+const BBR_QUEUES: Budget = Budget::AtMost(0.5);
+
+/// Measures.
+///
+/// # Errors
+/// [`ErrorKind::Report`](crate::ErrorKind::Report) when a figure can't be written.
+pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
+    let mut report = Report::new("windows");
+    for link in &LINKS[..effort.pick(LINKS.len(), 2)] {
+        let mut traces = Vec::new();
+        for (name, stack) in ALGORITHMS {
+            traces.push((name, follow(stack(), *link, SEED)?));
+        }
+        describe(&mut report, *link, &traces);
+        report.draw(&format!("windows-{}.svg", link.slug()), draw(*link, &traces))?;
+    }
+    Ok(report)
+}
+
+fn describe(report: &mut Report, link: Link, traces: &[(&str, Trace)]) {
+    let milliseconds = |trace: &Trace| trace.queueing().as_secs_f64() * 1e3;
+    for (name, trace) in traces {
+        let used = format!("{link}: {name} uses");
+        if *name == "BBR" {
+            let budget = Budget::AtLeast(BBR_USES * (1.0 - link.loss));
+            report.bounded(used, trace.utilisation, "of the link", budget);
+        } else {
+            report.figure(used, trace.utilisation, "of the link");
+        }
+        report.figure(format!("{link}: {name} queues"), milliseconds(trace), "ms");
+    }
+    // Where chance keeps Cubic from filling the queue there is none to halve.
+    if let ([_, (_, cubic), (_, bbr)], true) = (traces, link.loss == 0.0) {
+        let share = milliseconds(bbr) / milliseconds(cubic);
+        report.bounded(format!("{link}: BBR's queue against Cubic's"), share, "x", BBR_QUEUES);
+    }
+}
+
+/// Above the window over time, with the link's bandwidth-delay product; below the delay in the queue.
+fn draw(link: Link, traces: &[(&str, Trace)]) -> Result<String, bertha_ycsb::plot::PlotError> {
+    let series = |value: fn(&Sample) -> f64| {
+        let series = traces.iter().map(move |(name, trace)| Series {
+            label: (*name).into(),
+            points: trace.samples.iter().map(|it| (it.at.as_secs_f64(), value(it))).collect(),
+        });
+        series.collect::<Vec<_>>()
+    };
+    let product = Some(link.product() / PACKET as f64);
+    let window = Panel { name: "Window (packets)", series: series(|it| it.window), mark: product };
+    let delay = series(|it| it.queueing.as_secs_f64() * 1e3);
+    let queue = Panel { name: "Queue (ms)", series: delay, mark: None };
+    over_time(&format!("Congestion window over time: {link}"), &[window, queue])
+}

@@ -1,4 +1,4 @@
-//! One flow over one link, and what became of its window.
+//! One flow over one link, and its window over time.
 
 use super::Link;
 use crate::{Error, ErrorKind};
@@ -14,48 +14,48 @@ use std::time::Duration;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// What packets are filled up to, in bytes.
+/// The size of a packet in bytes.
 pub(super) const PACKET: usize = 1_352;
 
 /// A message that fills a packet, with its header of 15 bytes, more or less.
 const MESSAGE: usize = 1_337;
 
-/// How many samples are taken, at equal distances.
+/// The number of samples, at equal distances.
 const SAMPLES: u32 = 1_000;
 
-/// A congestion control, and how it is called.
-pub type Algorithm = (&'static str, fn() -> Reliable);
+/// A congestion control and its name.
+pub(super) type Algorithm = (&'static str, fn() -> Reliable);
 
 /// Those that are compared.
-pub const ALGORITHMS: [Algorithm; 3] = [
+pub(super) const ALGORITHMS: [Algorithm; 3] = [
     ("NewReno", || Reliable::new().with(NewReno)),
     ("Cubic", || Reliable::new().with(Cubic)),
     ("BBR", || Reliable::new().with(Bbr)),
 ];
 
-/// What was the case at one moment.
+/// The state at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub(super) struct Sample {
     /// Since the flow began.
-    pub at: Duration,
+    pub(super) at: Duration,
     /// The congestion window, in packets.
-    pub window: f64,
-    /// How long a packet that comes now waits in the queue.
-    pub queueing: Duration,
+    pub(super) window: f64,
+    /// The delay in the queue of a packet that arrives now.
+    pub(super) queueing: Duration,
 }
 
-/// The way of one flow.
+/// The history of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trace {
-    /// What was sampled, in order.
-    pub samples: Vec<Sample>,
+pub(super) struct Trace {
+    /// The samples, in order.
+    pub(super) samples: Vec<Sample>,
     /// The share of the link that was used after the first fifth of the time.
-    pub utilisation: f64,
+    pub(super) utilisation: f64,
 }
 
 impl Trace {
     /// The mean delay in the queue, after the first fifth of the time.
-    pub fn queueing(&self) -> Duration {
+    pub(super) fn queueing(&self) -> Duration {
         let late = &self.samples[self.samples.len() / 5..];
         late.iter().map(|sample| sample.queueing).sum::<Duration>() / late.len().max(1) as u32
     }
@@ -64,8 +64,8 @@ impl Trace {
 /// Follows a flow with this stack over `link`.
 ///
 /// # Errors
-/// If the simulated connection fails, which it does not.
-pub fn follow(stack: Reliable, link: Link, seed: u64) -> Result<Trace, Error> {
+/// [`ErrorKind::Bertha`] if the simulated connection fails.
+pub(super) fn follow(stack: Reliable, link: Link, seed: u64) -> Result<Trace, Error> {
     let mut sim = Sim::new(seed).schedule(Schedule::Fifo).step_limit(u64::MAX);
     let network = sim.network().clone();
     let [out, back] = link.directions();

@@ -5,8 +5,7 @@ use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Drops messages that arrive again. See the [module](crate::at_most_once).
 ///
-/// The connection below has to keep messages undamaged, as UDP does: a number that is changed on its way is taken for
-/// another message's.
+/// The connection below has to keep messages undamaged, as UDP does: a damaged number counts as that of another message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(guarantees(AtMostOnce))]
 pub struct AtMostOnce;

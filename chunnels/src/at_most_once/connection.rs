@@ -12,9 +12,9 @@ const HEADER: usize = 8;
 /// A number this far beyond the newest is damaged, most likely, and must not move the window.
 const MAX_LEAP: u64 = 1 << 24;
 
-/// What [`AtMostOnce`](super::AtMostOnce) makes of a connection that carries bytes.
+/// The connection of [`AtMostOnce`](super::AtMostOnce) over one that carries bytes.
 ///
-/// Errors, loss, backpressure and what dropping a future means are those of the connection below.
+/// Errors, loss, backpressure and cancellation are those of the connection below.
 pub struct AtMostOnceConnection<Inner> {
     inner: Inner,
     next: AtomicU64,
@@ -30,7 +30,7 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
         Self { inner, next, window: Mutex::default(), duplicates }
     }
 
-    /// How many messages were dropped since they had come before, came too late to tell, or had no number.
+    /// The number of messages that were dropped: duplicates, late ones that may be duplicates, and those without a number.
     pub fn duplicates(&self) -> u64 {
         self.duplicates.load(Relaxed)
     }
@@ -38,7 +38,7 @@ impl<Inner: Connection<Data = Buf>> AtMostOnceConnection<Inner> {
     #[inline]
     fn number(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
-            // Made elsewhere than by this connection's base.
+            // Not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
         let number = self.next.fetch_add(1, Relaxed);
@@ -103,7 +103,7 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
         let mut firsts = Firsts { connection: self, into, count: 0 };
-        // A burst of nothing but duplicates is no burst.
+        // A burst of duplicates alone would return zero.
         while firsts.count == 0 && limit > 0 {
             self.inner.recv_batch(&mut firsts, limit).await?;
         }
@@ -120,7 +120,7 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
     }
 }
 
-/// Takes what comes from below, and hands on what comes for the first time.
+/// Filters duplicates out of a burst.
 struct Firsts<'a, Inner, Into> {
     connection: &'a AtMostOnceConnection<Inner>,
     into: &'a mut Into,

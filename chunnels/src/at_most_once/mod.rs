@@ -1,7 +1,7 @@
 //! Messages that arrive at most once, over a connection that may repeat them.
 //!
-//! [`AtMostOnce`] numbers messages, eight bytes each, and drops what comes a second time. It sends nothing again, waits for
-//! nothing and keeps no message: where nothing may be lost either, use [`Reliable`](crate::Reliable), which drops
+//! [`AtMostOnce`] numbers messages, eight bytes each, and drops those that arrive again. It repeats nothing, waits for
+//! nothing and keeps no message. Where no message may be lost either, use [`Reliable`](crate::Reliable), which drops
 //! duplicates as well.
 //!
 //! The receiver remembers at least the last 4,033 numbers. A message that arrives later than that is dropped, since it can no longer

@@ -12,20 +12,20 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Up to 1,300 bytes, for up to a millisecond.
+    /// Collects up to 1,300 bytes for up to a millisecond.
     pub fn new() -> Self {
         Self { bytes: 1_300, wait: Duration::from_millis(1) }
     }
 
-    /// Sends once `bytes` are there, at most as many as the connection below carries. A message that is larger goes alone
-    /// and at once.
+    /// Sends a batch once it holds `bytes`, at most the largest message that the connection below carries. A larger message is
+    /// sent alone and at once.
     #[must_use]
     pub fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
-    /// Sends once the first message has waited for so long. Zero sends at once, together with what was given to `send`
-    /// while the connection below was busy.
+    /// Sends a batch once its first message has waited for this time. With zero a batch holds the messages that were given to
+    /// `send` while the connection below was busy.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait, ..self }

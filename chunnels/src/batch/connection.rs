@@ -3,6 +3,7 @@
 use super::filling::Filling;
 use super::frame;
 use super::task::{self, Shared};
+use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
@@ -14,21 +15,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What [`Batch`](super::Batch) makes of a connection that carries bytes.
+/// The connection of [`Batch`](super::Batch) over one that carries bytes.
 ///
-/// `send` is ready once the message is in a batch; it waits while sixteen batches wait to be sent. `close` sends what is
-/// left first. Dropping the connection drops it. Dropping the future of `recv` loses nothing.
+/// `send` is ready once the message is in a batch; it waits while sixteen batches wait to be sent. `close` first sends the
+/// messages that wait; dropping the connection drops them. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
-/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit below, alone. Other errors of the
-/// connection below are those of the next `send` after the batch that met them.
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit below. An error that a batch meets below
+/// and that ends the connection is that of every later `send`; a batch that met any other is [lost](Self::lost).
 pub struct BatchConnection<Inner: Connection> {
     shared: Arc<Shared<Inner>>,
-    /// What the layers from this one down put in front of a message.
+    /// The bytes of the headers of this layer and those below.
     below: usize,
-    /// Batches that were received and not taken apart completely: as many as there are receivers, at most.
+    /// Batches that were received and hold messages not handed out yet: at most one for each concurrent `recv`.
     received: Mutex<VecDeque<Buf>>,
-    /// Another receiver left something there.
+    /// Notified when another `recv` left messages in `received`.
     more: Notify,
     malformed: AtomicU64,
     /// Ends the task with the connection.
@@ -38,42 +39,46 @@ pub struct BatchConnection<Inner: Connection> {
 impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
     pub(super) fn new(inner: Inner, bytes: usize, wait: Duration) -> Self {
         let base = inner.base();
-        let most = inner.mtu().saturating_sub(base.reserved());
-        base.reserve(frame::MOST);
+        let max = inner.mtu().saturating_sub(base.reserved());
+        base.reserve(frame::MAX_HEADER);
         let below = base.reserved();
-        let shared =
-            Arc::new(Shared::new(inner, Filling::new(bytes.clamp(frame::MOST, most.max(frame::MOST)), wait)));
-        let task = shared.inner.base().runtime().spawn(task::run(shared.clone()));
+        let shared = Arc::new(Shared::new(
+            inner,
+            Filling::new(bytes.clamp(frame::MAX_HEADER, max.max(frame::MAX_HEADER)), wait),
+        ));
+        let ended = shared.clone();
+        let runtime = shared.inner.base().runtime();
+        let _task = task_end::spawn(runtime, task::run(shared.clone()), move || ended.fail(&runtime_ended()));
         let (received, malformed) = Default::default();
-        Self { shared, below, received, more: Notify::new(), malformed, _task: task }
+        Self { shared, below, received, more: Notify::new(), malformed, _task }
     }
 
-    /// How many batches were dropped, or cut short, since they were malformed.
+    /// The number of batches of which a part was dropped as malformed.
     pub fn malformed(&self) -> u64 {
         self.malformed.load(Relaxed)
     }
 
-    /// How many batches the connection below refused to send.
+    /// The number of batches that the connection below failed to send.
     pub fn lost(&self) -> u64 {
         self.shared.state.lock().lost
     }
 
-    /// A buffer for a batch. Layers above need no room in it.
+    /// A buffer for a batch, without the headroom of the layers above.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.shared.inner.base();
-        let spare = (base.reserved().saturating_sub(self.below) + frame::MOST).min(len);
+        let spare = (base.reserved().saturating_sub(self.below) + frame::MAX_HEADER).min(len);
         let mut buf = base.buffer(len - spare)?;
         buf.prepend(spare)?;
         Ok(buf)
     }
 
     async fn push(&self, message: Buf) -> Result<(), Error> {
-        let most = self.shared.inner.mtu().saturating_sub(self.below);
-        if message.len() > most {
-            return Err(too_large(message.len(), most));
+        let max = self.shared.inner.mtu().saturating_sub(self.below);
+        if message.len() > max {
+            return Err(too_large(message.len(), max));
         }
         loop {
-            // Made before looking, so that a change in between is not missed.
+            // Created before the check, so that no notification is missed.
             let changed = self.shared.sent.notified();
             let now = self.shared.now();
             {
@@ -84,11 +89,11 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
                 if state.is_closed {
                     return Err(closed());
                 }
-                if state.filling.has_room() {
+                if state.filling.has_capacity() {
                     let was_empty = state.filling.is_empty();
                     let pushed = state.filling.push(message, now, |len| self.buffer(len));
                     if was_empty || state.filling.due().is_some_and(|due| due <= now) {
-                        self.shared.depart.notify_one();
+                        self.shared.to_send.notify_one();
                     }
                     return pushed;
                 }
@@ -97,8 +102,8 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         }
     }
 
-    /// The next message of what was received.
-    fn take(&self) -> Option<Buf> {
+    /// The next message of the received batches.
+    fn pop(&self) -> Option<Buf> {
         let mut received = self.received.lock();
         loop {
             let batch = received.front_mut()?;
@@ -106,7 +111,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
                 received.pop_front();
                 continue;
             }
-            match frame::take(batch) {
+            match frame::decode(batch) {
                 Some(message) => return Some(message),
                 None => {
                     self.malformed.fetch_add(1, Relaxed);
@@ -116,12 +121,12 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         }
     }
 
-    /// Sends what there is at once, and waits until it has gone, or nothing goes any more.
-    async fn emptied(&self) {
+    /// Sends every message that waits, and returns once all are sent or the connection has failed.
+    async fn flush(&self) {
         self.shared.state.lock().filling.flush();
-        self.shared.depart.notify_one();
+        self.shared.to_send.notify_one();
         loop {
-            // Made before looking, so that a change in between is not missed.
+            // Created before the check, so that no notification is missed.
             let changed = self.shared.sent.notified();
             {
                 let state = self.shared.state.lock();
@@ -139,8 +144,10 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
 }
 
 #[cold]
-fn too_large(len: usize, most: usize) -> Error {
-    Error::new(ErrorKind::TooLarge, format!("message of {len} bytes, at most {most} fit")).at("Batch")
+fn too_large(len: usize, max: usize) -> Error {
+    let what =
+        format!("message of {len} bytes, at most {max} fit below; put Fragment above to split messages");
+    Error::new(ErrorKind::TooLarge, what).at("Batch")
 }
 
 #[cold]
@@ -167,8 +174,8 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
             self.check()?;
-            if let Some(message) = self.take() {
-                // There may be more for another who waits.
+            if let Some(message) = self.pop() {
+                // Another `recv` may find more.
                 self.more.notify_one();
                 return Ok(message);
             }
@@ -184,22 +191,22 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
             return Ok(0);
         }
         into.extend([self.recv().await?]);
-        let rest = std::iter::from_fn(|| self.take()).take(limit - 1);
+        let rest = std::iter::from_fn(|| self.pop()).take(limit - 1);
         let mut count = 1;
         into.extend(rest.inspect(|_| count += 1));
         Ok(count)
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        self.emptied().await;
+        self.flush().await;
         self.shared.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
         self.shared.state.lock().is_closed = true;
         self.received.lock().clear();
-        self.emptied().await;
-        // Wakes senders that wait for room.
+        self.flush().await;
+        // Wakes senders that wait for capacity.
         self.shared.sent.notify_waiters();
         self.shared.inner.close().await
     }

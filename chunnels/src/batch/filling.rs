@@ -1,12 +1,12 @@
-//! Collecting messages, without I/O.
+//! The collecting of messages into batches, without I/O.
 
 use super::frame;
 use bertha_core::{Buf, Error};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many batches wait at most until they are sent.
-const WAITING: usize = 16;
+/// The number of batches that wait to be sent, at most.
+const MAX_WAITING: usize = 16;
 
 /// The batch that is being filled, and those that are full.
 #[derive(Debug)]
@@ -20,24 +20,24 @@ pub(super) struct Filling {
 #[derive(Debug)]
 struct Open {
     batch: Buf,
-    /// When it goes, full or not.
+    /// The time at which it is sent, full or not.
     due: Duration,
 }
 
 impl Filling {
     pub(super) fn new(bytes: usize, wait: Duration) -> Self {
-        Self { open: None, full: VecDeque::with_capacity(WAITING), bytes, wait }
+        Self { open: None, full: VecDeque::with_capacity(MAX_WAITING), bytes, wait }
     }
 
-    /// Whether another message may come.
-    pub(super) fn has_room(&self) -> bool {
-        self.full.len() < WAITING
+    /// Whether another message can be taken.
+    pub(super) fn has_capacity(&self) -> bool {
+        self.full.len() < MAX_WAITING
     }
 
-    /// Takes a message. `make` gives a buffer of a length.
+    /// Adds a message. `make` allocates a buffer of a length.
     ///
     /// # Errors
-    /// Those of `make`; then the message was not taken.
+    /// Those of `make`; the message is then dropped.
     pub(super) fn push(
         &mut self,
         mut message: Buf,
@@ -46,10 +46,10 @@ impl Filling {
     ) -> Result<(), Error> {
         let (len, header) = (message.len(), frame::size(message.len()));
         if self.open.as_ref().is_some_and(|open| open.batch.len() + header + len > self.bytes) {
-            self.shut();
+            self.flush();
         }
         if header + len >= self.bytes {
-            self.shut();
+            self.flush();
             if message.headroom() < header {
                 let mut copy = make(header + len)?;
                 copy[header..].copy_from_slice(&message);
@@ -75,31 +75,27 @@ impl Filling {
         Ok(())
     }
 
-    /// The next batch that goes.
+    /// The next batch to send now.
     pub(super) fn pop(&mut self, now: Duration) -> Option<Buf> {
         if self.full.is_empty() && self.open.as_ref().is_some_and(|open| open.due <= now) {
-            self.shut();
+            self.flush();
         }
         self.full.pop_front()
     }
 
-    /// When the next batch goes.
+    /// The time at which the next batch is sent.
     pub(super) fn due(&self) -> Option<Duration> {
         if self.full.is_empty() { self.open.as_ref().map(|open| open.due) } else { Some(Duration::ZERO) }
     }
 
-    /// Lets everything that is there go at once.
+    /// Lets every message go at once.
     pub(super) fn flush(&mut self) {
-        self.shut();
+        self.full.extend(self.open.take().map(|open| open.batch));
     }
 
     /// Whether nothing is left to send.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_none() && self.full.is_empty()
-    }
-
-    fn shut(&mut self) {
-        self.full.extend(self.open.take().map(|open| open.batch));
     }
 }
 
@@ -130,7 +126,7 @@ mod tests {
         assert_eq!(filling.pop(MS).unwrap().len(), 14);
         assert!(filling.pop(MS).is_none());
         assert_eq!(filling.pop(2 * MS).unwrap().len(), 7);
-        // What is larger goes at once, behind what came before it.
+        // A larger message goes at once, behind those before it.
         push(&mut filling, b"1", 2 * MS);
         push(&mut filling, &[0; 100], 2 * MS);
         let sizes = std::iter::from_fn(|| filling.pop(2 * MS)).map(|batch| batch.len());
@@ -151,14 +147,14 @@ mod tests {
                 let now = if number % 3 == 0 { 2 * MS } else { Duration::ZERO };
                 while let Some(mut batch) = filling.pop(now) {
                     while !batch.is_empty() {
-                        got.push(frame::take(&mut batch).unwrap().to_vec());
+                        got.push(frame::decode(&mut batch).unwrap().to_vec());
                     }
                 }
             }
             filling.flush();
             while let Some(mut batch) = filling.pop(Duration::ZERO) {
                 while !batch.is_empty() {
-                    got.push(frame::take(&mut batch).unwrap().to_vec());
+                    got.push(frame::decode(&mut batch).unwrap().to_vec());
                 }
             }
             let sent = lens.iter().enumerate().map(|(number, len)| vec![number as u8; *len]);
@@ -168,7 +164,7 @@ mod tests {
         #[test]
         fn no_bytes_panic_or_go_on_for_ever(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let mut batch = Buf::copy_of(&bytes, 0).unwrap();
-            let count = std::iter::from_fn(|| frame::take(&mut batch)).count();
+            let count = std::iter::from_fn(|| frame::decode(&mut batch)).count();
             prop_assert!(count <= bytes.len() / 2);
         }
     }

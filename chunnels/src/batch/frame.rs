@@ -1,17 +1,17 @@
-//! What stands in front of each message: its length in two bytes, or, if they don't suffice, in four with the first bit set,
-//! most significant byte first.
+//! The header of each message: its length in two bytes, or, from 32 KiB on, in four with the first bit set, most significant byte
+//! first.
 
 use bertha_core::Buf;
 
 /// The longest header.
-pub(super) const MOST: usize = 4;
+pub(super) const MAX_HEADER: usize = 4;
 
 /// The first bit of a length of four bytes.
 const LONG: u32 = 1 << 31;
 
-/// How long the header of a message of `len` bytes is.
+/// The length of the header of a message of `len` bytes.
 pub(super) fn size(len: usize) -> usize {
-    if len < 0x8000 { 2 } else { MOST }
+    if len < 0x8000 { 2 } else { MAX_HEADER }
 }
 
 /// Writes the header of a message of `len` bytes, which is shorter than 1 GiB, as every buffer is.
@@ -22,8 +22,8 @@ pub(super) fn write(header: &mut [u8], len: usize) {
     }
 }
 
-/// Takes the first message off `batch`. `None` if it is malformed; then what is left is no use either.
-pub(super) fn take(batch: &mut Buf) -> Option<Buf> {
+/// Splits the first message off `batch`. `None` if it is malformed; the rest of the batch then is as well.
+pub(super) fn decode(batch: &mut Buf) -> Option<Buf> {
     let (header, len) = match *batch.first()? {
         first if first & 0x80 == 0 => (2, usize::from(u16::from_be_bytes(*batch.first_chunk()?))),
         _ => (4, (u32::from_be_bytes(*batch.first_chunk()?) & !LONG) as usize),

@@ -1,8 +1,8 @@
-//! Short messages that travel together.
+//! Short messages sent together as one.
 //!
-//! [`Batch`] collects the messages of several `send`s and sends them as one, once they fill it or the first has waited long
-//! enough: Nagle's idea (RFC 896) with bounds on size and time instead of an acknowledgement. The receiver takes them apart
-//! without a copy. Fewer, larger messages below cost less where each has a price: a system call, a packet, a request to a
+//! [`Batch`] collects the messages of several `send`s and sends them as one message, once it is full or the first has waited long
+//! enough: Nagle's idea (RFC 896) with bounds on size and time instead of an acknowledgement. The receiver separates them
+//! without a copy. Fewer, larger messages cost less where each has a price: a system call, a packet, a request to a
 //! cloud service.
 //!
 //! ```
@@ -12,7 +12,15 @@
 //! let batch = Batch::new().bytes(8_000).wait(Duration::from_micros(200));
 //! ```
 //!
-//! Order and what the connection below promises are kept; messages that travel together are lost together.
+//! Order and the guarantees of the connection below are kept; the messages of one batch are lost together.
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`bytes`](Batch::bytes) | 1,300 bytes, at most the largest message below |
+//! | [`wait`](Batch::wait) | 1 millisecond |
+//! | batches that wait below | 16, fixed |
 
 mod chunnel;
 mod connection;

@@ -5,14 +5,14 @@ use super::frame::Bounds;
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 
-/// Makes messages smaller. See the [module](crate::compress).
+/// Compresses messages. See the [module](crate::compress).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
 #[chunnel(capability = Self::capability)]
 pub struct Compress {
     bounds: Bounds,
 }
 
-/// What the two ends have to agree on: the format of compressed messages, and how large one becomes at most.
+/// The capability: the format of compressed messages, and their longest decompressed length.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(exact, label = Self::label)]
 pub(super) struct Lz4 {
@@ -26,19 +26,19 @@ impl Lz4 {
 }
 
 impl Compress {
-    /// Messages from 64 bytes to 16 MiB are compressed.
+    /// Compresses messages from 64 bytes to 16 MiB.
     pub fn new() -> Self {
-        Self { bounds: Bounds { least: 64, limit: 16 * 1024 * 1024 } }
+        Self { bounds: Bounds { min: 64, limit: 16 * 1024 * 1024 } }
     }
 
-    /// Sends messages of less than `bytes` as they are. Each end may choose for what it sends.
+    /// Stores messages shorter than `bytes` uncompressed. Each end may choose for the messages that it sends.
     #[must_use]
     pub fn at_least(mut self, bytes: usize) -> Self {
-        self.bounds.least = bytes;
+        self.bounds.min = bytes;
         self
     }
 
-    /// Sends messages of more than `bytes` as they are, and takes none that would become larger than that. At most 127 MiB.
+    /// Stores messages longer than `bytes` uncompressed, and refuses any that would decompress to more. At most 127 MiB.
     /// Both ends need the same.
     #[must_use]
     pub fn limit(mut self, bytes: u32) -> Self {

@@ -5,16 +5,16 @@ use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What [`Compress`](super::Compress) makes of a connection that carries bytes.
+/// The connection of [`Compress`](super::Compress) over one that carries bytes.
 ///
-/// `send` compresses before it is first pending, on the caller's task. Errors, loss, backpressure and what dropping a future
-/// means are those of the connection below. `send` fails with [`Exhausted`](ErrorKind::Exhausted) if there is no memory for the
-/// compressed message, and with [`TooLarge`](ErrorKind::TooLarge) for one that would not fit as it is: whether a message
-/// can be sent does not depend on what is in it.
+/// `send` compresses on the caller's task, before it is first pending. Errors, loss, backpressure and cancellation are those of
+/// the connection below. `send` fails with [`Exhausted`](ErrorKind::Exhausted) if there is no memory for the
+/// compressed message, and with [`TooLarge`](ErrorKind::TooLarge) for a message that would not fit uncompressed, so the content of
+/// a message never decides whether it can be sent.
 pub struct CompressConnection<Inner> {
     inner: Inner,
     bounds: Bounds,
-    /// What the layers below put in front of a message.
+    /// The bytes of the headers of the layers below.
     below: usize,
     refused: AtomicU64,
 }
@@ -26,15 +26,15 @@ impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
         Self { inner, bounds, below, refused: AtomicU64::new(0) }
     }
 
-    /// How many messages were dropped since they claimed to become too large, or were malformed.
+    /// The number of messages that were dropped: too large when decompressed, or malformed.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
     fn pack(&self, message: Buf) -> Result<Buf, Error> {
-        let most = self.inner.mtu().saturating_sub(self.below + STORED_HEADER);
-        if message.len() > most {
-            return Err(too_large(message.len(), most));
+        let max = self.inner.mtu().saturating_sub(self.below + STORED_HEADER);
+        if message.len() > max {
+            return Err(too_large(message.len(), max));
         }
         pack(message, self.bounds, self.below).map_err(|error| error.at("Compress"))
     }
@@ -50,8 +50,9 @@ impl<Inner: Connection<Data = Buf>> CompressConnection<Inner> {
 }
 
 #[cold]
-fn too_large(len: usize, most: usize) -> Error {
-    Error::new(ErrorKind::TooLarge, format!("message of {len} bytes, at most {most} fit")).at("Compress")
+fn too_large(len: usize, max: usize) -> Error {
+    let what = format!("message of {len} bytes, at most {max} fit below; put Fragment below Compress");
+    Error::new(ErrorKind::TooLarge, what).at("Compress")
 }
 
 impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
@@ -93,7 +94,7 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
         let mut unpacked = Unpacked { connection: self, into, count: 0 };
-        // A burst of nothing but garbage is no burst.
+        // A burst of malformed messages alone would return zero.
         while unpacked.count == 0 && limit > 0 {
             self.inner.recv_batch(&mut unpacked, limit).await?;
         }
@@ -109,7 +110,7 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
     }
 }
 
-/// Takes what comes from below, and hands on what can be decompressed.
+/// Decompresses the messages of a burst.
 struct Unpacked<'a, Inner, Into> {
     connection: &'a CompressConnection<Inner>,
     into: &'a mut Into,

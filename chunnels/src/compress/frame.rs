@@ -1,4 +1,4 @@
-//! What is sent instead of a message: no state, no time.
+//! The format of stored and compressed messages, without state.
 //!
 //! A stored message has one byte in front, 0. A compressed one has a byte 1, its length before it was compressed (4 bytes,
 //! little-endian), and an LZ4 block.
@@ -6,47 +6,47 @@
 use bertha_core::{Buf, Error};
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 
-/// In front of a stored message.
+/// The first byte of a stored message.
 const STORED: u8 = 0;
 
-/// In front of a compressed one.
+/// The first byte of a compressed message.
 const COMPRESSED: u8 = 1;
 
-/// What stands in front of a compressed message.
+/// The bytes in front of a compressed message.
 const HEADER: usize = 5;
 
-/// What stands in front of a stored one.
+/// The bytes in front of a stored message.
 pub(super) const STORED_HEADER: usize = 1;
 
-/// How many times its size a block holds at most: a byte makes a match longer by no more than that.
-const MOST_RATIO: usize = 255;
+/// The largest compression ratio: a byte lengthens a match by at most 255.
+const MAX_RATIO: usize = 255;
 
-/// Which messages are compressed.
+/// The lengths of messages that are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Shorter ones are stored, in bytes.
-    pub least: usize,
-    /// Longer ones are stored, in bytes, and a compressed one must not become longer.
+    /// Shorter messages are stored, in bytes.
+    pub min: usize,
+    /// Longer messages are stored, in bytes; a compressed one must not decompress to more.
     pub limit: u32,
 }
 
-/// Why a message was dropped.
+/// The reason why a message was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// It claims to become larger than the limit, or than its size can hold.
+    /// It states a length beyond the limit or beyond the largest ratio.
     Bomb,
-    /// It does not follow the format, or is not what it claims to be.
+    /// It does not follow the format, or does not decompress to its length.
     Malformed,
     /// There is no memory for it.
     Starved,
 }
 
-/// What is sent for `message`; `headroom` is what the layers below put in front of it.
+/// Compresses or stores `message`, with `headroom` for the layers below.
 ///
 /// # Errors
 /// [`Exhausted`](bertha_core::ErrorKind::Exhausted) if there is no memory.
 pub fn pack(message: Buf, bounds: Bounds, headroom: usize) -> Result<Buf, Error> {
-    let is_tried = message.len() >= bounds.least.max(1) && message.len() <= bounds.limit as usize;
+    let is_tried = message.len() >= bounds.min.max(1) && message.len() <= bounds.limit as usize;
     if is_tried && let Some(packed) = compress(&message, headroom)? {
         return Ok(packed);
     }
@@ -55,7 +55,7 @@ pub fn pack(message: Buf, bounds: Bounds, headroom: usize) -> Result<Buf, Error>
 
 fn store(mut message: Buf, headroom: usize) -> Result<Buf, Error> {
     if message.headroom() < STORED_HEADER {
-        // Made elsewhere than by this connection's base.
+        // Not from this connection's base.
         message = Buf::copy_of(&message, STORED_HEADER + headroom)?;
     }
     message.prepend(STORED_HEADER)?[0] = STORED;
@@ -64,7 +64,7 @@ fn store(mut message: Buf, headroom: usize) -> Result<Buf, Error> {
 
 /// The compressed message, if it is smaller than the stored one.
 fn compress(message: &[u8], headroom: usize) -> Result<Option<Buf>, Error> {
-    // A buffer of the pool: the encoder wants room for the worst, which the datapath's buffers may not have.
+    // A buffer of the pool: the encoder needs the size of the worst case, which the datapath's buffers may not have.
     let mut packed = Buf::new(HEADER + get_maximum_output_size(message.len()), headroom)?;
     let Some((header, block)) = packed.split_first_chunk_mut::<HEADER>() else { return Ok(None) };
     let Ok(len) = compress_into(message, block) else { return Ok(None) };
@@ -77,10 +77,10 @@ fn compress(message: &[u8], headroom: usize) -> Result<Option<Buf>, Error> {
     Ok(Some(packed))
 }
 
-/// The message that was packed.
+/// Decompresses a message, or unwraps a stored one.
 ///
 /// # Errors
-/// Why it is to be dropped.
+/// The reason why the message is dropped.
 pub fn unpack(mut packed: Buf, bounds: Bounds) -> Result<Buf, Refused> {
     match packed.first() {
         Some(&STORED) => {
@@ -97,7 +97,7 @@ fn decompress(packed: &[u8], bounds: Bounds) -> Result<Buf, Refused> {
         return Err(Refused::Malformed);
     };
     let len = u32::from_le_bytes([a, b, c, d]);
-    if len > bounds.limit || len as usize > block.len().saturating_mul(MOST_RATIO) {
+    if len > bounds.limit || len as usize > block.len().saturating_mul(MAX_RATIO) {
         return Err(Refused::Bomb);
     }
     let mut message = Buf::new(len as usize, 0).map_err(|_| Refused::Starved)?;

@@ -1,8 +1,8 @@
-//! Smaller messages, with LZ4.
+//! Compression of messages, with LZ4.
 //!
-//! [`Compress`] compresses each message by itself, so none waits for another and any may be lost. What does not get
-//! smaller is sent as it is, with one byte in front; so is what is too short to be worth a try ([`Compress::at_least`]) or
-//! larger than the [limit](Compress::limit).
+//! [`Compress`] compresses each message by itself, so none waits for another and any may be lost. A message that does not get
+//! smaller is stored uncompressed behind one byte; so is one shorter than [`Compress::at_least`] or longer than the
+//! [limit](Compress::limit).
 //!
 //! ```
 //! use bertha_chunnels::{Compress, Fragment, Nothing, Ordered, Reliable};
@@ -12,22 +12,28 @@
 //! let stack = make_stack!(select!(Compress::new(), Nothing), Ordered::new(), Fragment::new(), Reliable::new());
 //! ```
 //!
-//! Put it above a Chunnel that encrypts, since what is encrypted can't be compressed. But think first of who chooses
-//! what is in a message: the length of a compressed message tells whoever watches whether a text that an attacker chose
-//! stands in it a second time, and so in time a secret that is in the same message (CRIME, BREACH).
+//! Put it above a Chunnel that encrypts, since encrypted messages can't be compressed. Do not compress a message that holds both a
+//! secret and text that an attacker can choose: its length shows whether the text repeats a part of the secret (CRIME, BREACH).
 //!
 //! # Why LZ4
 //!
-//! The decoder is small, is written in Rust without `unsafe`, needs no C compiler, and takes less time than most links take to
-//! carry what is saved. zstd makes text a third smaller than LZ4 does, at several times the work; a peer's application that
-//! wants it can compress for itself.
+//! The decoder is small, is written in Rust without `unsafe`, needs no C compiler, and takes less time than most links need for
+//! the saved bytes. zstd makes text a third smaller than LZ4 does, at several times the cost; an application that
+//! wants it can compress by itself.
 //!
-//! # What a peer can do
+//! # Hostile peers
 //!
-//! A compressed message says how long it will be. That is believed only up to the limit on which the two ends agreed, and
-//! never beyond what a block of its size can hold (255 times its size), so a message costs at most that much memory, for as long
-//! as it is decompressed. One that claims more, and one that is not what it claims to be, is dropped and counted
+//! A compressed message states its decompressed length. It is believed up to the limit on which the two ends agreed, and
+//! up to 255 times the compressed length, the maximum of LZ4; so a message takes at most that much memory while it is
+//! decompressed. A message that states more, or that does not decompress to its length, is dropped and counted
 //! ([`CompressConnection::refused`]).
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`at_least`](Compress::at_least) | 64 bytes |
+//! | [`limit`](Compress::limit), the same at both ends | 16 MiB |
 
 mod chunnel;
 mod connection;

@@ -4,7 +4,7 @@ use crate::memory::pair;
 use bertha_core::{Buf, Connection, Wrap};
 use proptest::prelude::*;
 
-const BOUNDS: Bounds = Bounds { least: 64, limit: 100_000 };
+const BOUNDS: Bounds = Bounds { min: 64, limit: 100_000 };
 
 fn buf(bytes: &[u8]) -> Buf {
     Buf::copy_of(bytes, 8).unwrap()
@@ -125,7 +125,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn every_message_comes_back_and_none_grows_by_more_than_a_byte(bytes in message(), least in 0..300_usize) {
-        let bounds = Bounds { least, ..BOUNDS };
+        let bounds = Bounds { min: least, ..BOUNDS };
         let packed = pack(buf(&bytes), bounds, 8).unwrap();
         prop_assert!(packed.len() <= bytes.len() + 1);
         // Whatever the sender compresses, the receiver takes.

@@ -4,7 +4,7 @@ use super::FaultConnection;
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::time::Duration;
 
-/// Makes what is sent suffer. See the [module](crate::fault). Rates are probabilities per message, from 0 to 1.
+/// Injects faults into the messages that are sent. See the [module](crate::fault). Rates are probabilities per message, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Identity)]
 #[chunnel(one_sided)]
 pub struct Fault {
@@ -12,7 +12,7 @@ pub struct Fault {
     rates: Rates,
 }
 
-/// How often what happens.
+/// The probability of each fault, and the times of those that delay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rates {
     pub(super) loss: f64,
@@ -23,7 +23,7 @@ pub(super) struct Rates {
 }
 
 impl Fault {
-    /// Without any fault yet.
+    /// Injects no fault until rates are set.
     pub fn new(seed: u64) -> Self {
         let (delay, detour) = (Duration::ZERO, Duration::from_millis(10));
         Self { seed, rates: Rates { loss: 0.0, duplication: 0.0, reordering: 0.0, delay, detour } }
@@ -43,14 +43,14 @@ impl Fault {
         self
     }
 
-    /// Sends messages on a detour at this rate, which takes up to `detour` longer, so that others overtake them.
+    /// Delays messages at this rate by up to `detour`, so that later ones overtake them.
     #[must_use]
     pub fn reordering(mut self, rate: f64, detour: Duration) -> Self {
         (self.rates.reordering, self.rates.detour) = (rate, detour);
         self
     }
 
-    /// Keeps every message for so long before it goes.
+    /// Delays every message by this time.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.rates.delay = delay;

@@ -1,7 +1,8 @@
-//! The connection that suffers.
+//! The connection that injects faults.
 
 use super::chunnel::Rates;
 use super::schedule::Schedule;
+use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::select;
 use parking_lot::Mutex;
@@ -11,13 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// What [`Fault`](super::Fault) makes of a connection that carries bytes.
+/// The connection of [`Fault`](super::Fault) over one that carries bytes.
 ///
-/// `send` is ready at once, since a message that waits is on its way already; up to 65,536 do, and more are lost. `close`
-/// lets them go first. What is received passes unchanged. Dropping the connection drops what waits.
+/// `send` is ready at once: a message that waits is on its way already. Up to 65,536 wait, and more are lost. `close`
+/// first waits for their times; dropping the connection drops them. Received messages pass unchanged.
 ///
 /// # Errors
-/// Those of the connection below. One that a delayed message meets is that of the next `send` if it ends the connection,
+/// Those of the connection below. An error that a delayed message meets fails the next `send` if it ends the connection,
 /// and otherwise counts as loss.
 pub struct FaultConnection<Inner: Connection> {
     shared: Arc<Shared<Inner>>,
@@ -27,13 +28,13 @@ pub struct FaultConnection<Inner: Connection> {
 
 struct Shared<Inner> {
     inner: Inner,
-    /// Locked for one message at a time, never while waiting.
+    /// Locked for one message at a time, never across an await.
     state: Mutex<State>,
     start: Instant,
-    /// There may be something to send.
-    depart: Notify,
-    /// Everything may have gone.
-    gone: Notify,
+    /// Notified when there may be a message to send.
+    to_send: Notify,
+    /// Notified when a burst was sent, or the connection has ended.
+    sent: Notify,
 }
 
 struct State {
@@ -48,12 +49,14 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
         let start = inner.base().runtime().now();
         let schedule = Schedule::new(seed, rates);
         let state = Mutex::new(State { schedule, is_closed: false, is_sending: false, failure: None });
-        let shared = Arc::new(Shared { inner, state, start, depart: Notify::new(), gone: Notify::new() });
-        let task = shared.inner.base().runtime().spawn(run(shared.clone()));
-        Self { shared, _task: task }
+        let shared = Arc::new(Shared { inner, state, start, to_send: Notify::new(), sent: Notify::new() });
+        let ended = shared.clone();
+        let runtime = shared.inner.base().runtime();
+        let _task = task_end::spawn(runtime, run(shared.clone()), move || ended.fail(&runtime_ended()));
+        Self { shared, _task }
     }
 
-    /// How many messages were lost.
+    /// The number of messages that were lost.
     pub fn lost(&self) -> u64 {
         self.shared.state.lock().schedule.lost
     }
@@ -73,17 +76,17 @@ impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
             return Err(Error::new(ErrorKind::Closed, "this end closed the connection").at("Fault"));
         }
         state.schedule.push(message, now, |message| Buf::copy_of(message, message.headroom()))?;
-        self.shared.depart.notify_one();
+        self.shared.to_send.notify_one();
         Ok(())
     }
 }
 
 impl<Inner: Connection<Data = Buf>> FaultConnection<Inner> {
-    /// Waits until everything has gone, or nothing goes any more.
-    async fn emptied(&self) {
+    /// Returns once every message is sent or the connection has failed.
+    async fn flush(&self) {
         loop {
-            // Made before looking, so that a change in between is not missed.
-            let changed = self.shared.gone.notified();
+            // Created before the check, so that no notification is missed.
+            let changed = self.shared.sent.notified();
             {
                 let state = self.shared.state.lock();
                 if state.failure.is_some() || (state.schedule.due().is_none() && !state.is_sending) {
@@ -100,7 +103,16 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
-    fn take(&self, len: Option<usize>) -> Option<Buf> {
+    /// Ends the connection, unless it has failed already.
+    fn fail(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.is_sending = false;
+        state.failure.get_or_insert_with(|| (error.kind(), error.context().to_owned()));
+        drop(state);
+        self.sent.notify_waiters();
+    }
+
+    fn next_due(&self, len: Option<usize>) -> Option<Buf> {
         let now = self.now();
         let mut state = self.state.lock();
         let message = state.schedule.pop(now, len);
@@ -108,7 +120,8 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         message
     }
 
-    fn settle(&self, sent: Result<(), Error>) -> (bool, Option<Duration>) {
+    /// Takes in the result of a burst. Returns whether the connection has failed, and the time of the next burst.
+    fn on_sent(&self, sent: Result<(), Error>) -> (bool, Option<Duration>) {
         let mut state = self.state.lock();
         state.is_sending = false;
         match sent {
@@ -122,20 +135,20 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     }
 }
 
-/// Sends messages as their time comes until the connection below ends.
+/// Sends messages as they become due until the connection below ends.
 async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
     let runtime = shared.inner.base().runtime();
     loop {
-        // A datapath may let messages of different lengths in one burst overtake each other, which nobody asked for here.
+        // A datapath may reorder messages of different lengths in one burst, which is no fault that was drawn here.
         let mut len = None;
-        let burst = std::iter::from_fn(|| shared.take(len).inspect(|message| len = Some(message.len())));
+        let burst = std::iter::from_fn(|| shared.next_due(len).inspect(|message| len = Some(message.len())));
         let sent = shared.inner.send_batch(burst).await;
-        let (is_over, due) = shared.settle(sent);
-        shared.gone.notify_waiters();
+        let (is_over, due) = shared.on_sent(sent);
+        shared.sent.notify_waiters();
         if is_over {
             return;
         }
-        let notified = pin!(shared.depart.notified());
+        let notified = pin!(shared.to_send.notified());
         match due {
             None => notified.await,
             Some(due) => {
@@ -174,13 +187,13 @@ impl<Inner: Connection<Data = Buf>> Connection for FaultConnection<Inner> {
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        self.emptied().await;
+        self.flush().await;
         self.shared.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
         self.shared.state.lock().is_closed = true;
-        self.emptied().await;
+        self.flush().await;
         self.shared.inner.close().await
     }
 }

@@ -1,8 +1,8 @@
-//! Numbers that follow from the seed.
+//! Pseudo-random numbers from a seed.
 
 use std::time::Duration;
 
-/// SplitMix64: few lines, and the same for ever, so that a seed keeps its meaning.
+/// SplitMix64: few lines, and stable, so that a seed keeps its meaning.
 #[derive(Debug)]
 pub(super) struct Dice(pub(super) u64);
 
@@ -24,8 +24,8 @@ impl Dice {
         self.fraction() < probability
     }
 
-    /// A time up to `most`.
-    pub(super) fn up_to(&mut self, most: Duration) -> Duration {
-        most.mul_f64(self.fraction())
+    /// A time up to `max`.
+    pub(super) fn up_to(&mut self, max: Duration) -> Duration {
+        max.mul_f64(self.fraction())
     }
 }

@@ -1,7 +1,7 @@
-//! A bad network on a good machine: loses, repeats, delays and reorders what is sent, as a seed says.
+//! Injected faults: messages are lost, duplicated, delayed and reordered at rates, reproducibly from a seed.
 //!
-//! [`Fault`] is for trying out stacks where neither the simulator nor the system's own emulation is at hand. Put it at the
-//! bottom of one end's stack; it works on what that end sends, and the other end need not have it:
+//! [`Fault`] is for trying out stacks without the simulator or the system's own network emulation. Put it at the
+//! bottom of one end's stack; it affects the messages that this end sends, and the other end need not have it:
 //!
 //! ```
 //! use bertha_chunnels::{Fault, Reliable};
@@ -11,8 +11,16 @@
 //! let stack = make_stack!(Reliable::new(), Fault::new(42).loss(0.02).delay(Duration::from_millis(10)));
 //! ```
 //!
-//! The same seed draws the same faults for the same sequence of messages on each connection; when they meet a message
-//! depends on the runtime's timers.
+//! The same seed draws the same faults for the same sequence of messages on each connection; the times depend on the
+//! runtime's timers.
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`loss`](Fault::loss), [`duplication`](Fault::duplication), [`reordering`](Fault::reordering) | 0 |
+//! | [`delay`](Fault::delay) | none |
+//! | messages that wait | 65,536, fixed; more are lost |
 
 mod chunnel;
 mod connection;

@@ -1,4 +1,4 @@
-//! Which message goes when, without I/O.
+//! The delay queue of messages and the draw of their faults, without I/O.
 
 use super::chunnel::Rates;
 use super::dice::Dice;
@@ -6,26 +6,26 @@ use bertha_core::{Buf, Error};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How many messages wait at most; what is more is lost, as in any queue.
-const MOST: usize = 65_536;
+/// The number of messages that wait, at most. More are lost, as in any queue.
+const MAX_WAITING: usize = 65_536;
 
-/// Messages that wait for their time.
+/// Messages that wait until they are due.
 #[derive(Debug)]
 pub(super) struct Schedule {
     dice: Dice,
     rates: Rates,
-    /// By when they go, and in which order they came.
+    /// Ordered by the time at which they are due, then by arrival.
     waiting: BTreeMap<(Duration, u64), Buf>,
-    came: u64,
+    arrivals: u64,
     pub(super) lost: u64,
 }
 
 impl Schedule {
     pub(super) fn new(seed: u64, rates: Rates) -> Self {
-        Self { dice: Dice(seed), rates, waiting: BTreeMap::new(), came: 0, lost: 0 }
+        Self { dice: Dice(seed), rates, waiting: BTreeMap::new(), arrivals: 0, lost: 0 }
     }
 
-    /// Takes a message, and draws what becomes of it. `copy` makes another of it.
+    /// Adds a message, and draws its faults. `copy` makes a duplicate.
     ///
     /// # Errors
     /// Those of `copy`.
@@ -35,7 +35,7 @@ impl Schedule {
         now: Duration,
         copy: impl FnOnce(&Buf) -> Result<Buf, Error>,
     ) -> Result<(), Error> {
-        // Each is drawn for each message, so that one rate does not change what the others do.
+        // Every fault is drawn for every message, so that changing one rate leaves the others' draws as they are.
         let is_lost = self.dice.chance(self.rates.loss);
         let is_double = self.dice.chance(self.rates.duplication);
         let (first, second) = (self.draw_time(now), self.draw_time(now));
@@ -45,9 +45,9 @@ impl Schedule {
         }
         if is_double {
             let copy = copy(&message)?;
-            self.keep(second, copy);
+            self.schedule(second, copy);
         }
-        self.keep(first, message);
+        self.schedule(first, message);
         Ok(())
     }
 
@@ -57,23 +57,23 @@ impl Schedule {
         now + self.rates.delay + if takes_detour { detour } else { Duration::ZERO }
     }
 
-    fn keep(&mut self, at: Duration, message: Buf) {
-        if self.waiting.len() >= MOST {
+    fn schedule(&mut self, at: Duration, message: Buf) {
+        if self.waiting.len() >= MAX_WAITING {
             self.lost += 1;
             return;
         }
-        self.waiting.insert((at, self.came), message);
-        self.came += 1;
+        self.waiting.insert((at, self.arrivals), message);
+        self.arrivals += 1;
     }
 
-    /// The next message whose time has come, if it is of this length; of any length without one.
+    /// The next message that is due, if it has the length `len`, where one is given.
     pub(super) fn pop(&mut self, now: Duration, len: Option<usize>) -> Option<Buf> {
         let next = self.waiting.first_entry().filter(|entry| entry.key().0 <= now)?;
         let fits = len.is_none_or(|len| next.get().len() == len);
         fits.then(|| next.remove())
     }
 
-    /// When the next message goes.
+    /// The time at which the next message is due.
     pub(super) fn due(&self) -> Option<Duration> {
         self.waiting.keys().next().map(|(at, _)| *at)
     }

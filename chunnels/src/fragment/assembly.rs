@@ -1,24 +1,25 @@
-//! Putting pieces together, without I/O.
+//! The reassembly of messages, without I/O.
 
 use super::piece::Piece;
 use bertha_core::Buf;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a message that is not complete counts besides its bytes and its records.
+/// The bytes that an incomplete message counts besides its own and its bitmap.
 const RECORD: usize = 512;
 
-/// Messages that are not complete.
+/// The incomplete messages of a connection.
 #[derive(Debug)]
 pub(super) struct Assembly {
     messages: BTreeMap<u32, Partial>,
     /// The largest message.
     limit: u32,
-    /// How much all may occupy, and do.
+    /// The bytes that all may occupy.
     budget: usize,
     occupied: usize,
+    /// The number of messages begun so far.
     begun: u64,
-    /// How many were dropped to make room.
+    /// The number of messages that were evicted.
     pub(super) abandoned: u64,
 }
 
@@ -29,20 +30,20 @@ struct Partial {
     missing: u32,
     /// A bit for each piece that has arrived.
     arrived: Box<[u64]>,
-    /// Its place in the order in which messages were begun.
-    turn: u64,
+    /// The number of messages begun before it.
+    age: u64,
 }
 
-/// What no peer does that follows the protocol.
+/// A violation of the protocol by the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contradiction {
     /// The message exceeds the limit.
     Limit,
-    /// The message has no such piece, or the piece another length.
+    /// The message has no such piece, or a piece of another length.
     Extent,
-    /// Another piece of the message says otherwise.
+    /// Another piece of the message has another length of message or pieces.
     Shape,
-    /// The piece came before with other content.
+    /// The piece arrived before with other content.
     Content,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Limit => "the message exceeds the limit that was agreed on",
-            Self::Extent => "a piece has a length or a place that its message does not allow",
+            Self::Extent => "a piece has a length or an index that its message does not allow",
             Self::Shape => "two pieces of one message differ about its length or its pieces",
             Self::Content => "a piece came twice with different contents",
         })
@@ -58,23 +59,22 @@ impl fmt::Display for Contradiction {
 }
 
 impl Assembly {
-    /// For messages of up to `limit` bytes; those that lack a piece may occupy `spare` bytes besides what the largest need.
+    /// Reassembles messages of up to `limit` bytes, in three times that and `spare` bytes of memory.
     pub(super) fn new(limit: u32, spare: usize) -> Self {
-        // Enough for one message that is being sent, one before it of which something is missing, and records.
+        // Enough for the message that is being sent, one before it that lacks a piece, and records.
         let budget = 3 * limit as usize + 64 * 1024 + spare;
         Self { messages: BTreeMap::new(), limit, budget, occupied: 0, begun: 0, abandoned: 0 }
     }
 
-    /// Takes a piece, and returns the message that it completes, if it does.
+    /// Inserts a piece, and returns the message that it completes, if any.
     ///
     /// # Errors
-    /// If the piece contradicts itself or another.
+    /// A [`Contradiction`] of the piece with itself or another.
     pub(super) fn insert(&mut self, piece: Piece, bytes: &[u8]) -> Result<Option<Buf>, Contradiction> {
         if piece.length > self.limit {
             return Err(Contradiction::Limit);
         }
-        let (start, _) =
-            piece.extent().filter(|(_, len)| *len == bytes.len()).ok_or(Contradiction::Extent)?;
+        let range = piece.range().filter(|range| range.len() == bytes.len()).ok_or(Contradiction::Extent)?;
         if !self.messages.contains_key(&piece.message) {
             self.begin(piece);
         }
@@ -82,13 +82,13 @@ impl Assembly {
         if partial.message.len() != piece.length as usize || partial.size != piece.size {
             return Err(Contradiction::Shape);
         }
-        let place = &mut partial.message[start..start + bytes.len()];
-        let (word, bit) = (piece.place as usize / 64, 1 << (piece.place % 64));
+        let target = &mut partial.message[range];
+        let (word, bit) = (piece.index as usize / 64, 1 << (piece.index % 64));
         if partial.arrived[word] & bit != 0 {
-            return if place == bytes { Ok(None) } else { Err(Contradiction::Content) };
+            return if target == bytes { Ok(None) } else { Err(Contradiction::Content) };
         }
         partial.arrived[word] |= bit;
-        place.copy_from_slice(bytes);
+        target.copy_from_slice(bytes);
         partial.missing -= 1;
         if partial.missing > 0 {
             return Ok(None);
@@ -96,20 +96,19 @@ impl Assembly {
         Ok(self.remove(piece.message).map(|partial| partial.message))
     }
 
-    /// Makes room for a message. Without memory for it, it is not begun.
+    /// Begins a message, and evicts the oldest ones where it needs their memory. Without memory it is not begun.
     fn begin(&mut self, piece: Piece) {
         let words = piece.count().div_ceil(64) as usize;
         let size = cost(piece.length as usize, words);
         while self.occupied + size > self.budget {
-            let oldest = self.messages.iter().min_by_key(|(_, partial)| partial.turn);
+            let oldest = self.messages.iter().min_by_key(|(_, partial)| partial.age);
             let Some(oldest) = oldest.map(|(number, _)| *number) else { break };
             self.remove(oldest);
             self.abandoned += 1;
         }
         let Ok(message) = Buf::new(piece.length as usize, 0) else { return };
         let arrived = vec![0; words].into();
-        let partial =
-            Partial { message, size: piece.size, missing: piece.count(), arrived, turn: self.begun };
+        let partial = Partial { message, size: piece.size, missing: piece.count(), arrived, age: self.begun };
         self.begun += 1;
         self.occupied += size;
         self.messages.insert(piece.message, partial);
@@ -132,13 +131,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn pieces(message: u32, bytes: &[u8], size: u16) -> Vec<(Piece, Vec<u8>)> {
-        let of = |place| Piece { message, length: bytes.len() as u32, place, size };
-        (0..of(0).count())
-            .map(|place| {
-                let (start, len) = of(place).extent().unwrap();
-                (of(place), bytes[start..start + len].to_vec())
-            })
-            .collect()
+        let of = |index| Piece { message, length: bytes.len() as u32, index, size };
+        (0..of(0).count()).map(|index| (of(index), bytes[of(index).range().unwrap()].to_vec())).collect()
     }
 
     proptest! {
@@ -152,7 +146,7 @@ mod tests {
             let mut assembly = Assembly::new(4096, 0);
             let mut made = Vec::new();
             // All but the last, in any order and number, then all in order.
-            let some = dice.iter().map(|at| &pieces[at.index(pieces.len())]).filter(|(piece, _)| piece.place > 0);
+            let some = dice.iter().map(|at| &pieces[at.index(pieces.len())]).filter(|(piece, _)| piece.index > 0);
             for (piece, content) in some.chain(&pieces) {
                 if made.is_empty() {
                     made.extend(assembly.insert(*piece, content).unwrap());
@@ -169,9 +163,9 @@ mod tests {
                 (0..9_u32, any::<u32>(), any::<u32>(), any::<u16>(), 0..300_usize), 0..200),
         ) {
             let mut assembly = Assembly::new(10_000, 5_000);
-            for (message, length, place, size, len) in hostile {
-                let piece = Piece { message, length: length % 12_000, place: place % 80, size: size % 300 };
-                let len = piece.extent().map_or(len, |(_, len)| len);
+            for (message, length, index, size, len) in hostile {
+                let piece = Piece { message, length: length % 12_000, index: index % 80, size: size % 300 };
+                let len = piece.range().map_or(len, |range| range.len());
                 let _ = assembly.insert(piece, &vec![0; len]);
                 prop_assert!(assembly.occupied <= assembly.budget);
                 let held = assembly.messages.values().map(|partial| cost(partial.message.len(), partial.arrived.len()));
@@ -183,7 +177,7 @@ mod tests {
     #[test]
     fn contradictions_are_found_and_repetitions_are_none() {
         let mut assembly = Assembly::new(1000, 0);
-        let piece = Piece { message: 1, length: 300, place: 1, size: 100 };
+        let piece = Piece { message: 1, length: 300, index: 1, size: 100 };
         assert!(assembly.insert(piece, &[1; 100]).unwrap().is_none());
         assert!(assembly.insert(piece, &[1; 100]).unwrap().is_none());
         let cases: [(Piece, &[u8], Contradiction); 6] = [
@@ -191,25 +185,25 @@ mod tests {
             (Piece { length: 301, ..piece }, &[1; 100], Contradiction::Shape),
             (Piece { size: 110, ..piece }, &[1; 110], Contradiction::Shape),
             (piece, &[1; 99], Contradiction::Extent),
-            (Piece { place: 3, ..piece }, &[], Contradiction::Extent),
+            (Piece { index: 3, ..piece }, &[], Contradiction::Extent),
             (Piece { length: 1001, ..piece }, &[1; 100], Contradiction::Limit),
         ];
         for (piece, bytes, expected) in cases {
             assert_eq!(assembly.insert(piece, bytes).unwrap_err(), expected, "{piece:?}");
         }
         // Pieces that are too short would need more records than bytes.
-        let tiny = Piece { message: 2, length: 300, place: 0, size: 1 };
+        let tiny = Piece { message: 2, length: 300, index: 0, size: 1 };
         assert_eq!(assembly.insert(tiny, &[1]).unwrap_err(), Contradiction::Extent);
     }
 
     #[cfg(feature = "reliable")]
     #[test]
     fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
-        // As above a Reliable that repeats the first piece of each message only when its buffer is full of later ones.
-        let most = crate::reliable::settings::Settings::default().messages;
+        // As above a Reliable that repeats the first piece of each message once its buffer is full of later ones.
+        let max = crate::reliable::settings::Settings::default().messages;
         let each = pieces(0, &[7; 65_000], 1_300);
         let mut assembly = Assembly::new(65_000, super::super::chunnel::SPARE);
-        let messages = (most / each.len()) as u32;
+        let messages = (max / each.len()) as u32;
         for message in 0..messages {
             for (piece, bytes) in &each[1..] {
                 assert!(assembly.insert(Piece { message, ..*piece }, bytes).unwrap().is_none());
@@ -226,7 +220,7 @@ mod tests {
     fn the_oldest_makes_room() {
         let mut assembly = Assembly::new(100_000, 0);
         for message in 0..10 {
-            let piece = Piece { message, length: 100_000, place: 0, size: 100 };
+            let piece = Piece { message, length: 100_000, index: 0, size: 100 };
             assert!(assembly.insert(piece, &[0; 100]).unwrap().is_none());
         }
         assert_eq!((assembly.abandoned, assembly.messages.len()), (7, 3));

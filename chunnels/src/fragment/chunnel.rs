@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::FragmentConnection;
-use super::piece::{LEAST_PIECE, MOST_PIECE};
+use super::piece::{MAX_PIECE, MIN_PIECE};
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Fragment {
     pub(super) discovers: bool,
 }
 
-/// For the 4,096 pieces of 1,300 bytes and their records that `Reliable` may hand on before one that was sent earlier.
+/// Space for the 4,096 pieces of 1,300 bytes, with records, that `Reliable` may deliver before an earlier one.
 pub(super) const SPARE: usize = 8 << 20;
 
 /// The largest message, on which the two ends have to agree.
@@ -26,37 +26,36 @@ pub(super) struct Limit {
 }
 
 impl Fragment {
-    /// For messages of up to 64 MiB, in pieces of up to 1,300 bytes.
+    /// Carries messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
         Self { limit: 64 * 1024 * 1024, piece: 1_300, spare: SPARE, discovers: false }
     }
 
-    /// For messages of up to `bytes`, at most 127 MiB. Both ends need the same limit.
+    /// Sets the largest message to `bytes`, at most 127 MiB. Both ends need the same limit.
     #[must_use]
     pub fn limit(self, bytes: u32) -> Self {
         Self { limit: bytes.clamp(1, 127 * 1024 * 1024), ..self }
     }
 
-    /// In pieces of up to `bytes`, from 64 to 65,535, less if the connection below carries less. Larger ones cost less; one
-    /// that exceeds what the path carries is fragmented by the network, and then any lost fragment loses it.
+    /// Sets the largest piece to `bytes`, from 64 to 65,535; pieces are smaller if the connection below carries less. Larger
+    /// pieces cost less. A piece that exceeds the MTU of the path is fragmented by the network, and lost with any fragment of it.
     #[must_use]
     pub fn piece(self, bytes: usize) -> Self {
-        Self { piece: bytes.clamp(LEAST_PIECE, MOST_PIECE), ..self }
+        Self { piece: bytes.clamp(MIN_PIECE, MAX_PIECE), ..self }
     }
 
-    /// Finds out how large messages may be on the path to the peer, and sends none that are larger: in pieces as large as the
-    /// path carries, up to [`piece`](Self::piece) if that is set after this. See the [module](crate::fragment). No effect
-    /// over streams.
+    /// Discovers the MTU of the path to the peer, and sends no larger messages: pieces are as large as the path carries, up to
+    /// [`piece`](Self::piece) if that is set after this. See the [module](crate::fragment). No effect over streams.
     #[must_use]
     pub fn discover_path(self) -> Self {
-        Self { discovers: true, piece: MOST_PIECE, ..self }
+        Self { discovers: true, piece: MAX_PIECE, ..self }
     }
 
-    /// Keeps up to `bytes` of messages that lack a piece, besides what three of the largest take. 8 MiB at first.
+    /// Sets the memory for incomplete messages to `bytes`, besides three times the limit. 8 MiB by default.
     ///
-    /// A message is dropped and counted when there is no room for it. Above [`Reliable`](crate::Reliable) that must not be:
-    /// what it repeats comes after as many later pieces as its buffer counts messages, so `bytes` has to be that number times
-    /// the peer's [`piece`](Self::piece) and 512. The 8 MiB are enough for the settings that both have at first.
+    /// When it is full the oldest message is dropped and counted. Above [`Reliable`](crate::Reliable) that must not happen: a
+    /// repeated piece may arrive after as many later ones as its buffer holds messages, so `bytes` has to be that number times the
+    /// sum of the peer's [`piece`](Self::piece) and 512. The default is enough for the default settings of both.
     #[must_use]
     pub fn assembly(self, bytes: usize) -> Self {
         Self { spare: bytes, ..self }

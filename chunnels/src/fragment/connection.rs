@@ -1,9 +1,9 @@
-//! The connection that cuts and puts together.
+//! The connection that fragments and reassembles.
 
 use super::Fragment;
 use super::assembly::{Assembly, Contradiction};
 use super::discovery::{self, Discovery};
-use super::piece::{self, Arrived, LEAST_PIECE, PIECE_HEADER, WHOLE};
+use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Semaphore;
 
-/// What [`Fragment`](super::Fragment) makes of a connection that carries bytes.
+/// The connection of [`Fragment`](super::Fragment) over one that carries bytes.
 ///
 /// Loss and backpressure are those of the connection below. A `send` whose future is dropped may have sent some pieces,
-/// which the receiver keeps until it needs their room. Dropping the future of `recv` loses nothing.
+/// which the receiver keeps until it needs their memory. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
 /// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit; `recv` with
@@ -27,23 +27,23 @@ pub struct FragmentConnection<Inner: Connection> {
     /// The limit, with the headroom that was reserved when this layer was made.
     mtu: usize,
     piece: usize,
-    /// What the layers below put in front of each message.
+    /// The bytes of the headers of the layers below.
     below: usize,
     next: AtomicU32,
-    /// One message in pieces at a time, which bounds what the receiver has to keep. Whole messages need no permit.
+    /// Permits one message in pieces at a time, which bounds the receiver's memory. Whole messages need no permit.
     turn: Semaphore,
-    /// Locked for one piece at a time, never while waiting.
+    /// Locked for one piece at a time, never across an await.
     assembly: Mutex<State>,
     malformed: AtomicU64,
-    /// The number of a probe that has to be answered, with a bit in front; the latest if there are several.
-    unanswered: AtomicU64,
+    /// The number of the latest probe to acknowledge, behind the bit [`UNACKED`]; zero if there is none.
+    unacked: AtomicU64,
     discovery: Option<Arc<Discovery>>,
-    /// Ends probing with the connection.
+    /// Ends path discovery with the connection.
     _task: Option<<<Inner::Base as Base>::Runtime as Runtime>::Task>,
 }
 
-/// Stands before the number of a probe that has to be answered.
-const UNANSWERED: u64 = 1 << 32;
+/// The bit in front of the number of a probe to acknowledge.
+const UNACKED: u64 = 1 << 32;
 
 struct State {
     assembly: Assembly,
@@ -58,64 +58,57 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         let assembly = Mutex::new(State { assembly: Assembly::new(limit, spare), refused: None });
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
-        let (next, malformed, unanswered) = Default::default();
+        let (next, malformed, unacked) = Default::default();
         let lower = inner.base();
         let discovery = (discovers && !lower.properties().reliable).then(|| {
-            let most = inner.mtu().min(piece + PIECE_HEADER + below);
-            Arc::new(Discovery::new(most, below, lower.runtime()))
+            let max = inner.mtu().min(piece + PIECE_HEADER + below);
+            Arc::new(Discovery::new(max, below, lower.runtime()))
         });
         let probing = discovery.clone().map(|discovery| discovery::run(discovery, inner.clone()));
         let _task = probing.map(|probing| lower.runtime().spawn(probing));
         let turn = Semaphore::new(1);
-        Self {
-            inner,
-            limit,
-            mtu,
-            piece,
-            below,
-            next,
-            turn,
-            assembly,
-            malformed,
-            unanswered,
-            discovery,
-            _task,
-        }
+        Self { inner, limit, mtu, piece, below, next, turn, assembly, malformed, unacked, discovery, _task }
     }
 
-    /// What the path carries, as far as is known: the largest message below the layers that put something in front of it, in
-    /// bytes. Nothing without [`discover_path`](super::Fragment::discover_path), or over a stream.
+    /// The MTU of the path as discovered so far: the largest datagram, headers of the layers below included, in bytes. `None`
+    /// without [`discover_path`](super::Fragment::discover_path), or over a stream.
     pub fn path_mtu(&self) -> Option<usize> {
         self.discovery.as_ref().map(|discovery| discovery.size())
     }
 
-    /// How many messages were given up before all of their pieces came, to make room for others.
+    /// The number of incomplete messages that were dropped to free memory for others.
     pub fn abandoned(&self) -> u64 {
         self.assembly.lock().assembly.abandoned
     }
 
-    /// How many messages were dropped since they were neither whole messages nor pieces.
+    /// The number of messages that were dropped as malformed.
     pub fn malformed(&self) -> u64 {
         self.malformed.load(Relaxed)
     }
 
-    /// What the connection below carries at the moment.
-    fn room(&self) -> usize {
+    /// The largest message that the connection below carries at the moment.
+    fn max_below(&self) -> usize {
         self.bound(self.inner.mtu()).saturating_sub(self.below)
     }
 
-    /// `mtu`, or what the path carries, if that is less.
+    /// `mtu`, or that of the path if it is less.
     fn bound(&self, mtu: usize) -> usize {
         self.discovery.as_ref().map_or(mtu, |discovery| mtu.min(discovery.size()))
     }
 
-    async fn send_whole(&self, mut message: Buf) -> Result<(), Error> {
+    /// Whether a message goes as one piece: then one byte stands in front of it, and else fifteen in front of each piece.
+    fn fits(&self, message: &[u8]) -> bool {
+        message.len() < self.max_below().min(self.piece + PIECE_HEADER)
+    }
+
+    /// The message behind the byte that says that it is whole.
+    fn whole(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() == 0 {
-            // Made elsewhere than by this connection's base.
+            // Not from this connection's base.
             message = Buf::copy_of(&message, 1 + self.below)?;
         }
         message.prepend(1)?[0] = WHOLE;
-        self.inner.send(message).await
+        Ok(message)
     }
 
     async fn send_in_pieces(&self, message: Buf) -> Result<(), Error> {
@@ -125,15 +118,14 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         }
         // Buffers have headroom for all layers, those above as well.
         let inner = self.inner.base();
-        let room = self.inner.mtu().saturating_sub(inner.reserved());
-        let room = room.min(self.room()).saturating_sub(PIECE_HEADER);
-        let size = self.piece.min(room);
-        if size < LEAST_PIECE {
-            let what =
-                format!("pieces of {room} bytes are all that fits below, at least {LEAST_PIECE} are needed");
+        let max = self.inner.mtu().saturating_sub(inner.reserved());
+        let max = max.min(self.max_below()).saturating_sub(PIECE_HEADER);
+        let size = self.piece.min(max);
+        if size < MIN_PIECE {
+            let what = format!("pieces of at most {max} bytes fit below, at least {MIN_PIECE} are needed");
             return Err(Error::new(ErrorKind::TooLarge, what).at("Fragment"));
         }
-        // Never closed, so this waits for its turn and does not fail.
+        // The semaphore is never closed, so this does not fail.
         let _turn = self.turn.acquire().await.ok();
         let mut failed = None;
         let number = self.next.fetch_add(1, Relaxed);
@@ -142,9 +134,9 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Takes what comes from below, and returns the message that it is or completes.
-    fn take(&self, bytes: Buf) -> Option<Buf> {
-        match piece::read(bytes) {
+    /// Handles a message from below, and returns the one that it is or completes.
+    fn on_arrival(&self, bytes: Buf) -> Option<Buf> {
+        match piece::decode(bytes) {
             Some(Arrived::Whole(message)) => Some(message),
             Some(Arrived::Piece(piece, bytes)) => {
                 let mut state = self.assembly.lock();
@@ -157,11 +149,11 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
                 }
             }
             Some(Arrived::Probe(number)) => {
-                self.unanswered.store(UNANSWERED | u64::from(number), Relaxed);
+                self.unacked.store(UNACKED | u64::from(number), Relaxed);
                 None
             }
-            Some(Arrived::Word(number)) => {
-                self.discovery.iter().for_each(|discovery| discovery.arrived(number, self.runtime()));
+            Some(Arrived::ProbeAck(number)) => {
+                self.discovery.iter().for_each(|discovery| discovery.on_ack(number, self.runtime()));
                 None
             }
             None => {
@@ -175,26 +167,25 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         self.inner.base().runtime()
     }
 
-    /// Tells the peer that its probe arrived. Before the next message is waited for, so that none is in hand: dropping this
-    /// future, or an error, costs the peer an answer and nothing else.
-    async fn answer(&self) {
-        // Nearly always there is none.
-        if self.unanswered.load(Relaxed) == 0 {
+    /// Acknowledges the peer's probe. Called before the next message is awaited, so dropping this future, or an error, loses
+    /// the acknowledgement alone.
+    async fn acknowledge(&self) {
+        if self.unacked.load(Relaxed) == 0 {
             return;
         }
-        let number = self.unanswered.swap(0, Relaxed);
-        if number & UNANSWERED != 0
-            && let Ok(word) = piece::word(number as u32, self.below)
-            && let Err(error) = self.inner.send(word).await
+        let number = self.unacked.swap(0, Relaxed);
+        if number & UNACKED != 0
+            && let Ok(ack) = piece::probe_ack(number as u32, self.below)
+            && let Err(error) = self.inner.send(ack).await
         {
-            tracing::debug!(%error, "a probe of the path was not answered");
+            tracing::debug!(%error, "a probe of the path was not acknowledged");
         }
     }
 
     /// Receives one message from below.
-    async fn arrival(&self) -> Result<Buf, Error> {
-        self.answer().await;
-        let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
+    async fn recv_below(&self) -> Result<Buf, Error> {
+        self.acknowledge().await;
+        let _receiving = self.discovery.as_ref().map(|discovery| discovery.on_recv());
         self.inner.recv().await
     }
 
@@ -202,7 +193,7 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         match self.assembly.lock().refused {
             None => Ok(()),
             Some(contradiction) => {
-                let what = format!("the peer's pieces can't be put together: {contradiction}");
+                let what = format!("the peer's pieces can't be reassembled: {contradiction}");
                 Err(Error::new(ErrorKind::Malformed, what).at("Fragment"))
             }
         }
@@ -223,18 +214,43 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         if let Some(discovery) = &self.discovery {
-            discovery.sending(message.len());
+            discovery.on_send(message.len());
         }
-        // One byte stands in front of a whole message, and fifteen in front of a piece.
-        let fits = message.len() < self.room().min(self.piece + PIECE_HEADER);
-        if fits { self.send_whole(message).await } else { self.send_in_pieces(message).await }
+        if self.fits(&message) {
+            self.inner.send(self.whole(message)?).await
+        } else {
+            self.send_in_pieces(message).await
+        }
+    }
+
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        // Messages that fit go on as one burst, up to the next one that has to be cut.
+        loop {
+            let (mut large, mut failed) = (None, None);
+            let whole = messages.by_ref().map_while(|message| {
+                if let Some(discovery) = &self.discovery {
+                    discovery.on_send(message.len());
+                }
+                if !self.fits(&message) {
+                    large = Some(message);
+                    return None;
+                }
+                self.whole(message).map_err(|error| failed = Some(error)).ok()
+            });
+            self.inner.send_batch(whole.fuse()).await?;
+            match (failed, large) {
+                (Some(error), _) => return Err(error),
+                (None, Some(message)) => self.send_in_pieces(message).await?,
+                (None, None) => return Ok(()),
+            }
+        }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
             self.check()?;
-            let arrived = self.arrival().await?;
-            if let Some(message) = self.take(arrived) {
+            let arrived = self.recv_below().await?;
+            if let Some(message) = self.on_arrival(arrived) {
                 return Ok(message);
             }
         }
@@ -242,11 +258,11 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
         let mut whole = Whole { connection: self, into, count: 0 };
-        // A burst of pieces that complete no message is no burst.
+        // A burst of pieces that complete no message would return zero.
         while whole.count == 0 && limit > 0 {
             self.check()?;
-            self.answer().await;
-            let _listening = self.discovery.as_ref().map(|discovery| discovery.listen());
+            self.acknowledge().await;
+            let _receiving = self.discovery.as_ref().map(|discovery| discovery.on_recv());
             self.inner.recv_batch(&mut whole, limit).await?;
         }
         Ok(whole.count)
@@ -261,7 +277,7 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 }
 
-/// Takes what comes from below, and hands on whole messages.
+/// Reassembles the messages of a burst.
 struct Whole<'a, Inner: Connection, Into> {
     connection: &'a FragmentConnection<Inner>,
     into: &'a mut Into,
@@ -272,7 +288,7 @@ impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Whole<'_,
     fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
         let Self { connection, into, count } = self;
         into.extend(arrived.into_iter().filter_map(|bytes| {
-            let message = connection.take(bytes);
+            let message = connection.on_arrival(bytes);
             *count += usize::from(message.is_some());
             message
         }));

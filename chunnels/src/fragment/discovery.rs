@@ -1,4 +1,4 @@
-//! The task that finds out what the path carries.
+//! The task that discovers the MTU of the path.
 
 use super::path::{FLOOR, Path, Probe};
 use super::piece;
@@ -11,75 +11,75 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// What the task shares with the connection.
+/// The state that the task shares with the connection.
 pub(super) struct Discovery {
-    /// Locked for a look at a few words, never while waiting, and not for messages.
+    /// Locked for a few words, never across an await, and not for messages.
     path: Mutex<Path>,
-    /// The same as the path's, for whoever sends.
+    /// A copy of the path's size for senders, which take no lock.
     size: AtomicUsize,
-    /// Whether a message was sent that a smaller path would not carry.
+    /// Whether a message larger than the floor was sent.
     is_used: AtomicBool,
-    /// How many wait for messages, and so for word of probes.
-    listening: AtomicUsize,
-    /// What the layers below put in front of a message.
+    /// The number of `recv`s under way, which handle acknowledgements.
+    receivers: AtomicUsize,
+    /// The bytes of the headers of the layers below.
     below: usize,
     start: Instant,
-    /// A probe arrived.
-    word: Notify,
+    /// Notified when a probe was acknowledged.
+    acked: Notify,
 }
 
-/// Somebody waits for messages.
-pub(super) struct Listening<'a>(&'a AtomicUsize);
+/// Counts a `recv` until it is dropped.
+pub(super) struct Receiving<'a>(&'a AtomicUsize);
 
-impl Drop for Listening<'_> {
+impl Drop for Receiving<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
 }
 
 impl Discovery {
-    pub(super) fn new(most: usize, below: usize, runtime: &impl Runtime) -> Self {
-        let path = Path::new(most, runtime.random() as u32);
-        let (is_used, listening) = Default::default();
+    pub(super) fn new(max: usize, below: usize, runtime: &impl Runtime) -> Self {
+        let path = Path::new(max, runtime.random() as u32);
+        let (is_used, receivers) = Default::default();
         let (size, start) = (AtomicUsize::new(path.size()), runtime.now());
-        Self { path: Mutex::new(path), size, is_used, listening, below, start, word: Notify::new() }
+        Self { path: Mutex::new(path), size, is_used, receivers, below, start, acked: Notify::new() }
     }
 
-    /// The largest message to send, in bytes, with what the layers below put in front of it.
+    /// The largest message to send, in bytes, with the headers of the layers below.
     pub(super) fn size(&self) -> usize {
         self.size.load(Relaxed)
     }
 
-    /// A message of so many bytes is sent, in pieces or not.
-    pub(super) fn sending(&self, len: usize) {
+    /// Takes in that a message of `len` bytes is sent, in pieces or whole.
+    pub(super) fn on_send(&self, len: usize) {
         if len > FLOOR {
             self.is_used.store(true, Relaxed);
         }
     }
 
-    /// Says that somebody waits, until the result is dropped.
-    pub(super) fn listen(&self) -> Listening<'_> {
-        self.listening.fetch_add(1, Relaxed);
-        Listening(&self.listening)
+    /// Takes in that a `recv` is under way, until the result is dropped.
+    pub(super) fn on_recv(&self) -> Receiving<'_> {
+        self.receivers.fetch_add(1, Relaxed);
+        Receiving(&self.receivers)
     }
 
-    pub(super) fn arrived(&self, number: u32, runtime: &impl Runtime) {
-        self.change(|path| path.arrived(number, self.since(runtime)));
-        self.word.notify_one();
+    pub(super) fn on_ack(&self, number: u32, runtime: &impl Runtime) {
+        self.update(|path| path.on_ack(number, self.since(runtime)));
+        self.acked.notify_one();
     }
 
     fn since(&self, runtime: &impl Runtime) -> Duration {
         runtime.now().saturating_duration_since(self.start)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Path) -> T) -> T {
+    fn update<T>(&self, update: impl FnOnce(&mut Path) -> T) -> T {
         let mut path = self.path.lock();
-        let changed = change(&mut path);
+        let result = update(&mut path);
         self.size.store(path.size(), Relaxed);
-        changed
+        result
     }
 
-    /// Sends a probe. Whether the connection below goes on.
+    /// Sends a probe. Returns whether the connection below is still open.
     async fn probe<C: Connection<Data = Buf>>(&self, inner: &C, Probe { number, size, .. }: Probe) -> bool {
         let sent = match piece::probe(number, size.saturating_sub(self.below), self.below) {
             Ok(probe) => inner.send(probe).await,
@@ -88,10 +88,10 @@ impl Discovery {
         match sent {
             Err(error) if error.kind() == ErrorKind::TooLarge => {
                 let now = self.since(inner.base().runtime());
-                self.change(|path| path.refused(number, now));
+                self.update(|path| path.on_too_large(number, now));
             }
             Err(error) if ends(&error) => return false,
-            // It counts as lost, and is sent again.
+            // The probe counts as lost, and is repeated.
             _ => {}
         }
         true
@@ -107,12 +107,12 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(discovery: Arc<Discovery>
     let runtime = inner.base().runtime();
     loop {
         let now = discovery.since(runtime);
-        let is_listening = discovery.listening.load(Relaxed) > 0;
-        let (probe, timeout) = discovery.change(|path| {
+        let is_receiving = discovery.receivers.load(Relaxed) > 0;
+        let (probe, timeout) = discovery.update(|path| {
             if discovery.is_used.swap(false, Relaxed) {
-                path.used();
+                path.on_use();
             }
-            (path.poll(now, is_listening), path.timeout())
+            (path.poll(now, is_receiving), path.timeout())
         });
         if let Some(probe) = probe
             && !discovery.probe(&*inner, probe).await
@@ -121,6 +121,6 @@ pub(super) async fn run<Inner: Connection<Data = Buf>>(discovery: Arc<Discovery>
         }
         let timeout = if probe.is_some() { discovery.path.lock().timeout() } else { timeout };
         let alarm = pin!(runtime.sleep_until(discovery.start + timeout));
-        select(alarm, pin!(discovery.word.notified())).await;
+        select(alarm, pin!(discovery.acked.notified())).await;
     }
 }

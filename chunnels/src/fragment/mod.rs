@@ -10,24 +10,24 @@
 //! let stack = make_stack!(Ordered::new(), Fragment::new(), Reliable::new());
 //! ```
 //!
-//! It promises nothing itself: over a connection that loses messages, one lost piece loses the whole. Above
-//! [`Reliable`](crate::Reliable) everything arrives. The connection below has to keep messages undamaged, as UDP and
+//! It guarantees nothing itself: over a connection that loses messages, one lost piece loses the whole message. Above
+//! [`Reliable`](crate::Reliable) every message arrives. The connection below has to keep messages undamaged, as UDP and
 //! `Reliable` do.
 //!
-//! # How large the pieces are
+//! # The size of pieces
 //!
-//! As large as the connection below carries at that moment, at most 1,300 bytes, which pass almost every path without being
-//! fragmented by the network; [`Fragment::piece`] sets another bound.
+//! A piece is as large as the connection below carries at the moment, at most 1,300 bytes, which pass almost every path without
+//! fragmentation by the network; [`Fragment::piece`] sets another bound.
 //!
 //! # The path's MTU
 //!
-//! With [`Fragment::discover_path`] it finds out what the path carries, by probes which the peer answers (RFC 8899). It starts
-//! with messages of 1,200 bytes, headers of the layers below included, tries common sizes first, and ends within 3 % of what
-//! the path carries, seconds later where common sizes suffice. While messages are sent the size is confirmed every fifteen
+//! With [`Fragment::discover_path`] it discovers the MTU of the path by probes that the peer acknowledges (RFC 8899). It starts
+//! with messages of 1,200 bytes, headers of the layers below included, tries common sizes first, and ends within 3 % of the
+//! path's MTU, after seconds where common sizes suffice. While messages are sent the size is confirmed every fifteen
 //! seconds, so messages that a changed path no longer carries are lost for half a minute at most; every ten minutes larger sizes are
-//! tried again. Each end may choose for its own direction; either answers probes.
+//! tried again. Each end may choose for its own direction; both acknowledge probes.
 //!
-//! Put it where datagrams leave, and below [`Reliable`](crate::Reliable) if there is one, which then repeats what was lost in
+//! Put it at the bottom of the stack, and below [`Reliable`](crate::Reliable) if there is one, which then repeats lost messages in
 //! pieces of the new size:
 //!
 //! ```
@@ -36,20 +36,29 @@
 //! let stack = make_stack!(Ordered::new(), Reliable::new(), Fragment::new().discover_path());
 //! ```
 //!
-//! Probes are answered, and their answers noticed, by `recv`: at an end that receives nothing the size in use stays as it is, and
-//! towards a peer that receives nothing it falls to 512 bytes. The datapath must not let the network fragment datagrams
-//! (`Udp::keep_whole` of the kernel's), else a larger size is found than goes in one piece.
+//! Probes and acknowledgements are handled in `recv`: at an end that never calls it the size in use stays as it is, and
+//! towards a peer that never calls it the size falls to 512 bytes. The datapath must not let the network fragment datagrams
+//! (`Udp::keep_whole` of the kernel's), or the discovered size is larger than the path carries whole.
 //!
 //! # Memory
 //!
-//! Messages that are not complete occupy at most three times the limit and 8 MiB ([`Fragment::assembly`]), their records
-//! included. A message that would exceed that takes the place of the one that was begun first, which is dropped and counted
-//! ([`FragmentConnection::abandoned`]). One end sends one message in pieces at a time, and `Reliable` hands on only so many
-//! pieces before one that was sent earlier: with the settings that both have at first no message is dropped above it.
+//! Incomplete messages occupy at most three times the limit and 8 MiB ([`Fragment::assembly`]), their records
+//! included. A message that would exceed that evicts the oldest one, which is dropped and counted
+//! ([`FragmentConnection::abandoned`]). One end sends one message in pieces at a time, and `Reliable` delivers a bounded number of
+//! later pieces before an earlier one: with the default settings of both no message is evicted above it.
 //!
 //! A peer whose pieces contradict each other (in length, size or content; exact repetitions are normal), or whose message
 //! exceeds the limit that both ends agreed on, is refused: from then on `recv` fails with
 //! [`Malformed`](bertha_core::ErrorKind::Malformed).
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`limit`](Fragment::limit), the same at both ends | 64 MiB |
+//! | [`piece`](Fragment::piece) | 1,300 bytes; with path discovery 65,535 |
+//! | [`discover_path`](Fragment::discover_path) | off |
+//! | [`assembly`](Fragment::assembly) | 8 MiB |
 
 mod assembly;
 mod chunnel;

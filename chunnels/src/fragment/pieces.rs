@@ -1,10 +1,11 @@
-//! Cutting a message.
+//! The pieces of one message.
 
 use super::piece::{PIECE_HEADER, Piece};
 use bertha_core::{Base, Buf, Error, ErrorKind};
+use std::ops::Range;
 
-/// The pieces of a message, each in a buffer of its own: two can't share the message's, since each needs room in front.
-/// Ends at the first for which there is no buffer, and leaves why in `failed`.
+/// The pieces of a message, each in a buffer of its own, since each needs headroom. Ends at the first for which there is no
+/// buffer, and stores the error in `failed`.
 pub(super) struct Pieces<'a, B> {
     base: &'a B,
     message: &'a [u8],
@@ -20,21 +21,22 @@ impl<'a, B: Base> Pieces<'a, B> {
         size: usize,
         failed: &'a mut Option<Error>,
     ) -> Self {
-        let next = Piece { message: number, length: message.len() as u32, place: 0, size: size as u16 };
+        let next = Piece { message: number, length: message.len() as u32, index: 0, size: size as u16 };
         Self { base, message, next, failed }
     }
 
-    fn cut(&self, start: usize, len: usize) -> Result<Buf, Error> {
+    fn cut(&self, range: Range<usize>) -> Result<Buf, Error> {
+        let len = range.len();
         let mut piece = match self.base.buffer(PIECE_HEADER + len) {
-            // The layer below may keep it, or the datapath may have a buffer again when it is its turn.
+            // A layer below may hold it until the datapath has a buffer again.
             Err(error) if error.kind() == ErrorKind::Exhausted => {
                 Buf::new(PIECE_HEADER + len, self.base.reserved())?
             }
             piece => piece?,
         };
         if let Some((header, bytes)) = piece.split_first_chunk_mut() {
-            self.next.write(header);
-            bytes.copy_from_slice(&self.message[start..start + len]);
+            self.next.encode(header);
+            bytes.copy_from_slice(&self.message[range]);
         }
         Ok(piece)
     }
@@ -47,10 +49,10 @@ impl<B: Base> Iterator for Pieces<'_, B> {
         if self.failed.is_some() {
             return None;
         }
-        let (start, len) = self.next.extent()?;
-        match self.cut(start, len) {
+        let range = self.next.range()?;
+        match self.cut(range) {
             Ok(piece) => {
-                self.next.place += 1;
+                self.next.index += 1;
                 Some(piece)
             }
             Err(error) => {

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// Counts what passes. See the [module](crate::metrics).
+/// Counts messages, bytes and errors. See the [module](crate::metrics).
 ///
-/// A clone counts into the same numbers: keep one to read them.
+/// A clone shares the counters: keep one to read them.
 #[derive(Clone, Identity)]
 #[chunnel(one_sided)]
 pub struct Metrics {
@@ -18,22 +18,22 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts from zero, under a name that says where in the stack it stands.
+    /// Counts from zero, at the position in the stack that the name describes.
     pub fn new(position: impl Into<Cow<'static, str>>) -> Self {
         Self { position: position.into(), counters: Arc::default() }
     }
 
-    /// Its name.
+    /// The name of the position.
     pub fn position(&self) -> &str {
         &self.position
     }
 
-    /// What was counted so far. Numbers that change meanwhile may be of slightly different moments.
+    /// The counters at this moment. Counters that change meanwhile may differ by a few events from each other.
     pub fn snapshot(&self) -> Snapshot {
         self.counters.snapshot()
     }
 
-    /// Says to `tracing` what was counted so far, as one event.
+    /// Emits the counters as one event of `tracing`.
     pub fn trace(&self) {
         let Snapshot { connections, sent, received, latency } = self.snapshot();
         tracing::info!(

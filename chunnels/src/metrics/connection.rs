@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// What [`Metrics`](super::Metrics) makes of a connection: the same, with its messages counted.
+/// The connection of [`Metrics`](super::Metrics) over any other.
 ///
-/// Errors, loss, backpressure and what dropping a future means are those of the connection below.
+/// Errors, loss, backpressure and cancellation are those of the connection below.
 pub struct MetricsConnection<Inner> {
     inner: Inner,
     position: Cow<'static, str>,
@@ -29,35 +29,35 @@ impl<Inner: Connection> MetricsConnection<Inner> {
         self.inner.base().runtime().now()
     }
 
-    fn sent(&self, since: Instant, messages: u64, bytes: u64, outcome: &Result<(), Error>) {
-        self.counters.sent.passed(messages, bytes);
+    fn on_sent(&self, since: Instant, messages: u64, bytes: u64, outcome: &Result<(), Error>) {
+        self.counters.sent.on_messages(messages, bytes);
         match outcome {
             Ok(()) => self.counters.latency.record(self.now().saturating_duration_since(since)),
-            Err(error) => failed(&self.counters.sent, error),
+            Err(error) => count_error(&self.counters.sent, error),
         }
         tracing::trace!(target: TARGET, position = %self.position, messages, bytes, "sent");
     }
 
-    fn received(&self, messages: u64, bytes: u64) {
-        self.counters.received.passed(messages, bytes);
+    fn on_received(&self, messages: u64, bytes: u64) {
+        self.counters.received.on_messages(messages, bytes);
         tracing::trace!(target: TARGET, position = %self.position, messages, bytes, "received");
     }
 
-    fn failed(&self, error: Error) -> Error {
-        failed(&self.counters.received, &error);
+    fn on_recv_error(&self, error: Error) -> Error {
+        count_error(&self.counters.received, &error);
         error
     }
 }
 
-/// A connection that was closed has come to its end, and has not failed.
+/// Counts an error, unless the connection was closed, which is its regular end.
 #[cold]
-fn failed(direction: &Direction, error: &Error) {
+fn count_error(direction: &Direction, error: &Error) {
     if error.kind() != ErrorKind::Closed {
-        direction.failed();
+        direction.on_error();
     }
 }
 
-/// How long a message is, if it is bytes. The compiler knows the type, so that nothing of the comparison is left.
+/// The length of a message, if it is a `Buf`. The type is known at compile time, so the comparison costs nothing.
 #[inline]
 fn bytes_in<M: 'static>(message: &M) -> u64 {
     (message as &dyn Any).downcast_ref::<Buf>().map_or(0, |buf| buf.len() as u64)
@@ -79,15 +79,15 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
         let (since, bytes) = (self.now(), bytes_in(&message));
         map_output(self.inner.send(message), move |outcome| {
             let (messages, bytes) = if outcome.is_ok() { (1, bytes) } else { (0, 0) };
-            self.sent(since, messages, bytes, &outcome);
+            self.on_sent(since, messages, bytes, &outcome);
             outcome
         })
     }
 
     fn recv(&self) -> impl Future<Output = Result<Inner::Data, Error>> + Send {
         map_output(self.inner.recv(), |received| {
-            let message = received.map_err(|error| self.failed(error))?;
-            self.received(1, bytes_in(&message));
+            let message = received.map_err(|error| self.on_recv_error(error))?;
+            self.on_received(1, bytes_in(&message));
             Ok(message)
         })
     }
@@ -100,7 +100,7 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
             bytes += bytes_in(message);
         });
         let outcome = self.inner.send_batch(counted).await;
-        self.sent(since, count, bytes, &outcome);
+        self.on_sent(since, count, bytes, &outcome);
         outcome
     }
 
@@ -111,8 +111,8 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
     ) -> Result<usize, Error> {
         let mut counted = Counted { into, messages: 0, bytes: 0 };
         let outcome = self.inner.recv_batch(&mut counted, limit).await;
-        self.received(counted.messages, counted.bytes);
-        outcome.map_err(|error| self.failed(error))
+        self.on_received(counted.messages, counted.bytes);
+        outcome.map_err(|error| self.on_recv_error(error))
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
@@ -124,7 +124,7 @@ impl<Inner: Connection> Connection for MetricsConnection<Inner> {
     }
 }
 
-/// Hands on what comes from below, and counts it.
+/// Counts the messages of a burst.
 struct Counted<'a, Into> {
     into: &'a mut Into,
     messages: u64,

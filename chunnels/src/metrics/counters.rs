@@ -1,10 +1,10 @@
-//! The numbers, which all connections of a Chunnel add to.
+//! The counters, to which all connections of a Chunnel add.
 
 use super::histogram::Histogram;
 use super::{Snapshot, Totals};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What all connections share.
+/// The counters that all connections share.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) connections: AtomicU64,
@@ -24,12 +24,12 @@ pub(super) struct Direction {
 
 impl Direction {
     #[inline]
-    pub(super) fn passed(&self, messages: u64, bytes: u64) {
+    pub(super) fn on_messages(&self, messages: u64, bytes: u64) {
         self.messages.fetch_add(messages, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    pub(super) fn failed(&self) {
+    pub(super) fn on_error(&self) {
         self.errors.fetch_add(1, Relaxed);
     }
 

@@ -1,7 +1,7 @@
-//! Times in a fixed number of buckets.
+//! A histogram of times in a fixed number of buckets.
 //!
-//! Each factor of two is cut into four buckets of equal width, from a microsecond to half a minute: a bucket's bounds are at
-//! most a quarter apart, and adding to it is arithmetic on the bits of a number, without a table or a search.
+//! Each factor of two from a microsecond to half a minute is divided into four buckets of equal width: the bounds of a bucket are at
+//! most a quarter apart, and its index is computed from the bits of the time, without a table or a search.
 
 use super::Latency;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,16 +13,16 @@ pub(super) const SPLIT: u32 = 2;
 /// The upper bound of the first bucket: 2^10 nanoseconds.
 const FIRST: u32 = 10;
 
-/// How many factors of two there are: up to 2^35 nanoseconds, 34 seconds.
+/// The number of factors of two: up to 2^35 nanoseconds, 34 seconds.
 pub(super) const OCTAVES: usize = 25;
 
-/// One for all that is shorter, and one for all that is longer.
+/// One more for all shorter times, and one for all longer ones.
 pub(super) const BUCKETS: usize = 1 + (OCTAVES << SPLIT) + 1;
 
 #[derive(Debug)]
 pub(super) struct Histogram {
     counts: [AtomicU64; BUCKETS],
-    /// In nanoseconds; enough for five hundred years of waiting.
+    /// In nanoseconds; wraps after five hundred years.
     sum: AtomicU64,
 }
 
@@ -46,7 +46,7 @@ impl Histogram {
     }
 }
 
-/// The bucket of a time. A bucket has its upper bound in it, as Prometheus counts.
+/// The bucket of a time. A bucket includes its upper bound, as in Prometheus.
 #[inline]
 fn bucket(nanos: u64) -> usize {
     let Some(above) = nanos.checked_sub((1 << FIRST) + 1) else { return 0 };
@@ -56,7 +56,7 @@ fn bucket(nanos: u64) -> usize {
     (1 + ((octave as usize) << SPLIT) + within as usize).min(BUCKETS - 1)
 }
 
-/// The longest time that is in a bucket, or nothing for the last one.
+/// The longest time in a bucket; `None` for the last one.
 pub(super) fn upper_bound(bucket: usize) -> Option<Duration> {
     let Some(place) = bucket.checked_sub(1) else { return Some(Duration::from_nanos(1 << FIRST)) };
     let (octave, within) = (place >> SPLIT, place & ((1 << SPLIT) - 1));

@@ -1,7 +1,7 @@
-//! How many messages pass one place of a stack, how large they are, and how long sending takes.
+//! Counts of messages, bytes and errors at one position of a stack, and the latency of sending.
 //!
-//! [`Metrics`] passes everything on unchanged and counts it. It can stand anywhere, as often as one likes, and needs no
-//! counterpart at the other end. All connections of one stack, and of its clones, count together:
+//! [`Metrics`] counts messages and passes them on unchanged. It can stand anywhere in a stack, any number of times, and needs no
+//! counterpart at the other end. All connections of one stack, and of its clones, add to the same counters:
 //!
 //! ```
 //! use bertha_chunnels::metrics::{Metrics, prometheus};
@@ -10,30 +10,29 @@
 //!
 //! let (messages, packets) = (Metrics::new("messages"), Metrics::new("packets"));
 //! let stack = make_stack!(messages.clone(), Reliable::new(), packets.clone());
-//! // ... connect or listen with it, and whenever somebody asks:
+//! // ... connect or listen with it, and at any time:
 //! let text = prometheus([&messages, &packets]);
 //! assert!(text.contains(r#"bertha_messages_total{position="packets",direction="sent"} 0"#));
 //! ```
 //!
-//! # What is counted
+//! # Counters
 //!
-//! For each direction messages, bytes, and calls that failed, but not since the connection was closed; for sending, a histogram of the time from the call until the
-//! layers below had taken the message, or the whole burst. Bytes are counted where messages are [`Buf`](bertha_core::Buf)s,
-//! that is, below the Chunnel that serialises. A call whose future is dropped is not counted. How long `recv` waits is
-//! the peer's affair, and not measured.
+//! For each direction: messages, bytes, and failed calls, except those after the connection was closed. For sending: a histogram of
+//! the time from the call until the layers below have taken the message, or the whole burst. Bytes are counted where messages are
+//! [`Buf`](bertha_core::Buf)s, that is, below the Chunnel that serialises. A call whose future is dropped is not counted. The time
+//! that `recv` waits depends on the peer, and is not measured.
 //!
-//! # Where it goes
+//! # Output
 //!
 //! * [`Metrics::snapshot`]: numbers, with quantiles.
-//! * [`prometheus`]: the text that Prometheus scrapes. An application that has an HTTP server answers `/metrics` with it,
+//! * [`prometheus`]: the text that Prometheus scrapes. An application with an HTTP server answers `/metrics` with it,
 //!   as `text/plain; version=0.0.4`.
-//! * [`Metrics::trace`]: one event of level `INFO` with the totals, as often as the application likes; and each message is an
+//! * [`Metrics::trace`]: one event of level `INFO` with the totals, whenever the application calls it; and each message is an
 //!   event of level `TRACE`. Both have the target `bertha::metrics`.
 //!
-//! # What it costs
+//! # Cost
 //!
-//! Two looks at the clock and four atomic additions for a message that is sent, two additions for one that is received. No
-//! allocation and no lock.
+//! Two reads of the clock and four atomic additions for each `send`, two additions for each `recv`. No allocation and no lock.
 
 mod chunnel;
 mod connection;

@@ -3,19 +3,19 @@
 use super::{Metrics, Snapshot, Totals};
 use std::fmt::{self, Display, Write};
 
-/// Everything that these places counted, as Prometheus reads it: counters `bertha_messages_total`, `bertha_bytes_total`
+/// The counters in the format of Prometheus: the counters `bertha_messages_total`, `bertha_bytes_total`
 /// and `bertha_errors_total`, each for both directions; the gauge `bertha_connections`; and the histogram
-/// `bertha_send_seconds`. The label `position` is the name that each place has, so no two should have the same.
+/// `bertha_send_seconds`. The label `position` is [`Metrics::position`], which should be different for each.
 pub fn prometheus<'m>(metrics: impl IntoIterator<Item = &'m Metrics>) -> String {
-    let places: Vec<(Label<'_>, Snapshot)> =
+    let positions: Vec<(Label<'_>, Snapshot)> =
         metrics.into_iter().map(|it| (Label(it.position()), it.snapshot())).collect();
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = write_all(&mut text, &places);
+    let _ = write_all(&mut text, &positions);
     text
 }
 
-fn write_all(text: &mut String, places: &[(Label<'_>, Snapshot)]) -> fmt::Result {
+fn write_all(text: &mut String, positions: &[(Label<'_>, Snapshot)]) -> fmt::Result {
     type Value = fn(&Totals) -> u64;
     let counters: [(&str, &str, Value); 3] = [
         ("bertha_messages_total", "Messages that passed.", |totals| totals.messages),
@@ -24,7 +24,7 @@ fn write_all(text: &mut String, places: &[(Label<'_>, Snapshot)]) -> fmt::Result
     ];
     for (name, help, value) in counters {
         head(text, name, help, "counter")?;
-        for (position, snapshot) in places {
+        for (position, snapshot) in positions {
             for (direction, totals) in [("sent", &snapshot.sent), ("received", &snapshot.received)] {
                 let value = value(totals);
                 writeln!(text, "{name}{{position=\"{position}\",direction=\"{direction}\"}} {value}")?;
@@ -32,12 +32,12 @@ fn write_all(text: &mut String, places: &[(Label<'_>, Snapshot)]) -> fmt::Result
         }
     }
     head(text, "bertha_connections", "Connections at the moment.", "gauge")?;
-    for (position, snapshot) in places {
+    for (position, snapshot) in positions {
         writeln!(text, "bertha_connections{{position=\"{position}\"}} {}", snapshot.connections)?;
     }
     let name = "bertha_send_seconds";
-    head(text, name, "Time until the layers below had taken what was sent.", "histogram")?;
-    for (position, snapshot) in places {
+    head(text, name, "Time until the layers below had taken the message.", "histogram")?;
+    for (position, snapshot) in positions {
         let latency = &snapshot.latency;
         for (bound, count) in latency.octaves() {
             let bound = bound.as_secs_f64();
@@ -54,7 +54,7 @@ fn head(text: &mut String, name: &str, help: &str, kind: &str) -> fmt::Result {
     writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 
-/// The value of a label, with what ends it made harmless.
+/// The value of a label, escaped.
 struct Label<'a>(&'a str);
 
 impl Display for Label<'_> {

@@ -2,7 +2,7 @@
 
 use bertha_core::{Connection, Error};
 
-/// What [`Nothing`](super::Nothing) makes of a connection: the same with one more type around it.
+/// The connection of [`Nothing`](super::Nothing): the one below, in one more type.
 #[derive(Debug, Clone)]
 pub struct NothingConnection<Inner> {
     inner: Inner,
@@ -14,7 +14,7 @@ impl<Inner> NothingConnection<Inner> {
     }
 }
 
-/// Each method returns the future from below instead of awaiting it, so that no code of this layer remains.
+/// Each method returns the future from below instead of awaiting it, so this layer compiles to no code.
 impl<Inner: Connection> Connection for NothingConnection<Inner> {
     type Data = Inner::Data;
     type Base = Inner::Base;

@@ -1,4 +1,4 @@
-//! The Chunnel for an order of each key.
+//! The Chunnel for one order per key.
 
 use super::OrderedConnection;
 use super::sequence::Limits;
@@ -8,10 +8,10 @@ use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Iden
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Hands messages with the same key up in the order in which they were sent. See the [module](crate::order).
+/// Delivers messages with the same key in the order in which they were sent. See the [module](crate::order).
 ///
-/// Keys are hashed to groups, 1,024 unless said otherwise; messages of one group are kept in order. Both ends need the same
-/// number of groups. Only the sender looks at keys.
+/// Keys are hashed to groups, 1,024 by default; messages of one group are kept in order. Both ends need the same
+/// number of groups. The sender alone reads keys.
 #[derive(Clone, Copy, Identity)]
 #[chunnel(capability = Self::groups_of, needs = Self::needs)]
 pub struct OrderedByKey {
@@ -20,7 +20,7 @@ pub struct OrderedByKey {
     limits: Limits,
 }
 
-/// How many groups there are, which the two ends have to agree on.
+/// The number of groups, which has to be the same at both ends.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(compare = Self::compare)]
 pub(super) struct Groups(u16);
@@ -32,25 +32,25 @@ impl Groups {
 }
 
 impl OrderedByKey {
-    /// With the key that `key` finds in a message.
+    /// Takes the key of a message from `key`.
     pub fn new(key: fn(&[u8]) -> &[u8]) -> Self {
         Self { key, groups: 1_024, limits: Limits { capacity: 8_192, skip_after: None } }
     }
 
-    /// With so many groups, of which each takes a few bytes at both ends. At least one.
+    /// Sets the number of groups, each of which takes a few bytes at both ends. At least one.
     #[must_use]
     pub fn groups(self, groups: u16) -> Self {
         Self { groups: groups.max(1), ..self }
     }
 
-    /// Keeps up to `messages` of all groups that came before their turn. At least one.
+    /// Buffers up to `messages` of all groups that arrived early. At least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
         self
     }
 
-    /// Gives a message up once `messages` later ones of its group are there.
+    /// Skips a missing message once `messages` later ones of its group have arrived.
     #[must_use]
     pub fn skip_after(mut self, messages: usize) -> Self {
         self.limits.skip_after = Some(messages);

@@ -5,8 +5,7 @@ use super::sequence::Limits;
 use bertha_core::guarantee::Set;
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
-/// Hands messages up in the order in which they were sent, whatever the order in which they arrive. See the
-/// [module](crate::order).
+/// Delivers messages in the order in which they were sent. See the [module](crate::order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
 #[chunnel(guarantees(Ordered), needs = Self::needs)]
 pub struct Ordered {
@@ -14,21 +13,21 @@ pub struct Ordered {
 }
 
 impl Ordered {
-    /// Waits for every message, and keeps up to 8,192 that came before their turn.
+    /// Waits for every message, and buffers up to 8,192 early ones.
     pub fn new() -> Self {
         Self { limits: Limits { capacity: 8_192, skip_after: None } }
     }
 
-    /// Keeps up to `messages` that came before their turn: at least as many as the stack below lets overtake each other,
-    /// which for [`Reliable`](crate::Reliable) is the number of messages in its buffer. At least one.
+    /// Buffers up to `messages` that arrived early: at least as many as may overtake each other below, which for
+    /// [`Reliable`](crate::Reliable) is the number of messages in its buffer. At least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
         self
     }
 
-    /// Gives a message up once `messages` later ones are there: for stacks that lose messages. It is dropped if it comes
-    /// after that. At most the capacity.
+    /// Skips a missing message once `messages` later ones have arrived, for stacks that lose messages. It is dropped if it
+    /// arrives after that. At most the capacity.
     #[must_use]
     pub fn skip_after(mut self, messages: usize) -> Self {
         self.limits.skip_after = Some(messages);

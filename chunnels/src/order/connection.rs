@@ -17,31 +17,33 @@ const HEADER: usize = 8;
 /// The number's bits.
 const NUMBER: u64 = (1 << 47) - 1;
 
-/// Says that no message with this number will come.
+/// The most messages that are handed to the layer below at once, and so the most that a failed burst takes back.
+const BURST: usize = 64;
+
+/// The flag of a header without a message: none with this number will arrive.
 const VOID: u64 = 1 << 47;
 
-/// What [`Ordered`](super::Ordered) and [`OrderedByKey`](super::OrderedByKey) make of a connection that carries bytes.
+/// The connection of [`Ordered`](super::Ordered) and [`OrderedByKey`](super::OrderedByKey) over one that carries bytes.
 ///
-/// Messages are numbered when `send` is called, before it is ready; with several `send`s at once their order is not
-/// defined. The number of a `send` that fails or whose future is dropped is taken back: the next `send` first tells the
-/// peer not to wait for it. `send_batch` sends message by message for that reason. Several `recv`s at once each get the
-/// next message.
+/// A message is numbered when `send` is called, not when it is ready. The number of a `send` that fails or whose future is
+/// dropped is void: the next `send` first tells the peer not to wait for it. Of a `send_batch` that fails, so are the numbers
+/// of all messages that the layer below had taken. Several `recv`s at once each get the next message.
 ///
 /// # Errors
-/// Those of the connection below; and [`Invalid`](ErrorKind::Invalid) once a message is missing and the buffer is full of
-/// later ones, from then on for every `recv`: then the stack below loses messages, and must not.
+/// Those of the connection below; and [`Invalid`](ErrorKind::Invalid) from every `recv` once a message is missing and the
+/// buffer is full of later ones, which means that the stack below loses messages.
 pub struct OrderedConnection<Inner> {
     inner: Inner,
     key: fn(&[u8]) -> &[u8],
     /// The next number of each group. Locked, not atomic, since a table of atomics per group would cost the same.
     next: Mutex<Box<[u64]>>,
-    /// Locked for one message or burst at a time, never while waiting.
+    /// Locked for one message or burst at a time, never across an await.
     arrived: Mutex<Arrived>,
-    /// Headers of messages that were numbered and not sent, which the peer must not wait for; and whether there are any,
-    /// so that a `send` need not lock to find out.
+    /// Headers of messages that were numbered and not sent, for which the peer must not wait.
     voids: Mutex<Vec<u64>>,
+    /// Whether there are voids, so that `send` need not lock.
     has_voids: AtomicBool,
-    /// Another receiver left a message whose turn it is.
+    /// Notified when another `recv` left messages to deliver.
     ready: Notify,
 }
 
@@ -66,13 +68,14 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         }
     }
 
-    /// How many messages were dropped: they came again, after they were given up, or without a number.
+    /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and those without a
+    /// number.
     pub fn dropped(&self) -> u64 {
         self.arrived.lock().sequence.dropped
     }
 
-    /// Gives a message its number.
-    fn number(&self, message: &[u8]) -> Unsent<'_> {
+    /// Gives a message its number, and returns the header with it.
+    fn number(&self, message: &[u8]) -> u64 {
         let mut next = self.next.lock();
         let group = match next.len() {
             1 => 0,
@@ -80,26 +83,32 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         };
         let header = (group as u64) << 48 | next[group] & NUMBER;
         next[group] += 1;
-        Unsent { header, was_tried: false, next: &self.next, voids: &self.voids, has_voids: &self.has_voids }
+        header
     }
 
-    async fn send_numbered(&self, mut message: Buf, mut unsent: Unsent<'_>) -> Result<(), Error> {
+    /// The message behind its header.
+    fn framed(&self, mut message: Buf, header: u64) -> Result<Buf, Error> {
+        if message.headroom() < HEADER {
+            // Not from this connection's base.
+            message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
+        }
+        message.prepend(HEADER)?.copy_from_slice(&header.to_le_bytes());
+        Ok(message)
+    }
+
+    async fn send_numbered(&self, message: Buf, mut unsent: Unsent<'_>) -> Result<(), Error> {
         if self.has_voids.load(Acquire) {
             self.send_voids().await?;
         }
-        if message.headroom() < HEADER {
-            // Made elsewhere than by this connection's base.
-            message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
-        }
-        message.prepend(HEADER)?.copy_from_slice(&unsent.header.to_le_bytes());
+        let message = self.framed(message, unsent.header)?;
         unsent.was_tried = true;
         self.inner.send(message).await?;
-        // Sent, so there is nothing to take back.
+        // Sent, so its number is not void.
         std::mem::forget(unsent);
         Ok(())
     }
 
-    /// Tells the peer which messages it must not wait for. Dropping the future may tell it twice.
+    /// Tells the peer the void numbers. After the future is dropped, one of them may be sent again, which does no harm.
     #[cold]
     async fn send_voids(&self) -> Result<(), Error> {
         loop {
@@ -115,8 +124,8 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         Ok(())
     }
 
-    /// The next message, or the end, if there is either.
-    fn take(&self) -> Option<Result<Buf, Error>> {
+    /// The next message or the error of the connection, if there is either.
+    fn pop(&self) -> Option<Result<Buf, Error>> {
         let mut arrived = self.arrived.lock();
         match arrived.sequence.pop() {
             Some(message) => Some(Ok(message)),
@@ -124,8 +133,8 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
         }
     }
 
-    /// Leaves what is left to another who waits.
-    fn pass_on(&self) {
+    /// Wakes another `recv` if messages or an error are left.
+    fn wake_next(&self) {
         let arrived = self.arrived.lock();
         if arrived.sequence.has_ready() || arrived.stuck.is_some() {
             self.ready.notify_one();
@@ -139,7 +148,7 @@ impl Arrived {
             self.sequence.dropped += 1;
             return;
         };
-        // There is a header, so this does not fail.
+        // Never fails, since there is a header.
         if message.advance(HEADER).is_err() {
             return;
         }
@@ -150,10 +159,10 @@ impl Arrived {
     }
 }
 
-/// A number that the peer waits for and that was not sent. Dropped so, it is taken back.
+/// The number of a message that is not sent yet. Dropped, it becomes void or free again.
 struct Unsent<'a> {
     header: u64,
-    /// Whether the layer below had it, and may have sent it after all.
+    /// Whether the layer below was given the message, and may have sent it.
     was_tried: bool,
     next: &'a Mutex<Box<[u64]>>,
     voids: &'a Mutex<Vec<u64>>,
@@ -165,14 +174,48 @@ impl Drop for Unsent<'_> {
         let (group, number) = ((self.header >> 48) as usize, self.header & NUMBER);
         let mut next = self.next.lock();
         if !self.was_tried && next[group] == number + 1 {
-            // The newest, and nobody has seen it: the next message can have it. So only as many numbers are taken back as
-            // sends were going on at once.
+            // The newest number, which the peer has not seen: the next message gets it. So there are at most as many voids as
+            // there were concurrent sends.
             next[group] = number;
             return;
         }
         drop(next);
         self.voids.lock().push(self.header);
         self.has_voids.store(true, Release);
+    }
+}
+
+/// The numbers of a burst under way. Dropped so, they are taken back, since the layer below may have sent none or some.
+struct UnsentBurst<'a> {
+    headers: [u64; BURST],
+    len: usize,
+    voids: &'a Mutex<Vec<u64>>,
+    has_voids: &'a AtomicBool,
+}
+
+impl<'a> UnsentBurst<'a> {
+    fn new(voids: &'a Mutex<Vec<u64>>, has_voids: &'a AtomicBool) -> Self {
+        Self { headers: [0; BURST], len: 0, voids, has_voids }
+    }
+
+    fn push(&mut self, header: u64) {
+        self.headers[self.len] = header;
+        self.len += 1;
+    }
+
+    /// Takes back the last number alone: the messages before it were sent.
+    fn keep_last(&mut self) {
+        self.headers[0] = self.headers[self.len - 1];
+        self.len = 1;
+    }
+}
+
+impl Drop for UnsentBurst<'_> {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.voids.lock().extend(&self.headers[..self.len]);
+            self.has_voids.store(true, Release);
+        }
     }
 }
 
@@ -186,8 +229,8 @@ fn group(key: &[u8], groups: usize) -> usize {
 #[cold]
 fn stuck(full: &Full) -> Error {
     let what = format!(
-        "message {} is missing, and as many later ones as fit have arrived: the stack below loses messages; put Reliable \
-         below, or give messages up with skip_after",
+        "message {} is missing, and the buffer is full of later ones: the stack below loses messages; put Reliable \
+         below, or set skip_after",
         full.missing
     );
     Error::new(ErrorKind::Invalid, what).at("Ordered")
@@ -209,17 +252,44 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
     #[inline]
     fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
         // Numbered in the order of the calls.
-        let unsent = self.number(&message);
-        self.send_numbered(message, unsent)
+        let header = self.number(&message);
+        let (next, voids, has_voids) = (&self.next, &self.voids, &self.has_voids);
+        self.send_numbered(message, Unsent { header, was_tried: false, next, voids, has_voids })
+    }
+
+    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        loop {
+            if self.has_voids.load(Acquire) {
+                self.send_voids().await?;
+            }
+            let (mut failed, mut unsent) = (None, UnsentBurst::new(&self.voids, &self.has_voids));
+            let framed = messages.by_ref().take(BURST).map_while(|message| {
+                // Numbered as the layer below takes it.
+                let header = self.number(&message);
+                unsent.push(header);
+                self.framed(message, header).map_err(|error| failed = Some(error)).ok()
+            });
+            self.inner.send_batch(framed.fuse()).await?;
+            if let Some(error) = failed {
+                unsent.keep_last();
+                return Err(error);
+            }
+            let taken = unsent.len;
+            // Sent, so there is nothing to take back.
+            std::mem::forget(unsent);
+            if taken < BURST {
+                return Ok(());
+            }
+        }
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
-            if let Some(taken) = self.take() {
-                self.pass_on();
+            if let Some(taken) = self.pop() {
+                self.wake_next();
                 return taken;
             }
-            // What another receiver takes from below may be what this one waits for. Dropping `recv` loses nothing.
+            // Another `recv` may take the message from below that this one waits for. Dropping `recv` loses nothing.
             match select(pin!(self.inner.recv()), pin!(self.ready.notified())).await {
                 Either::Left((message, _)) => self.arrived.lock().insert(message?),
                 Either::Right(_) => {}
@@ -235,17 +305,17 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
         loop {
             // An error waits for the next call if there are messages before it.
             while count < limit
-                && let Some(Ok(message)) = self.take()
+                && let Some(Ok(message)) = self.pop()
             {
                 into.extend([message]);
                 count += 1;
             }
             if count > 0 {
-                self.pass_on();
+                self.wake_next();
                 return Ok(count);
             }
-            if let Some(Err(error)) = self.take() {
-                self.pass_on();
+            if let Some(Err(error)) = self.pop() {
+                self.wake_next();
                 return Err(error);
             }
             let mut burst = Burst(&self.arrived);
@@ -267,12 +337,12 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
     }
 }
 
-/// Puts what comes from below in its place.
+/// Inserts the messages of a burst.
 struct Burst<'a>(&'a Mutex<Arrived>);
 
 impl Extend<Buf> for Burst<'_> {
     fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
-        // Locked for each, since taking the next may run code of the layers below.
+        // Locked for each message, since the iterator may run code of the layers below.
         messages.into_iter().for_each(|message| self.0.lock().insert(message));
     }
 }

@@ -1,25 +1,32 @@
 //! Messages in the order in which they were sent, over a connection that may reorder them.
 //!
 //! * [`Ordered`] keeps one order for all messages.
-//! * [`OrderedByKey`] keeps the order of messages with the same key, or group, only: one that is missing holds up nothing
-//!   but its own group.
+//! * [`OrderedByKey`] keeps the order of messages with the same key, or group, alone: a missing message delays its own group only.
 //!
 //! ```
 //! use bertha_chunnels::{Ordered, OrderedByKey, Reliable};
 //! use bertha_core::make_stack;
 //!
 //! let all_in_order = make_stack!(Ordered::new(), Reliable::new());
-//! // The first four bytes of a message say which account it is about.
+//! // The first four bytes of a message are the number of an account.
 //! let by_account = make_stack!(OrderedByKey::new(|message| message.get(..4).unwrap_or_default()), Reliable::new());
 //! ```
 //!
 //! # Over a stack that loses messages
 //!
-//! Both [need](bertha_core::guarantee) a stack below that is reliable, such as [`Reliable`](crate::Reliable) or a stream:
-//! a message that never comes would hold up all others. Connections over anything else are refused. [`Ordered::skip_after`] says after how many later messages it is
-//! given up: what arrives is then in order, with gaps. Without it, a gap that others don't close is an error
-//! ([`Invalid`](bertha_core::ErrorKind::Invalid)) as soon as the buffer is full, should the stack below not keep its promise;
-//! nothing is lost silently, and nothing grows without bound.
+//! Both [need](bertha_core::guarantee) a reliable stack below, such as [`Reliable`](crate::Reliable) or a stream: a message that
+//! never arrives would delay all others. Connections over any other stack are refused, unless [`Ordered::skip_after`] gives the
+//! number of later messages after which a missing one is skipped: messages then arrive in order, with gaps. Without it, should the
+//! stack below lose a message after all, `recv` fails with [`Invalid`](bertha_core::ErrorKind::Invalid) once the buffer is
+//! full: no loss is silent, and nothing grows without bound.
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`capacity`](Ordered::capacity) | 8,192 messages |
+//! | [`skip_after`](Ordered::skip_after) | never |
+//! | [`groups`](OrderedByKey::groups), the same at both ends | 1,024 |
 
 mod by_key;
 mod chunnel;

@@ -1,19 +1,19 @@
-//! Putting messages in order, without I/O.
+//! The reordering of messages, without I/O.
 
 use bertha_core::guarantee::{Reliable, Set};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How much is kept, and when a message is given up.
+/// The size of the buffer, and when a missing message is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// How many messages of all groups are kept before their turn.
+    /// The number of early messages of all groups that are buffered.
     pub(super) capacity: usize,
-    /// After how many later ones of its group a message is given up.
+    /// The number of later messages of its group after which a missing message is skipped.
     pub(super) skip_after: Option<usize>,
 }
 
 impl Limits {
-    /// What never gives a message up would wait for ever for one that is lost.
+    /// Without skipping, a lost message would be waited for without end.
     pub(super) fn needs(self) -> Set {
         match self.skip_after {
             None => Set::of::<Reliable>(),
@@ -22,30 +22,30 @@ impl Limits {
     }
 }
 
-/// Messages of all groups that arrived.
+/// The messages of all groups that have arrived.
 #[derive(Debug)]
 pub(super) struct Sequence<T> {
     groups: Box<[Group<T>]>,
-    /// Those whose turn it is, in the order in which it came.
+    /// Messages to deliver, in order.
     ready: VecDeque<T>,
-    /// How many are kept before their turn.
+    /// The number of early messages in all groups.
     early: usize,
     limits: Limits,
-    /// How many were dropped: they came again, or after they were given up.
+    /// The number of messages dropped as duplicates, or after they were skipped.
     pub(super) dropped: u64,
 }
 
 #[derive(Debug)]
 struct Group<T> {
     next: u64,
-    /// Those that came before their turn. A map, since they are few at most times.
+    /// Early messages; `None` stands for one that will never arrive. A map, since there are few at most times.
     early: BTreeMap<u64, Option<T>>,
 }
 
-/// There is no room for another message that came before its turn, and none that can be given up.
+/// The buffer for early messages is full, and none may be skipped.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Full {
-    /// The message that all wait for.
+    /// The number of the missing message.
     pub(super) missing: u64,
 }
 
@@ -55,54 +55,54 @@ impl<T> Sequence<T> {
         Self { groups, ready: VecDeque::new(), early: 0, limits, dropped: 0 }
     }
 
-    /// Takes message `number` of `group`, or word that it will never come. One of no group is dropped.
+    /// Inserts message `number` of `group`; `None` says that it will never arrive. A message of an unknown group is dropped.
     ///
     /// # Errors
-    /// [`Full`], and the message is dropped.
+    /// [`Full`]; the message is then dropped.
     pub(super) fn insert(&mut self, group: u16, number: u64, message: Option<T>) -> Result<(), Full> {
-        let Some(place) = self.groups.get_mut(usize::from(group)) else {
+        let Some(slot) = self.groups.get_mut(usize::from(group)) else {
             self.dropped += 1;
             return Ok(());
         };
-        if number == place.next {
-            place.next += 1;
+        if number == slot.next {
+            slot.next += 1;
             self.ready.extend(message);
-            self.follow(group);
+            self.advance(group);
             return Ok(());
         }
-        if number < place.next || place.early.contains_key(&number) {
+        if number < slot.next || slot.early.contains_key(&number) {
             self.dropped += 1;
             return Ok(());
         }
         if self.early >= self.limits.capacity && self.limits.skip_after.is_none() {
-            return Err(Full { missing: place.next });
+            return Err(Full { missing: slot.next });
         }
-        place.early.insert(number, message);
+        slot.early.insert(number, message);
         self.early += 1;
-        let is_given_up = self.limits.skip_after.is_some_and(|most| place.early.len() >= most.max(1));
-        if is_given_up || self.early > self.limits.capacity {
-            place.next = place.early.keys().next().copied().unwrap_or(place.next);
-            self.follow(group);
+        let is_skipped = self.limits.skip_after.is_some_and(|later| slot.early.len() >= later.max(1));
+        if is_skipped || self.early > self.limits.capacity {
+            slot.next = slot.early.keys().next().copied().unwrap_or(slot.next);
+            self.advance(group);
         }
         Ok(())
     }
 
-    /// Moves on those whose turn has come behind the last.
-    fn follow(&mut self, group: u16) {
-        let place = &mut self.groups[usize::from(group)];
-        while let Some(message) = place.early.remove(&place.next) {
-            place.next += 1;
+    /// Makes the early messages ready that follow the last one.
+    fn advance(&mut self, group: u16) {
+        let slot = &mut self.groups[usize::from(group)];
+        while let Some(message) = slot.early.remove(&slot.next) {
+            slot.next += 1;
             self.early -= 1;
             self.ready.extend(message);
         }
     }
 
-    /// The next message whose turn it is.
+    /// The next message to deliver.
     pub(super) fn pop(&mut self) -> Option<T> {
         self.ready.pop_front()
     }
 
-    /// Whether another one's turn it is.
+    /// Whether there is a message to deliver.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_is_an_error_unless_messages_can_be_given_up() {
+    fn a_full_buffer_is_an_error_unless_messages_can_be_skipped() {
         let mut sequence = Sequence::new(1, Limits { capacity: 2, skip_after: None });
         sequence.insert(0, 1, Some(1)).unwrap();
         sequence.insert(0, 2, Some(2)).unwrap();

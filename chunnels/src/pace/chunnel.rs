@@ -13,14 +13,14 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At `rate` bytes per second, at least one, for each connection. After an idle time two milliseconds' worth goes at
-    /// once, since timers are hardly finer, and two kilobytes at least.
+    /// Sends at `rate` bytes per second, at least one, on each connection. After an idle time the bytes of two milliseconds go
+    /// at once, since timers are hardly finer, and at least 2,000.
     pub fn new(rate: u64) -> Self {
         let per_second = rate.max(1);
         Self { rate: Rate { per_second, burst: (per_second / 500).max(2_000) } }
     }
 
-    /// Lets `bytes` go at once after an idle time, and at the start. At least one, which is one message at a time.
+    /// Sends up to `bytes` at once after an idle time, and at the start. At least one, which means one message at a time.
     #[must_use]
     pub fn burst(mut self, bytes: u64) -> Self {
         self.rate.burst = bytes.max(1);

@@ -1,4 +1,4 @@
-//! The connection that waits its time.
+//! The connection that delays messages to keep the rate.
 
 use bertha_core::token_bucket::{Rate, TokenBucket};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
@@ -6,14 +6,14 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// What [`Pace`](super::Pace) makes of a connection that carries bytes.
+/// The connection of [`Pace`](super::Pace) over one that carries bytes.
 ///
-/// A `send` whose future is dropped while it waits its time has sent nothing, and takes nothing from the rate. Errors and
-/// loss are those of the connection below, and a message that fails there counts as sent.
+/// A `send` whose future is dropped while it waits has sent nothing, and takes nothing from the rate. Errors and
+/// loss are those of the connection below; a message that fails there counts as sent.
 pub struct PaceConnection<Inner> {
     inner: Inner,
     rate: Rate,
-    /// What the layers below put in front of a message.
+    /// The bytes of the headers of the layers below.
     below: usize,
     start: Instant,
     /// Held while waiting, so that senders go in turn.
@@ -39,7 +39,7 @@ impl<Inner: Connection<Data = Buf>> PaceConnection<Inner> {
         bucket.ready_at(self.now(), self.rate)
     }
 
-    /// Waits until something may go.
+    /// Waits until a message may go.
     async fn turn(&self) -> MutexGuard<'_, TokenBucket> {
         let mut bucket = self.bucket.lock().await;
         while let Some(until) = self.wait(&mut bucket) {
@@ -70,7 +70,7 @@ impl<Inner: Connection<Data = Buf>> Connection for PaceConnection<Inner> {
         self.inner.recv()
     }
 
-    /// In bursts as large as may go at once.
+    /// Sends bursts as large as the bucket allows.
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         let mut messages = messages.peekable();
         while messages.peek().is_some() {

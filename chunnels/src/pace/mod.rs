@@ -1,6 +1,6 @@
 //! Sends at a bounded rate.
 //!
-//! [`Pace`] lets so many bytes go per second, and a bounded burst after an idle time: a token bucket. It stands above any
+//! [`Pace`] sends at most so many bytes per second, and a bounded burst after an idle time: a token bucket. It stands above any
 //! connection that carries bytes, and needs no counterpart at the other end.
 //!
 //! ```
@@ -11,15 +11,22 @@
 //! let stack = make_stack!(AtMostOnce, Pace::new(1_500_000));
 //! ```
 //!
-//! A message counts with its own bytes and those that the layers below put in front of it; what the datapath adds is its own
-//! affair. Over any time `t` at most `rate * t`, the burst, and one message go.
+//! A message counts with its own bytes and the headers of the layers below; headers of the datapath do not count. Over any time
+//! `t` at most `rate * t` bytes, the burst, and one message are sent.
 //!
 //! # Backpressure
 //!
-//! What may not go yet waits in `send`, which is ready once the layers below have taken the message; nothing is queued here and
+//! `send` waits until its message may go, and is ready once the layers below have taken it; nothing is queued here and
 //! nothing dropped. Several `send`s at once go in the order in which they were called. `recv` is not slowed.
 //!
-//! [`Reliable`](crate::Reliable) paces its packets already, by what it learns of the path. Below it, `Pace` is an upper bound.
+//! [`Reliable`](crate::Reliable) paces its packets already, by its measurements of the path. Below it, `Pace` is an upper bound.
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | rate ([`Pace::new`]) | none: always given |
+//! | [`burst`](Pace::burst) | two milliseconds' worth, at least 2,000 bytes |
 
 mod chunnel;
 mod connection;

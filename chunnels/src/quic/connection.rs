@@ -3,13 +3,13 @@
 use super::frame::LARGEST;
 use super::runtime::Tasks;
 use super::socket::Socket;
-use super::stream::{self, DONE, Phase, QUEUE, Shared};
+use super::stream::{self, DONE, Outgoing, Phase, QUEUE, Shared};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// What [`Quic`](super::Quic) makes of a connection that carries datagrams.
 ///
@@ -27,7 +27,7 @@ pub struct QuicConnection<Inner: Connection> {
     /// The largest message.
     most: usize,
     shared: Arc<Shared>,
-    outgoing: mpsc::Sender<Buf>,
+    outgoing: mpsc::Sender<Outgoing>,
     /// Locked while waiting for a message: several may wait, and each message goes to one of them.
     incoming: Mutex<mpsc::Receiver<Buf>>,
     connection: quinn::Connection,
@@ -49,9 +49,12 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         let shared = Arc::new(Shared::new());
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
-        let (here, there) = ((shared.clone(), connection.clone()), (shared.clone(), connection.clone()));
-        tasks.spawn(base.runtime(), async move { stream::write(&here.0, &here.1, to_write).await });
-        tasks.spawn(base.runtime(), async move { stream::read(&there.0, &there.1, read).await });
+        let (ended, writer, quic) = (shared.clone(), shared.clone(), connection.clone());
+        let writing = async move { stream::write(&writer, &quic, to_write).await };
+        tasks.spawn_watched(base.runtime(), writing, move || ended.on_writer_end());
+        let (ended, reader, quic) = (shared.clone(), shared.clone(), connection.clone());
+        let reading = async move { stream::read(&reader, &quic, read).await };
+        tasks.spawn_watched(base.runtime(), reading, move || ended.on_reader_end());
         let (incoming, _endpoint, _tasks) = (Mutex::new(incoming), endpoint, tasks);
         Self { socket, most, shared, outgoing, incoming, connection, _endpoint, _tasks }
     }
@@ -110,7 +113,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         if *self.shared.phase.borrow() != Phase::Open {
             return Err(self.ended());
         }
-        self.outgoing.send(message).await.map_err(|_| self.ended())
+        self.outgoing.send(Outgoing::Message(message)).await.map_err(|_| self.ended())
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -139,8 +142,12 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         Ok(count)
     }
 
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.socket.inner.drain()
+    async fn drain(&self) -> Result<(), Error> {
+        let (drained, is_drained) = oneshot::channel();
+        self.outgoing.send(Outgoing::Drain(drained)).await.map_err(|_| self.ended())?;
+        is_drained.await.map_err(|_| self.ended())?;
+        self.socket.flushed().await;
+        self.socket.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {

@@ -8,27 +8,42 @@ pub const LENGTH: usize = 4;
 /// The largest message, in bytes.
 pub const LARGEST: usize = 64 * 1024;
 
-/// Takes messages out of a stream that comes in pieces. Holds one message of the length that the peer announced, at most
+/// Stands in the place of a length at the end of a stream that another stream continues.
+pub const CONTINUED: u32 = u32::MAX;
+
+/// Decodes messages from a stream that arrives in pieces. Holds one message of the length that the peer announced, at most
 /// [`LARGEST`].
 #[derive(Debug, Default)]
 pub struct Frames {
     length: [u8; LENGTH],
-    /// How much of the length has come.
+    /// How much of the length has arrived.
     known: usize,
-    /// The message whose length is known, and how much of it has come.
-    message: Option<(Buf, usize)>,
+    message: Option<Partial>,
+    /// Whether the stream ends here, and another continues it.
+    is_continued: bool,
 }
 
-/// What no peer sends: a message of so many bytes.
+/// A message whose length is known.
+#[derive(Debug)]
+struct Partial {
+    message: Buf,
+    /// How much of it has arrived.
+    filled: usize,
+}
+
+/// A length that no peer sends, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge(pub usize);
 
 impl Frames {
-    /// Takes from `bytes` what belongs to the next message, and returns it once it is whole. Otherwise all were taken.
+    /// Takes the bytes of the next message from `bytes`, and returns it once it is complete. Otherwise all bytes were taken.
     ///
     /// # Errors
-    /// If it is larger than any may be.
+    /// [`TooLarge`] for a length beyond [`LARGEST`], and for bytes behind the mark of a stream that is continued.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Buf>, TooLarge> {
+        if self.is_continued {
+            return if bytes.is_empty() { Ok(None) } else { Err(TooLarge(CONTINUED as usize)) };
+        }
         if self.message.is_none() {
             let (new, rest) = bytes.split_at(bytes.len().min(LENGTH - self.known));
             self.length[self.known..self.known + new.len()].copy_from_slice(new);
@@ -36,22 +51,36 @@ impl Frames {
             if self.known < LENGTH {
                 return Ok(None);
             }
-            let len = u32::from_be_bytes(self.length) as usize;
+            let length = u32::from_be_bytes(self.length);
+            if length == CONTINUED {
+                self.is_continued = true;
+                return self.take(bytes);
+            }
+            let len = length as usize;
             let message = Some(len).filter(|len| *len <= LARGEST).and_then(|len| Buf::new(len, 0).ok());
-            self.message = Some((message.ok_or(TooLarge(len))?, 0));
+            self.message = Some(Partial { message: message.ok_or(TooLarge(len))?, filled: 0 });
         }
-        let Some((message, at)) = &mut self.message else { return Ok(None) };
-        let (new, rest) = bytes.split_at(bytes.len().min(message.len() - *at));
-        message[*at..*at + new.len()].copy_from_slice(new);
-        (*at, *bytes) = (*at + new.len(), rest);
-        if *at < message.len() {
+        let Some(Partial { message, filled }) = &mut self.message else { return Ok(None) };
+        let (new, rest) = bytes.split_at(bytes.len().min(message.len() - *filled));
+        message[*filled..*filled + new.len()].copy_from_slice(new);
+        (*filled, *bytes) = (*filled + new.len(), rest);
+        if *filled < message.len() {
             return Ok(None);
         }
         self.known = 0;
-        Ok(self.message.take().map(|(message, _)| message))
+        Ok(self.message.take().map(|partial| partial.message))
     }
 
-    /// Whether the stream may end here.
+    /// Begins the stream that continues the one that has ended here. Returns whether there is one.
+    pub fn continue_stream(&mut self) -> bool {
+        let is_continued = self.is_continued;
+        if is_continued {
+            *self = Self::default();
+        }
+        is_continued
+    }
+
+    /// Whether the stream ends between two messages, for good.
     pub fn is_between(&self) -> bool {
         self.known == 0
     }
@@ -96,6 +125,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn nothing_stands_behind_the_mark_of_a_continued_stream() {
+        let mut frames = Frames::default();
+        assert_eq!(taken(&mut frames, &[0, 0, 0, 1, 7, 0xff, 0xff, 0xff]), Ok(vec![vec![7]]));
+        assert!(!frames.is_between() && !frames.continue_stream());
+        assert_eq!(taken(&mut frames, &[0xff]), Ok(vec![]));
+        assert!(!frames.is_between());
+        assert!(taken(&mut frames, &[0]).is_err());
+        assert!(frames.continue_stream() && frames.is_between() && !frames.continue_stream());
+        assert_eq!(taken(&mut frames, &[0, 0, 0, 0]), Ok(vec![vec![]]));
     }
 
     #[test]

@@ -26,7 +26,9 @@
 //!
 //! # How it works
 //!
-//! The client opens one stream in both directions; each message stands behind its length in four bytes, big-endian. TLS 1.3 is that
+//! Each end opens a stream of its own; each message stands behind its length in four bytes, big-endian. Four bytes of ones at
+//! the end of a stream say that the next stream continues it: QUIC reports a stream as delivered once it is finished, so a
+//! [drain](bertha_core::Connection::drain) finishes one and opens another. TLS 1.3 is that
 //! of `rustls` with `ring`. Sockets, tasks and timers of `quinn` are the connection below and its runtime. Up to 256 messages wait
 //! in each direction besides those in QUIC's own windows of 4 MiB.
 //!

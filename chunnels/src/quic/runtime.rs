@@ -1,5 +1,6 @@
 //! The runtime of a connection, as `quinn` wants it.
 
+use crate::task_end;
 use bertha_core::Runtime;
 use parking_lot::Mutex;
 use quinn::{AsyncTimer, AsyncUdpSocket};
@@ -19,7 +20,17 @@ impl<R: Runtime> Tasks<R> {
     }
 
     pub(super) fn spawn(&self, runtime: &R, task: impl Future<Output = ()> + Send + 'static) {
-        let task = runtime.spawn(task);
+        self.spawn_watched(runtime, task, || {});
+    }
+
+    /// Spawns `task`, and calls `on_end` once it has ended for whatever reason.
+    pub(super) fn spawn_watched(
+        &self,
+        runtime: &R,
+        task: impl Future<Output = ()> + Send + 'static,
+        on_end: impl FnOnce() + Send + 'static,
+    ) {
+        let task = task_end::spawn(runtime, task, on_end);
         self.0.lock().push(task);
     }
 }

@@ -89,8 +89,13 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
     pub(super) async fn run(self: Arc<Self>) {
         let (sending, receiving) = (pin!(self.send()), pin!(self.receive()));
         let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
+        self.on_end(&error);
+    }
+
+    /// Ends the socket, unless it has ended already.
+    pub(super) fn on_end(&self, error: &Error) {
         let mut incoming = self.incoming.lock();
-        incoming.end = Some((error.kind(), error.context().to_owned()));
+        incoming.end.get_or_insert_with(|| (error.kind(), error.context().to_owned()));
         incoming.waiting.take().into_iter().for_each(Waker::wake);
         self.outgoing.lock().wake();
     }

@@ -4,6 +4,7 @@ use super::runtime::{Adapter, Tasks};
 use super::socket::{PEER, Socket};
 use super::stream::failure;
 use super::{Quic, QuicConnection};
+use crate::task_end::runtime_ended;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
 use futures_util::future::{Either, select};
 use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
@@ -61,7 +62,8 @@ where
 
     let runtime = base.runtime().clone();
     let (socket, tasks) = (Socket::new(inner, below), Tasks::new());
-    tasks.spawn(&runtime, socket.clone().run());
+    let ended = socket.clone();
+    tasks.spawn_watched(&runtime, socket.clone().run(), move || ended.on_end(&runtime_ended()));
     let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });
     let endpoint = Endpoint::new_with_abstract_socket(endpoint, server, socket.clone(), adapter)?;
     let connected = match client {
@@ -101,7 +103,8 @@ fn transport(quic: &Quic, packet: u16) -> Result<TransportConfig, Error> {
         .min_mtu(packet.min(LEAST_PACKET as u16))
         .mtu_discovery_config(None)
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        .max_concurrent_uni_streams(VarInt::from_u32(1))
+        // The one in use, and the one that continues it after a drain.
+        .max_concurrent_uni_streams(VarInt::from_u32(2))
         .stream_receive_window(VarInt::from_u32(WINDOW))
         .receive_window(VarInt::from_u32(WINDOW))
         .send_window(u64::from(WINDOW))

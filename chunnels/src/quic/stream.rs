@@ -1,47 +1,57 @@
 //! The two streams of a connection, one in each direction, and the task of each.
 
-use super::frame::{Frames, TooLarge};
+use super::frame::{CONTINUED, Frames, TooLarge};
+use crate::task_end::runtime_ended;
 use bertha_core::{Buf, ErrorKind};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
-use quinn::{Connection, ConnectionError, ReadError, TransportErrorCode, VarInt, WriteError};
-use std::ops::ControlFlow;
+use quinn::{
+    Connection, ConnectionError, ReadError, RecvStream, SendStream, StoppedError, TransportErrorCode, VarInt,
+    WriteError,
+};
 use std::pin::pin;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
-/// How many messages wait in each direction.
+/// How many messages wait in each direction at most.
 pub(super) const QUEUE: usize = 256;
 
 /// How much is read at a time.
 const READ: usize = 64 * 1024;
 
-/// The code with which an end closes that has said all. Others mean that it gave up.
+/// The code of a close after everything was delivered. Other codes report a failure.
 pub(super) const DONE: VarInt = VarInt::from_u32(0);
 
 /// The code for a peer that breaks this Chunnel's own rules.
 const BROKEN: VarInt = VarInt::from_u32(1);
 
-/// TLS found no common protocol, of whose name the agreement is a part: alert 120 (RFC 7301, section 3.2).
+/// TLS found no common protocol, whose name contains the agreement: alert 120 (RFC 7301, section 3.2).
 const OTHER_AGREEMENT: u64 = 0x178;
 
-/// How far the end of a connection has come.
+/// An entry of the queue to the writing task.
+pub(super) enum Outgoing {
+    Message(Buf),
+    /// Answered once the peer has everything that was queued before it.
+    Drain(oneshot::Sender<()>),
+}
+
+/// The progress of a connection towards its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// It is used.
+    /// It is in use.
     Open,
-    /// The peer has said all, or the connection has failed. What has arrived can still be received.
+    /// The peer has closed, or the connection has failed. Messages that have arrived can still be received.
     PeerGone,
     /// This end has closed.
     Closed,
 }
 
-/// What the tasks of the two streams and the connection share.
+/// The state that the tasks of the two streams share with the connection.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) phase: watch::Sender<Phase>,
-    /// How many of the two tasks are under way.
+    /// How many of the two tasks run.
     pub(super) running: watch::Sender<u8>,
-    /// Why nothing more will come.
+    /// The reason why nothing more will arrive.
     end: Mutex<Option<(ErrorKind, String)>>,
 }
 
@@ -63,65 +73,96 @@ impl Shared {
         });
     }
 
-    fn ended(&self, kind: ErrorKind, what: String) {
+    fn on_end(&self, kind: ErrorKind, what: String) {
         self.end.lock().get_or_insert((kind, what));
         self.advance(Phase::PeerGone);
     }
 
-    /// Waits until the connection has come so far.
+    /// Called when the writing task has ended, by itself or with its runtime.
+    pub(super) fn on_writer_end(&self) {
+        self.running.send_modify(|running| *running -= 1);
+    }
+
+    /// Called when the reading task has ended, by itself or with its runtime.
+    pub(super) fn on_reader_end(&self) {
+        // By itself it ends with a reason of its own.
+        let error = runtime_ended();
+        self.on_end(error.kind(), error.context().to_owned());
+        self.running.send_modify(|running| *running -= 1);
+    }
+
+    /// Waits for a phase.
     async fn reached(&self, at_least: Phase) {
         // Fails only without a sender, which is here.
         let _ = self.phase.subscribe().wait_for(|phase| *phase >= at_least).await;
     }
 }
 
-/// Sends messages until an end closes, and then those that wait; returns when the peer has them.
-pub(super) async fn write(shared: &Shared, connection: &Connection, messages: mpsc::Receiver<Buf>) {
-    if let Err(error) = try_write(shared, connection, messages).await {
+/// Sends messages until one end closes, then those that still wait. Returns when the peer has them.
+pub(super) async fn write(shared: &Shared, connection: &Connection, outgoing: mpsc::Receiver<Outgoing>) {
+    if let Err(error) = try_write(shared, connection, outgoing).await {
         let (kind, what) = match error {
             WriteError::ConnectionLost(error) => failure(&error),
             other => (ErrorKind::Reset, other.to_string()),
         };
-        shared.ended(kind, what);
+        shared.on_end(kind, what);
     }
-    shared.running.send_modify(|running| *running -= 1);
 }
 
 async fn try_write(
     shared: &Shared,
     connection: &Connection,
-    mut messages: mpsc::Receiver<Buf>,
+    mut outgoing: mpsc::Receiver<Outgoing>,
 ) -> Result<(), WriteError> {
     let mut stream = connection.open_uni().await?;
-    loop {
-        let Some(message) = next(shared, &mut messages).await else { break };
-        stream.write_all(&(message.len() as u32).to_be_bytes()).await?;
-        stream.write_all(&message).await?;
-    }
-    // Fails only if the peer wants no more, and then there is nothing to wait for.
-    if stream.finish().is_ok() {
-        let _ = stream.stopped().await;
-    }
-    Ok(())
-}
-
-/// The next message to send; none once an end has closed and what waited then was taken.
-async fn next(shared: &Shared, messages: &mut mpsc::Receiver<Buf>) -> Option<Buf> {
-    if !messages.is_closed() {
-        let ending = pin!(shared.reached(Phase::PeerGone));
-        if let Either::Left((message, _)) = select(pin!(messages.recv()), ending).await {
-            return message;
+    while let Some(next) = next(shared, &mut outgoing).await {
+        match next {
+            Outgoing::Message(message) => {
+                stream.write_all(&(message.len() as u32).to_be_bytes()).await?;
+                stream.write_all(&message).await?;
+            }
+            Outgoing::Drain(drained) => {
+                // QUIC reports a stream as delivered once it is finished, so another stream continues it.
+                stream.write_all(&CONTINUED.to_be_bytes()).await?;
+                delivered(&mut stream).await?;
+                // Fails if the future of the drain was dropped.
+                let _ = drained.send(());
+                stream = connection.open_uni().await?;
+            }
         }
-        messages.close();
     }
-    messages.recv().await
+    delivered(&mut stream).await
 }
 
-/// Receives messages until the peer has said all, or the connection fails.
+/// Finishes a stream, and waits until the peer has all of it.
+async fn delivered(stream: &mut SendStream) -> Result<(), WriteError> {
+    if stream.finish().is_err() {
+        return Ok(());
+    }
+    match stream.stopped().await {
+        Ok(None) => Ok(()),
+        Ok(Some(code)) => Err(WriteError::Stopped(code)),
+        Err(StoppedError::ConnectionLost(error)) => Err(WriteError::ConnectionLost(error)),
+        Err(StoppedError::ZeroRttRejected) => Err(WriteError::ZeroRttRejected),
+    }
+}
+
+/// The next entry of the queue; `None` once one end has closed and the queue is empty.
+async fn next(shared: &Shared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Option<Outgoing> {
+    if !outgoing.is_closed() {
+        let ending = pin!(shared.reached(Phase::PeerGone));
+        if let Either::Left((next, _)) = select(pin!(outgoing.recv()), ending).await {
+            return next;
+        }
+        outgoing.close();
+    }
+    outgoing.recv().await
+}
+
+/// Receives messages until the peer closes, or the connection fails.
 pub(super) async fn read(shared: &Shared, connection: &Connection, messages: mpsc::Sender<Buf>) {
     let (kind, what) = try_read(shared, connection, &messages).await;
-    shared.ended(kind, what);
-    shared.running.send_modify(|running| *running -= 1);
+    shared.on_end(kind, what);
 }
 
 async fn try_read(
@@ -129,53 +170,55 @@ async fn try_read(
     connection: &Connection,
     messages: &mpsc::Sender<Buf>,
 ) -> (ErrorKind, String) {
-    let mut stream = match connection.accept_uni().await {
-        Ok(stream) => stream,
-        Err(error) => return failure(&error),
-    };
     let mut frames = Frames::default();
     loop {
-        match stream.read_chunk(READ, true).await {
-            Ok(Some(chunk)) => match hand_on(shared, &mut frames, &chunk.bytes, messages).await {
-                ControlFlow::Continue(()) => {}
-                ControlFlow::Break(TooLarge(len)) => {
-                    connection.close(BROKEN, b"a message is larger than any may be");
-                    let what = format!("the peer announced a message of {len} bytes");
-                    return (ErrorKind::Malformed, what);
-                }
-            },
-            Ok(None) if frames.is_between() => {
+        let stream = match connection.accept_uni().await {
+            Ok(stream) => stream,
+            Err(error) => return failure(&error),
+        };
+        match read_stream(shared, &mut frames, stream, messages).await {
+            Ok(()) if frames.continue_stream() => {}
+            Ok(()) if frames.is_between() => {
                 return (ErrorKind::Closed, "the peer closed the connection".into());
             }
-            Ok(None) => {
+            Ok(()) => {
                 connection.close(BROKEN, b"the stream ended within a message");
                 return (ErrorKind::Malformed, "the peer's stream ended within a message".into());
             }
-            Err(ReadError::ConnectionLost(error)) => return failure(&error),
-            Err(other) => return (ErrorKind::Reset, other.to_string()),
+            Err(StreamError::TooLarge(TooLarge(len))) => {
+                connection.close(BROKEN, b"a message is larger than any may be");
+                return (ErrorKind::Malformed, format!("the peer announced a message of {len} bytes"));
+            }
+            Err(StreamError::Read(ReadError::ConnectionLost(error))) => return failure(&error),
+            Err(StreamError::Read(other)) => return (ErrorKind::Reset, other.to_string()),
         }
     }
 }
 
-async fn hand_on(
+/// The reason why a stream can't be read further.
+enum StreamError {
+    Read(ReadError),
+    TooLarge(TooLarge),
+}
+
+/// Reads a stream to its end.
+async fn read_stream(
     shared: &Shared,
     frames: &mut Frames,
-    mut bytes: &[u8],
+    mut stream: RecvStream,
     messages: &mpsc::Sender<Buf>,
-) -> ControlFlow<TooLarge> {
-    loop {
-        match frames.take(&mut bytes) {
-            // Once this end has closed nobody will receive it.
-            Ok(Some(message)) => {
-                select(pin!(shared.reached(Phase::Closed)), pin!(messages.send(message))).await;
-            }
-            Ok(None) => return ControlFlow::Continue(()),
-            Err(too_large) => return ControlFlow::Break(too_large),
+) -> Result<(), StreamError> {
+    while let Some(chunk) = stream.read_chunk(READ, true).await.map_err(StreamError::Read)? {
+        let mut bytes = &chunk.bytes[..];
+        while let Some(message) = frames.take(&mut bytes).map_err(StreamError::TooLarge)? {
+            // Messages are dropped once this end has closed.
+            select(pin!(shared.reached(Phase::Closed)), pin!(messages.send(message))).await;
         }
     }
+    Ok(())
 }
 
-/// What the end of a QUIC connection means.
+/// The kind and the text of the error that the end of a QUIC connection is to the application.
 pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
     let kind = match error {
         ConnectionError::ApplicationClosed(close) if close.error_code == DONE => ErrorKind::Closed,
@@ -187,7 +230,7 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
         ConnectionError::ConnectionClosed(close) if is_about_tls(close.error_code) => {
             ErrorKind::Unauthenticated
         }
-        // The connection below has ended, and can say why.
+        // The connection below has ended. Its own error is reported instead.
         ConnectionError::TransportError(error) if error.code == TransportErrorCode::INTERNAL_ERROR => {
             ErrorKind::Io
         }

@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
 
 /// The protocol's name in TLS, up to the transcript.
-const PROTOCOL: &[u8] = b"bertha quic 2 ";
+const PROTOCOL: &[u8] = b"bertha quic 3 ";
 
 /// The protocol in TLS (ALPN, RFC 7301): whoever speaks another is refused. What both ends have agreed on is a part of its name.
 ///

@@ -6,6 +6,7 @@ use super::settings::Settings;
 use super::task::{self, Shared};
 use super::wire::OVERHEAD;
 use crate::congestion::Algorithm;
+use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +37,13 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let most = inner.mtu().saturating_sub(below);
         let machine = Machine::new(settings, algorithm, most, base.runtime().random());
         let shared = Arc::new(Shared::new(inner, machine, below));
-        let task = shared.inner.base().runtime().spawn(task::run(shared.clone()));
-        Self { shared, _task: task }
+        let ended = shared.clone();
+        let runtime = shared.inner.base().runtime();
+        let _task = task_end::spawn(runtime, task::run(shared.clone()), move || {
+            ended.machine.lock().lost_base(&runtime_ended());
+            ended.wake_all();
+        });
+        Self { shared, _task }
     }
 
     /// Counts, and how the connection stands.

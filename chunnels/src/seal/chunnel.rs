@@ -1,7 +1,7 @@
 //! The Chunnel itself.
 
 use super::keys::Secret;
-use super::{SealConnection, greeting};
+use super::{SealConnection, hello};
 use bertha_core::{Base, Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Seal {
     secret: Arc<Secret>,
 }
 
-/// The two ends have to have the same key. Tells nothing about it, but that it is the same.
+/// The capability: an identifier of the key, which shows whether two ends have the same one and nothing else about it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(exact)]
 pub(super) struct KeyId {
@@ -26,8 +26,8 @@ pub(super) struct KeyId {
 }
 
 impl Seal {
-    /// With 32 bytes from a good source of randomness, which both ends have and nobody else. Not a password: whoever records
-    /// a connection can try out guesses.
+    /// Seals with a key of 32 random bytes that both ends share. Not a password: guesses can be tried against a recorded
+    /// connection.
     ///
     /// Ends with different keys are refused when they connect.
     pub fn new(key: &[u8; 32]) -> Self {
@@ -39,7 +39,7 @@ impl Seal {
     }
 }
 
-/// Without the key.
+/// Omits the key.
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Seal(..)")
@@ -49,11 +49,11 @@ impl fmt::Debug for Seal {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Seal {
     type Connection = SealConnection<Inner>;
 
-    /// Exchanges greetings with the other end: a round trip.
+    /// Exchanges hellos with the other end: one round trip.
     ///
     /// # Errors
     /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer for ten seconds;
-    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if all that greets for a second has another key or another
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if all hellos within a second prove another key or another
     /// [transcript](ConnectContext::transcript).
     async fn connect_wrap(
         &self,
@@ -61,9 +61,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Seal {
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
         let below = inner.base().reserved();
-        let bond = self.secret.bond(context.transcript());
-        let greeted = greeting::exchange(&inner, below, &bond).await?;
-        let keys = bond.keys(greeted.ours.salt, greeted.theirs)?;
-        Ok(SealConnection::new(inner, below, greeted, keys))
+        let bound = self.secret.bind(context.transcript());
+        let agreed = hello::exchange(&inner, below, &bound).await?;
+        let keys = bound.keys(agreed.ours.salt, agreed.theirs)?;
+        Ok(SealConnection::new(inner, below, agreed, keys))
     }
 }

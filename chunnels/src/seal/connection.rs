@@ -1,57 +1,57 @@
-//! The connection that seals and opens.
+//! The connection that encrypts and decrypts.
 
-use super::greeting::{self, Greeted};
+use super::hello::{self, Agreed};
 use super::keys::Keys;
-use super::wire::{self, Arrived, Greeting, HEADER, NUMBERS};
+use super::wire::{self, Arrived, HEADER, Hello, NUMBERS};
 use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// How many forgeries end a connection: RFC 9001, section 6.6, for this cipher.
-const FORGERIES: u64 = 1 << 36;
+/// The number of forgeries that ends a connection: RFC 9001, section 6.6, for this cipher.
+const MAX_FORGERIES: u64 = 1 << 36;
 
-/// What [`Seal`](super::Seal) makes of a connection that carries bytes.
+/// The connection of [`Seal`](super::Seal) over one that carries bytes.
 ///
-/// Loss, order, backpressure and what dropping a future means are those of the connection below. Encrypting is done by who
-/// sends, decrypting by who receives, each in place.
+/// Loss, order, backpressure and cancellation are those of the connection below. `send` encrypts and `recv` decrypts, each in place
+/// and on the caller's task.
 ///
 /// # Errors
-/// Those of the connection below. After 2^56 messages of this end, or 2^36 forged ones of another, calls fail with
+/// Those of the connection below. After 2^56 messages, or 2^36 forged ones from the other end, calls fail with
 /// [`Closed`](ErrorKind::Closed): more would weaken the keys.
 pub struct SealConnection<Inner> {
     pub(super) inner: Inner,
     /// The headroom that layers below need.
     below: usize,
-    greeted: Greeted,
+    agreed: Agreed,
     keys: Keys,
     next: AtomicU64,
-    /// Whether the other end has shown that it knows our salt. Until then a greeting goes before each message or burst.
+    /// Whether the other end has shown that it knows the salt of this end. Until then a hello precedes each message or burst.
     is_known: AtomicBool,
-    /// Whether the other end has asked for our salt.
-    asks: AtomicBool,
-    /// Locked for a look at a few words.
+    /// Whether the other end has asked for the salt of this end.
+    is_asked: AtomicBool,
+    /// Locked for a few words, never across an await.
     replay: Mutex<ReplayWindow<64>>,
     forged: AtomicU64,
     repeated: AtomicU64,
 }
 
 impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
-    pub(super) fn new(inner: Inner, below: usize, greeted: Greeted, keys: Keys) -> Self {
+    pub(super) fn new(inner: Inner, below: usize, agreed: Agreed, keys: Keys) -> Self {
         inner.base().reserve(HEADER);
-        let is_known = AtomicBool::new(greeted.is_known);
+        let is_known = AtomicBool::new(agreed.is_known);
         let replay = Mutex::default();
-        let (next, asks, forged, repeated) = Default::default();
-        Self { inner, below, greeted, keys, next, is_known, asks, replay, forged, repeated }
+        let (next, is_asked, forged, repeated) = Default::default();
+        Self { inner, below, agreed, keys, next, is_known, is_asked, replay, forged, repeated }
     }
 
-    /// How many messages were dropped since they were damaged, or not from the peer.
+    /// The number of messages that were dropped as forged or damaged.
     pub fn forged(&self) -> u64 {
         self.forged.load(Relaxed)
     }
 
-    /// How many messages were dropped since they had come before, or came too late to tell.
+    /// The number of messages that were dropped as duplicates, or as late ones that may be duplicates.
     pub fn repeated(&self) -> u64 {
         self.repeated.load(Relaxed)
     }
@@ -63,7 +63,7 @@ impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
             return Err(used_up());
         }
         if message.headroom() < HEADER {
-            // Made elsewhere than by this connection's base.
+            // Not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.below)?;
         }
         let tag = self.keys.seal(number, &mut message)?;
@@ -73,13 +73,13 @@ impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
         Ok(message)
     }
 
-    /// The message in what arrived, if it is one.
+    /// Decrypts a message from below; `None` for a hello, and for a message that is dropped.
     #[inline]
     pub(super) fn open(&self, mut message: Buf) -> Option<Buf> {
-        let sealed = match wire::read(&message) {
+        let sealed = match wire::decode(&message) {
             Some(Arrived::Sealed(sealed)) => sealed,
-            Some(Arrived::Greeting(greeting)) => {
-                self.hear(greeting);
+            Some(Arrived::Hello(hello)) => {
+                self.on_hello(hello);
                 return None;
             }
             None => {
@@ -103,36 +103,36 @@ impl<Inner: Connection<Data = Buf>> SealConnection<Inner> {
     }
 
     #[cold]
-    fn hear(&self, greeting: Greeting) {
-        if greeting.salt != self.greeted.theirs {
+    fn on_hello(&self, hello: Hello) {
+        if hello.salt != self.agreed.theirs {
             self.forged.fetch_add(1, Relaxed);
-        } else if greeting.asks {
-            self.asks.store(true, Relaxed);
+        } else if hello.asks {
+            self.is_asked.store(true, Relaxed);
         }
     }
 
-    /// Does what a burst of greetings or forgeries may have made necessary.
-    async fn settle(&self) -> Result<(), Error> {
-        if self.forged.load(Relaxed) >= FORGERIES {
+    /// Fails after too many forgeries, and answers a hello.
+    async fn after_drop(&self) -> Result<(), Error> {
+        if self.forged.load(Relaxed) >= MAX_FORGERIES {
             return Err(used_up());
         }
-        if self.asks.swap(false, Relaxed) {
-            greeting::send(&self.inner, self.below, self.greeting()).await?;
+        if self.is_asked.swap(false, Relaxed) {
+            hello::send(&self.inner, self.below, self.answer()).await?;
         }
         Ok(())
     }
 
-    fn greeting(&self) -> Greeting {
-        Greeting { asks: false, ..self.greeted.ours }
+    fn answer(&self) -> Hello {
+        Hello { asks: false, ..self.agreed.ours }
     }
 
-    /// Greets once more as long as the other end may not have heard.
+    /// Repeats the hello as long as the other end may not have received it.
     #[inline]
-    async fn greet(&self) -> Result<(), Error> {
+    async fn ensure_hello(&self) -> Result<(), Error> {
         if self.is_known.load(Relaxed) {
             return Ok(());
         }
-        greeting::send(&self.inner, self.below, self.greeting()).await
+        hello::send(&self.inner, self.below, self.answer()).await
     }
 }
 
@@ -156,7 +156,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.greet().await?;
+        self.ensure_hello().await?;
         self.inner.send(self.seal(message)?).await
     }
 
@@ -166,12 +166,12 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
             if let Some(message) = self.open(arrived) {
                 return Ok(message);
             }
-            self.settle().await?;
+            self.after_drop().await?;
         }
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.greet().await?;
+        self.ensure_hello().await?;
         let mut failed = Ok(());
         let sealed = messages.map_while(|message| match self.seal(message) {
             Ok(message) => Some(message),
@@ -185,10 +185,10 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut opened = Connected { connection: self, into, count: 0 };
-        // A burst of nothing but greetings and forgeries is no burst.
+        let mut opened = Opened { connection: self, into, count: 0 };
+        // A burst of hellos and forgeries alone would return zero.
         while opened.count == 0 && limit > 0 {
-            self.settle().await?;
+            self.after_drop().await?;
             self.inner.recv_batch(&mut opened, limit).await?;
         }
         Ok(opened.count)
@@ -205,14 +205,14 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
     }
 }
 
-/// Takes what comes from below, and hands on what it opens.
-struct Connected<'a, Inner, Into> {
+/// Decrypts the messages of a burst.
+struct Opened<'a, Inner, Into> {
     connection: &'a SealConnection<Inner>,
     into: &'a mut Into,
     count: usize,
 }
 
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Connected<'_, Inner, Into> {
+impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Opened<'_, Inner, Into> {
     fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
         let Self { connection, into, count } = self;
         into.extend(arrived.into_iter().filter_map(|message| {

@@ -1,4 +1,4 @@
-//! Which key seals what.
+//! The derivation and the use of keys.
 
 use super::wire::{self, PROOF, SALT, Sealed, TAG};
 use bertha_core::{Error, ErrorKind};
@@ -7,16 +7,16 @@ use ring::hkdf::{self, HKDF_SHA256, Prk};
 use ring::hmac;
 use std::fmt;
 
-/// What tells keys of this Chunnel, and of this version of it, apart from all others that the secret may be used for.
+/// Separates the keys of this Chunnel and version from all other uses of the secret.
 const CONTEXT: &[u8] = b"bertha seal 2";
 
-/// The shared key, from which those of connections are derived.
+/// The shared key, from which the keys of connections are derived.
 pub(super) struct Secret(Prk);
 
-/// The shared key, bound to what the ends of one connection have agreed on.
-pub(super) struct Bond {
+/// The shared key, bound to the transcript of one connection.
+pub(super) struct BoundSecret {
     prk: Prk,
-    /// What proves a salt.
+    /// The key of the proofs of salts.
     proving: hmac::Key,
 }
 
@@ -31,7 +31,7 @@ impl Secret {
         Self(hkdf::Salt::new(HKDF_SHA256, CONTEXT).extract(key))
     }
 
-    /// What ends with the same key have in common, and tells nothing else about it.
+    /// An identifier of the key that reveals nothing else about it.
     pub(super) fn id(&self) -> [u8; 8] {
         struct Eight;
         impl hkdf::KeyType for Eight {
@@ -40,50 +40,49 @@ impl Secret {
             }
         }
         let mut id = [0; 8];
-        // Fails for lengths alone that no hash can be expanded to.
+        // Fails for lengths beyond 255 hashes alone.
         let _ = self.0.expand(&[b"id"], Eight).and_then(|bytes| bytes.fill(&mut id));
         id
     }
 
-    /// The key of ends that have this transcript in common; without one, of those that have none.
-    pub(super) fn bond(&self, transcript: Option<[u8; 32]>) -> Bond {
+    /// Binds the key to a transcript, or to its absence.
+    pub(super) fn bind(&self, transcript: Option<[u8; 32]>) -> BoundSecret {
         let transcript = transcript.as_ref().map_or(&[][..], |transcript| transcript);
         let bound = |label: &[u8]| {
             let mut bytes = [0; 32];
-            // Fails for lengths alone that no hash can be expanded to.
+            // Fails for lengths beyond 255 hashes alone.
             let _ = self.0.expand(&[label, transcript], HKDF_SHA256).and_then(|okm| okm.fill(&mut bytes));
             bytes
         };
-        Bond {
+        BoundSecret {
             prk: Prk::new_less_safe(HKDF_SHA256, &bound(b"bond")),
             proving: hmac::Key::new(hmac::HMAC_SHA256, &bound(b"proof")),
         }
     }
 }
 
-impl Bond {
-    /// What shows that who says `salt` has the key and the transcript.
+impl BoundSecret {
+    /// The proof that the sender of `salt` has the key and the transcript.
     pub(super) fn proof(&self, salt: [u8; SALT]) -> [u8; PROOF] {
         let mut proof = [0; PROOF];
         proof.copy_from_slice(hmac::sign(&self.proving, &salt).as_ref());
         proof
     }
 
-    /// Whether it does, in constant time.
+    /// Whether `proof` is the proof of `salt`, in constant time.
     pub(super) fn is_proof(&self, salt: [u8; SALT], proof: &[u8; PROOF]) -> bool {
         hmac::verify(&self.proving, &salt, proof).is_ok()
     }
 
-    /// The keys of the end that told the other the salt `ours`, and was told `theirs`. Those of the other end are the same
-    /// the other way round.
+    /// The keys of the end with the salt `ours`, whose peer has the salt `theirs`. The peer's keys are the same, swapped.
     ///
     /// # Errors
-    /// None in fact: only lengths that no hash can be expanded to.
+    /// None in practice: HKDF fails for lengths beyond 255 hashes alone.
     pub(super) fn keys(&self, ours: [u8; SALT], theirs: [u8; SALT]) -> Result<Keys, Error> {
         Ok(Keys { sending: self.key(ours, theirs)?, receiving: self.key(theirs, ours)? })
     }
 
-    /// The key for what the end with the salt `from` sends.
+    /// The key of the messages from the end with the salt `from`.
     fn key(&self, from: [u8; SALT], to: [u8; SALT]) -> Result<LessSafeKey, Error> {
         let info = [b"messages", &from[..], &to[..]];
         let expanded = self.prk.expand(&info, &CHACHA20_POLY1305);
@@ -94,10 +93,10 @@ impl Bond {
 }
 
 impl Keys {
-    /// Encrypts `message` in place. To be called once for each number.
+    /// Encrypts `message` in place. A number must not be used twice, since it is the nonce.
     ///
     /// # Errors
-    /// If the message is longer than the cipher takes, which is 256 GiB.
+    /// [`TooLarge`](ErrorKind::TooLarge) beyond 256 GiB, the limit of the cipher.
     #[inline]
     pub(super) fn seal(&self, number: u64, message: &mut [u8]) -> Result<[u8; TAG], Error> {
         let aad = Aad::from(wire::associated(number));
@@ -108,7 +107,7 @@ impl Keys {
         })
     }
 
-    /// Decrypts `message` in place. Whether it is the peer's; if not, its content is arbitrary.
+    /// Decrypts `message` in place. Returns whether it is authentic; if not, its content is arbitrary.
     #[inline]
     pub(super) fn open(&self, sealed: Sealed, message: &mut [u8]) -> bool {
         let aad = Aad::from(wire::associated(sealed.number));
@@ -136,8 +135,8 @@ mod tests {
     #[test]
     fn each_end_opens_what_the_other_seals_and_nothing_else() {
         let secret = Secret::new(&[7; 32]);
-        let bond = secret.bond(Some([5; 32]));
-        let (here, there) = (bond.keys([1; 16], [2; 16]).unwrap(), bond.keys([2; 16], [1; 16]).unwrap());
+        let bound = secret.bind(Some([5; 32]));
+        let (here, there) = (bound.keys([1; 16], [2; 16]).unwrap(), bound.keys([2; 16], [1; 16]).unwrap());
         let mut message = *b"message";
         let tag = here.seal(5, &mut message).unwrap();
         assert_ne!(&message, b"message");
@@ -150,10 +149,10 @@ mod tests {
         assert_eq!(opened(&there, Sealed { number: 6, tag }, message), None);
         assert_eq!(opened(&there, Sealed { number: 5, tag: [0; TAG] }, message), None);
         assert_eq!(opened(&there, sealed, *b"massage"), None);
-        assert_eq!(opened(&bond.keys([2; 16], [3; 16]).unwrap(), sealed, message), None);
+        assert_eq!(opened(&bound.keys([2; 16], [3; 16]).unwrap(), sealed, message), None);
         let other = Secret::new(&[8; 32]);
-        for bond in [secret.bond(Some([6; 32])), secret.bond(None), other.bond(Some([5; 32]))] {
-            assert_eq!(opened(&bond.keys([2; 16], [1; 16]).unwrap(), sealed, message), None);
+        for bound in [secret.bind(Some([6; 32])), secret.bind(None), other.bind(Some([5; 32]))] {
+            assert_eq!(opened(&bound.keys([2; 16], [1; 16]).unwrap(), sealed, message), None);
         }
         assert_ne!(secret.id(), other.id());
     }
@@ -161,13 +160,13 @@ mod tests {
     #[test]
     fn a_salt_is_proved_with_the_key_and_the_transcript() {
         let secret = Secret::new(&[7; 32]);
-        let bond = secret.bond(Some([5; 32]));
-        let proof = bond.proof([1; SALT]);
-        assert!(secret.bond(Some([5; 32])).is_proof([1; SALT], &proof));
-        assert!(!bond.is_proof([2; SALT], &proof));
+        let bound = secret.bind(Some([5; 32]));
+        let proof = bound.proof([1; SALT]);
+        assert!(secret.bind(Some([5; 32])).is_proof([1; SALT], &proof));
+        assert!(!bound.is_proof([2; SALT], &proof));
         let other = Secret::new(&[8; 32]);
-        for bond in [secret.bond(Some([6; 32])), secret.bond(None), other.bond(Some([5; 32]))] {
-            assert!(!bond.is_proof([1; SALT], &proof));
+        for bound in [secret.bind(Some([6; 32])), secret.bind(None), other.bind(Some([5; 32]))] {
+            assert!(!bound.is_proof([1; SALT], &proof));
         }
     }
 }

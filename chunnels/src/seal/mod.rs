@@ -1,13 +1,14 @@
-//! Messages that nobody on the way can read, change or repeat, between ends that share a key.
+//! Encrypted and authenticated messages between ends that share a key.
 //!
-//! [`Seal`] encrypts and authenticates each message by itself, so it stands on any connection, at any place of a stack:
+//! [`Seal`] encrypts and authenticates each message by itself, and drops replays, so it stands on any connection, at any place of a
+//! stack:
 //!
 //! ```
 //! use bertha_chunnels::{Reliable, Seal};
 //! use bertha_core::make_stack;
 //!
 //! # let secret = [7; 32];
-//! // Packets are sealed, acknowledgements and all.
+//! // Packets are sealed, acknowledgements included.
 //! let stack = make_stack!(Reliable::new(), Seal::new(&secret));
 //! ```
 //!
@@ -15,30 +16,31 @@
 //!
 //! ChaCha20-Poly1305 (RFC 8439), with a key for each direction of each connection. The keys are derived with HKDF-SHA-256
 //! (RFC 5869) from the shared key, the [transcript](bertha_core::ConnectContext::transcript) of the negotiation, and 16 random bytes of
-//! each end, which the ends tell each other in the clear when the connection begins. Since both ends add some, no key is used
-//! twice, and nothing that was recorded is accepted again. A message is numbered; the number is the nonce, and is authenticated with the message. The receiver remembers the last 4,033
-//! numbers and drops what comes twice or later than that. In front of a message stand 24 bytes.
+//! each end, its salt. The ends exchange salts in the clear, in a hello message each, when the connection begins. Since both ends
+//! contribute, no key is used twice, and recorded messages are never accepted again. Messages are numbered; the number is
+//! the nonce, and is authenticated with the message. The receiver remembers at least the last 4,033 numbers, and drops duplicates
+//! and later messages. The header has 24 bytes.
 //!
-//! # What it does not do
+//! # Limits
 //!
-//! Who learns the shared key can read what was recorded before: there is no forward secrecy. Lengths, numbers and times are
-//! visible.
+//! There is no forward secrecy: recorded messages can be read by anyone who learns the shared key later. Lengths, numbers and times
+//! are visible.
 //!
 //! # The agreement
 //!
-//! With its random bytes each end shows that it has the key and the transcript (HMAC-SHA-256, RFC 2104). So if somebody has
-//! altered what the ends said to agree on this stack, even without credentials, they refuse the connection; a weaker stack that
-//! has no `Seal` in it can't be refused here, but by a [floor](bertha_core::guarantee) or credentials. Without negotiation there is
-//! no transcript, and the ends show the key alone. A stack that takes another's place has a transcript of its own.
+//! With its salt each end proves that it has the key and the transcript (HMAC-SHA-256, RFC 2104). So both refuse the connection if
+//! an attacker has altered their negotiation, even without credentials. A weaker stack without `Seal` can't be refused here, but
+//! by a [floor](bertha_core::guarantee) or credentials. Without negotiation there is no transcript, and the ends prove the key
+//! alone. Each stack of an upgraded connection has a transcript of its own.
 //!
 //! # Loss
 //!
-//! Losses, order and backpressure are those of the connection below. What is forged, damaged, repeated or sealed with another
-//! key is dropped and counted ([`SealConnection::forged`], [`SealConnection::repeated`]).
+//! Losses, order and backpressure are those of the connection below. Messages that are forged, damaged, repeated or sealed with
+//! another key are dropped and counted ([`SealConnection::forged`], [`SealConnection::repeated`]).
 
 mod chunnel;
 mod connection;
-mod greeting;
+mod hello;
 mod keys;
 #[cfg(test)]
 mod tests;

@@ -17,11 +17,11 @@ fn message(connection: &End, bytes: &[u8]) -> Buf {
     message
 }
 
-/// What comes next behind greetings.
+/// The next message that is not a hello.
 async fn sealed(end: &End) -> Buf {
     loop {
         let arrived = end.inner.recv().await.unwrap();
-        if let Some(wire::Arrived::Sealed(_)) = wire::read(&arrived) {
+        if let Some(wire::Arrived::Sealed(_)) = wire::decode(&arrived) {
             return arrived;
         }
     }

@@ -1,14 +1,14 @@
-//! What [`Seal`](super::Seal) sends, and nothing else: no keys, no state.
+//! The wire format of [`Seal`](super::Seal), without keys or state.
 //!
 //! ```text
-//! greeting   0, 1 if the sender does not know the receiver's salt, the sender's salt (16 bytes), and its proof (32 bytes)
+//! hello      0, 1 if the sender does not know the receiver's salt, the sender's salt (16 bytes), and its proof (32 bytes)
 //! sealed     1, the message's number (7 bytes, little-endian), the tag (16 bytes), and the encrypted message
 //! ```
 //!
 //! The first eight bytes of a sealed message are its associated data. The nonce is four zero bytes and the number in eight,
 //! little-endian.
 
-/// How many bytes stand in front of a sealed message.
+/// The bytes in front of a sealed message.
 pub const HEADER: usize = 8 + TAG;
 
 /// The bytes of a tag.
@@ -20,49 +20,49 @@ pub const SALT: usize = 16;
 /// The bytes of a proof.
 pub const PROOF: usize = 32;
 
-/// The bytes of a greeting.
-pub const GREETING: usize = 2 + SALT + PROOF;
+/// The bytes of a hello.
+pub const HELLO_LEN: usize = 2 + SALT + PROOF;
 
 /// One more than the largest number of a message.
 pub const NUMBERS: u64 = 1 << 56;
 
-const GREETS: u8 = 0;
+const HELLO: u8 = 0;
 const SEALED: u8 = 1;
 
-/// What arrived.
+/// A decoded message from below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrived {
-    /// The sender tells its salt.
-    Greeting(Greeting),
-    /// A message, not opened yet.
+    /// The salt of the sender.
+    Hello(Hello),
+    /// A message, not decrypted yet.
     Sealed(Sealed),
 }
 
-/// The beginning of a connection.
+/// The message with which each end begins a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Greeting {
-    /// What the sender adds to the keys.
+pub struct Hello {
+    /// The sender's contribution to the keys.
     pub salt: [u8; SALT],
-    /// Whether it waits for a greeting in return.
+    /// Whether the sender waits for a hello in return.
     pub asks: bool,
-    /// What shows that it has the key and the transcript.
+    /// The proof of the key and the transcript.
     pub proof: [u8; PROOF],
 }
 
-/// What stands in front of a sealed message.
+/// The header of a sealed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sealed {
     /// The message's number.
     pub number: u64,
-    /// What proves that it is the peer's.
+    /// The authentication tag.
     pub tag: [u8; TAG],
 }
 
-impl Greeting {
-    /// As it is sent.
-    pub fn write(self) -> [u8; GREETING] {
-        let mut bytes = [0; GREETING];
-        (bytes[0], bytes[1]) = (GREETS, u8::from(self.asks));
+impl Hello {
+    /// The bytes on the wire.
+    pub fn encode(self) -> [u8; HELLO_LEN] {
+        let mut bytes = [0; HELLO_LEN];
+        (bytes[0], bytes[1]) = (HELLO, u8::from(self.asks));
         bytes[2..2 + SALT].copy_from_slice(&self.salt);
         bytes[2 + SALT..].copy_from_slice(&self.proof);
         bytes
@@ -74,13 +74,14 @@ pub fn associated(number: u64) -> [u8; 8] {
     (number << 8 | u64::from(SEALED)).to_le_bytes()
 }
 
-/// What `bytes` are, or `None` if they are nothing that is sent.
-pub fn read(bytes: &[u8]) -> Option<Arrived> {
+/// Decodes a message from below; `None` if it is malformed.
+pub fn decode(bytes: &[u8]) -> Option<Arrived> {
     match *bytes.first()? {
-        GREETS => {
-            let [_, asks, rest @ ..] = bytes.first_chunk::<GREETING>().filter(|_| bytes.len() == GREETING)?;
+        HELLO => {
+            let [_, asks, rest @ ..] =
+                bytes.first_chunk::<HELLO_LEN>().filter(|_| bytes.len() == HELLO_LEN)?;
             let (salt, proof) = (*rest.first_chunk()?, *rest.last_chunk()?);
-            (*asks <= 1).then_some(Arrived::Greeting(Greeting { salt, asks: *asks == 1, proof }))
+            (*asks <= 1).then_some(Arrived::Hello(Hello { salt, asks: *asks == 1, proof }))
         }
         SEALED => {
             let (associated, rest) = bytes.split_first_chunk()?;
@@ -101,16 +102,16 @@ mod tests {
         fn what_is_written_is_read(
             salt: [u8; SALT], proof: [u8; PROOF], asks: bool, number in 0..NUMBERS, tag: [u8; TAG], rest: Vec<u8>,
         ) {
-            let greeting = Greeting { salt, asks, proof };
-            prop_assert_eq!(read(&greeting.write()), Some(Arrived::Greeting(greeting)));
+            let hello = Hello { salt, asks, proof };
+            prop_assert_eq!(decode(&hello.encode()), Some(Arrived::Hello(hello)));
             let sealed = [&associated(number)[..], &tag, &rest].concat();
-            prop_assert_eq!(read(&sealed), Some(Arrived::Sealed(Sealed { number, tag })));
+            prop_assert_eq!(decode(&sealed), Some(Arrived::Sealed(Sealed { number, tag })));
         }
 
         #[test]
         fn anything_else_is_nothing(bytes: Vec<u8>) {
-            match read(&bytes) {
-                Some(Arrived::Greeting(greeting)) => prop_assert_eq!(&greeting.write()[..], &bytes[..]),
+            match decode(&bytes) {
+                Some(Arrived::Hello(hello)) => prop_assert_eq!(&hello.encode()[..], &bytes[..]),
                 Some(Arrived::Sealed(sealed)) => {
                     prop_assert!(bytes.len() >= HEADER);
                     prop_assert_eq!(&associated(sealed.number)[..], &bytes[..8]);

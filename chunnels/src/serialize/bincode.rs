@@ -3,11 +3,12 @@
 /// bincode 2 with integers of fixed length, little endian: the default.
 ///
 /// Every integer and every length takes a fixed number of bytes, so a field that only has fields of fixed size in
-/// front of it stands at an offset that is known without decoding. `LIMIT` is the longest message in bytes, and the
-/// most that the decoder allocates because a length field says so; by default as long as a datagram can be.
+/// front of it stands at an offset that is known without decoding. `LIMIT` is the longest message in bytes, and bounds the
+/// allocation for a length field; both ends need the same. The default is 64 MiB, as long as any message of
+/// [`Fragment`](crate::Fragment) and of framed TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bertha_core::Identity)]
 #[chunnel(parameter)]
-pub struct Bincode<const LIMIT: usize = 65_536>;
+pub struct Bincode<const LIMIT: usize = { 64 << 20 }>;
 
 #[cfg(feature = "bincode")]
 mod codec {

@@ -1,11 +1,11 @@
-//! Bursts that are encoded and decoded while the connection below takes and gives them.
+//! Bursts, encoded and decoded message by message as the connection below asks for them.
 
 use super::{Codec, SerializeConnection};
 use bertha_core::buf::Spent;
 use bertha_core::{Buf, Connection, Error};
 
-/// Encodes messages one by one as the connection below asks for them. Ends at the first that has no encoding, and
-/// leaves why in `failed`.
+/// Encodes messages as the connection below asks for them. Ends at the first that has no encoding, and stores the error in
+/// `failed`.
 pub(super) struct Encoded<'a, Inner: Connection, T, C, Messages> {
     connection: &'a SerializeConnection<Inner, T, C>,
     base: &'a Inner::Base,
@@ -37,14 +37,14 @@ where
 {
     type Item = Buf;
 
-    // In line by force: a link asks for the first message of a burst in one more place, and else it is a call a message.
+    // In line by force: a link asks for the first message of a burst at a second place, which would turn this into a call.
     #[inline(always)]
     fn next(&mut self) -> Option<Buf> {
         // Iterators may be asked again after their end.
         if self.failed.is_some() {
             return None;
         }
-        // Not moved out of the option, which would copy it.
+        // Borrowed from the option: moving it out would copy it.
         let message = self.messages.next();
         match self.connection.encode(self.base, message.as_ref()?) {
             Ok(encoded) => Some(encoded),
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// Decodes what the connection below pushes into it, and pushes that on.
+/// Decodes the messages that the connection below pushes into it, and pushes them on.
 pub(super) struct Decoded<'a, Inner, T, C, Into> {
     connection: &'a SerializeConnection<Inner, T, C>,
     into: &'a mut Into,
@@ -73,8 +73,8 @@ impl<'a, Inner, T, C, Into> Decoded<'a, Inner, T, C, Into> {
         Self { connection, into, malformed: 0, spent: Spent::new() }
     }
 
-    /// Releases what the messages came in, and says how many since the last time were malformed and so not pushed on.
-    pub(super) fn settle(&mut self) -> usize {
+    /// Releases the buffers of the decoded messages. Returns how many messages since the last call were malformed.
+    pub(super) fn finish_burst(&mut self) -> usize {
         self.spent.release();
         std::mem::take(&mut self.malformed)
     }
@@ -98,8 +98,7 @@ where
     }
 }
 
-/// One message, decoded when it is asked for: straight to where the asker wants it, while a message that is there
-/// already would be moved, its whole size, from one iterator's state to the next.
+/// One message, decoded when it is asked for: straight to its destination, without moves from one iterator's state to the next.
 struct Decoding<'a, Inner, T, C> {
     connection: &'a SerializeConnection<Inner, T, C>,
     encoded: Option<&'a [u8]>,

@@ -10,9 +10,9 @@ use std::marker::PhantomData;
 #[chunnel(capability = Self::encoding)]
 pub struct Serialize<T, C = Bincode> {
     codec: C,
-    /// The name of the message type, if it is not to be the one that it has in the program.
+    /// The name of the message type, unless it is that of the Rust type.
     schema: Option<String>,
-    /// Kept as a function, so that a stack can be described whatever `C` is, and nothing is written before.
+    /// A function, so that stacks can be described without the bound on `C`, and the text is made when it is needed.
     encoding: fn(&C, Option<&str>) -> Encoding,
     // Holds no `T`, so it can be shared between threads whatever `T` is.
     message: PhantomData<fn(T) -> T>,
@@ -50,12 +50,12 @@ impl<T, C> Serialize<T, C> {
         self
     }
 
-    /// What encodes and decodes: for a Chunnel that takes the place of this one.
+    /// The codec, for a Chunnel that replaces this one.
     pub fn codec(&self) -> &C {
         &self.codec
     }
 
-    /// What the other end must have as well.
+    /// The encoding, which must be that of the other end.
     pub fn encoding(&self) -> Encoding {
         (self.encoding)(&self.codec, self.schema.as_deref())
     }

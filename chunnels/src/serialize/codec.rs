@@ -1,4 +1,4 @@
-//! What turns one message into bytes and back.
+//! The format of messages.
 
 use super::KeyPlace;
 use std::error::Error;
@@ -14,16 +14,16 @@ use std::error::Error;
     note = "`Bincode` and `Postcard` need the features `bincode` and `postcard` of `bertha-chunnels`"
 )]
 pub trait Codec<T>: Clone + Send + Sync + 'static {
-    /// Why a message has no encoding.
+    /// The reason why a message has no encoding.
     type EncodeError: Error + Send + Sync + 'static;
-    /// Why bytes are not a message.
+    /// The reason why bytes are not a message.
     type DecodeError: Error + Send + Sync + 'static;
 
-    /// Where a message's key stands in its encoding: [`Anywhere`](super::Anywhere), unless the codec knows that it is
-    /// [`At`](super::At) an offset. Compared between the two ends.
+    /// The place of a message's key in its encoding: [`At`](super::At) an offset, or [`Anywhere`](super::Anywhere). Compared
+    /// between the two ends.
     type Key: KeyPlace;
 
-    /// What the format is called. Compared between the two ends.
+    /// The name of the format. Compared between the two ends.
     const NAME: &'static str;
 
     /// The version of the format. Compared between the two ends.
@@ -46,9 +46,9 @@ pub trait Codec<T>: Clone + Send + Sync + 'static {
     fn encode(&self, message: &T, into: &mut [u8]) -> Result<Option<usize>, Self::EncodeError>;
 
     /// Reads the message at the start of `bytes`, and returns it with the number of bytes that it takes. The caller
-    /// judges what is left over.
+    /// decides about the rest.
     ///
-    /// `bytes` come from the peer: whatever they are, this must neither panic nor allocate without bound.
+    /// The peer chooses `bytes`: this must never panic, nor allocate without bound.
     ///
     /// # Errors
     /// If there is no message.

@@ -8,13 +8,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What [`Serialize`](super::Serialize) makes of a connection that carries bytes.
+/// The connection of [`Serialize`](super::Serialize) over one that carries bytes.
 ///
 /// # Errors
-/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) if the encoding exceeds what a message below may have, and
-/// with [`Malformed`](ErrorKind::Malformed) if the codec has no encoding for the message. Both concern this message
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) if the encoding exceeds the limit of the connection below or of the codec,
+/// and with [`Malformed`](ErrorKind::Malformed) if the codec has no encoding for the message. Both concern this message
 /// alone. `send_batch` stops at the first such message: those before it were sent, those behind it were not taken
-/// from the iterator.
+/// from the iterator. Loss, backpressure and cancellation are those of the connection below.
 pub struct SerializeConnection<Inner, T, C> {
     inner: Inner,
     codec: C,
@@ -30,17 +30,17 @@ where
     C: Codec<T>,
 {
     pub(super) fn new(inner: Inner, codec: C) -> Self {
-        let size = BufferSize::new(most(&inner, codec.limit()));
+        let size = BufferSize::new(max_len(&inner, codec.limit()));
         Self { inner, codec, size, malformed: AtomicU64::new(0), message: PhantomData }
     }
 
-    /// How many messages of the peer were dropped since they did not decode.
+    /// The number of messages that were dropped because they did not decode.
     pub fn malformed(&self) -> u64 {
         self.malformed.load(Relaxed)
     }
 
-    // In line by force, as are the few functions below it on the way of a burst: each alone seems too long to the
-    // compiler, which then keeps buffers in memory in between, a tenth of all that a short message costs.
+    // In line by force, as are the other functions on the way of a burst: the compiler takes each for too long, and a call
+    // would pass the buffer through memory, a tenth of the cost of a short message.
     #[inline(always)]
     pub(super) fn encode(&self, base: &Inner::Base, message: &T) -> Result<Buf, Error> {
         let size = self.size.guess();
@@ -48,7 +48,7 @@ where
         match self.codec.encode(message, &mut buf) {
             Ok(Some(written)) => {
                 buf.truncate(written);
-                self.size.fitted(written, size);
+                self.size.on_fit(written, size);
                 Ok(buf)
             }
             Ok(None) => {
@@ -63,21 +63,20 @@ where
     #[cold]
     #[inline(never)]
     fn encode_beyond(&self, message: &T, mut size: usize) -> Result<Buf, Error> {
-        let most = most(&self.inner, self.codec.limit());
-        while let Some(larger) = BufferSize::beyond(size, most) {
+        let max = max_len(&self.inner, self.codec.limit());
+        while let Some(larger) = BufferSize::beyond(size, max) {
             size = larger;
             let mut buf = self.inner.base().buffer(size)?;
             if let Some(written) = self.codec.encode(message, &mut buf).map_err(unencodable)? {
                 buf.truncate(written);
-                self.size.found(written, most);
+                self.size.on_retry(written, max);
                 return Ok(buf);
             }
         }
-        let what = format!("a message that takes more than {most} bytes, the most that fits below");
-        Err(Error::new(ErrorKind::TooLarge, what).at("Serialize"))
+        Err(too_large(C::NAME, max, self.codec.limit()))
     }
 
-    /// The message that `bytes` are, if they are one.
+    /// The message that `bytes` encode; one that is malformed is counted.
     #[inline(always)]
     pub(super) fn decode(&self, bytes: &[u8]) -> Option<T> {
         match self.codec.decode(bytes) {
@@ -100,9 +99,23 @@ where
     }
 }
 
-/// The longest encoding that both the layers below and the decoder at the other end take.
-fn most(inner: &impl Connection, limit: usize) -> usize {
+/// The longest encoding that both the layers below and the codec's `limit` allow.
+fn max_len(inner: &impl Connection, limit: usize) -> usize {
     inner.mtu().saturating_sub(inner.base().reserved()).min(limit)
+}
+
+#[cold]
+fn too_large(codec: &str, max: usize, limit: usize) -> Error {
+    let what = if max == limit {
+        format!(
+            "a message takes more than {max} bytes, the limit of the codec {codec}; give it a larger one at both ends"
+        )
+    } else {
+        format!(
+            "a message takes more than {max} bytes, all that the connection below carries; put Fragment below Serialize"
+        )
+    };
+    Error::new(ErrorKind::TooLarge, what).at("Serialize")
 }
 
 #[cold]
@@ -130,7 +143,7 @@ where
 
     #[inline]
     fn send(&self, message: T) -> impl Future<Output = Result<(), Error>> + Send {
-        // Encoded right away, so that the future holds a buffer and not the message, which would be moved into it.
+        // Encoded at once, so that the future holds a buffer and the message is not moved into it.
         let encoded = self.encode(self.base(), &message);
         async move { self.inner.send(encoded?).await }
     }
@@ -158,7 +171,7 @@ where
         let mut decoded = Decoded::new(self, into);
         loop {
             let received = self.inner.recv_batch(&mut decoded, limit).await?;
-            let well_formed = received.saturating_sub(decoded.settle());
+            let well_formed = received.saturating_sub(decoded.finish_burst());
             // A burst of nothing but malformed messages is no burst.
             if well_formed > 0 {
                 return Ok(well_formed);

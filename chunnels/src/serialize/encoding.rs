@@ -1,10 +1,10 @@
-//! What the two ends compare.
+//! The capability that the two ends compare.
 
 use bertha_core::capability::exact_part;
 use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
 
-/// How messages are encoded. Two ends are compatible if all of it is equal.
+/// The encoding of messages. Two ends are compatible if all parts of it are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(compare = Self::compare, label = Self::codec_name)]
 pub struct Encoding {

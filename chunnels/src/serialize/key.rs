@@ -1,10 +1,10 @@
-//! Where the key stands in an encoded message.
+//! The place of the key in an encoded message.
 
 use bertha_core::identity::{Bool, False, True};
 
 /// Whether a message's key can be found in its encoding without decoding it: [`At`] or [`Anywhere`].
 pub trait KeyPlace {
-    /// Whether it is at a known offset.
+    /// Whether the offset is known.
     type Fixed: Bool;
 
     /// The offset in bytes, if it is known.

@@ -1,7 +1,7 @@
 //! Typed messages over a connection that carries bytes.
 //!
 //! [`Serialize`] encodes each message straight into a buffer of the datapath, with the headroom that the layers below
-//! have reserved, and decodes what arrives. How is up to a [`Codec`]:
+//! have reserved, and decodes messages as they arrive. The format is that of a [`Codec`]:
 //!
 //! ```
 //! use bertha_chunnels::serialize::{Postcard, Serialize};
@@ -14,15 +14,20 @@
 //!
 //! # What the two ends agree on
 //!
-//! Codec, its version and options, where keys stand, and the name of the message type: an [`Encoding`], which has to be the same at
-//! both ends. Neither codec describes its own data, so a message of another type may well decode into nonsense; that
-//! is why the name counts. It is that of the Rust type unless [`Serialize::schema`] gives another, which it should
-//! once the type changes its fields, or has different names at the two ends.
+//! An [`Encoding`] has to be the same at both ends: the codec, its version and options, the offset of the key, and the name of the
+//! message type. Neither codec describes its own data, so a message of another type may decode into nonsense; comparing names
+//! prevents that. The name is that of the Rust type unless [`Serialize::schema`] gives another. Give one once the type changes
+//! its fields, or has different names at the two ends.
 //!
 //! # Malformed messages
 //!
-//! What does not decode, or has bytes left over, is dropped and counted ([`SerializeConnection::malformed`]); the
-//! connection goes on. Both codecs bound what they allocate for a message whose length fields lie.
+//! A message that does not decode, or leaves bytes over, is dropped and counted ([`SerializeConnection::malformed`]); the
+//! connection goes on. Both codecs bound their allocations for a message whose length fields lie.
+//!
+//! # The longest message
+//!
+//! A message may take as many bytes as the connection below carries and the codec's own [limit](Codec::limit) allows: 64 MiB for
+//! [`Bincode`] unless it is given another, none for [`Postcard`]. The error of a longer message names the limit that was reached.
 
 mod bincode;
 mod burst;

@@ -1,4 +1,4 @@
-//! The name that a message type has unless the application gives it one.
+//! The default name of a message type.
 
 /// The name of `T` without the paths in front of it, as in `Vec<Request>`.
 ///
@@ -10,7 +10,7 @@ pub(super) fn of<T>() -> String {
 
 fn without_paths(name: &str) -> String {
     let mut short = String::new();
-    // Where the path that is being copied began.
+    // The start of the current path in `short`.
     let mut segment = 0;
     let mut colons = 0;
     for character in name.chars() {

@@ -1,58 +1,57 @@
-//! How large a buffer to ask for before a message is encoded.
+//! The size of the buffer that a message is encoded into.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The smallest size that is asked for, in bytes. Below it, guessing better would save nothing: pooled buffers are
-/// not smaller.
-const SMALLEST: usize = 256;
+/// The smallest buffer, in bytes. Pooled buffers are no smaller, so a better guess would save nothing.
+const MIN_SIZE: usize = 256;
 
 /// A connection's guess at the size of its next message.
 ///
-/// Serde can't tell a message's size without encoding it. So the guess follows the messages: twice the size of one
-/// that did not fit, then slowly down again as long as messages use less than half of it. Where sizes vary little no
-/// message is encoded twice; where one in a hundred is large, few are, and the small ones don't occupy large buffers
-/// for ever. Tasks that send at the same time may overwrite each other's guess, which costs at most a second attempt.
+/// The size of a message is known once it is encoded. So the guess follows the messages: twice the size of a message that did
+/// not fit, then slowly down again while messages use less than half of it. With sizes that vary little no message is encoded
+/// twice; with one large message in a hundred few are, and the small ones return to small buffers. Tasks that send at the same
+/// time may overwrite each other's guess, which costs at most a second attempt.
 #[derive(Debug)]
 pub(super) struct BufferSize {
     guess: AtomicUsize,
 }
 
 impl BufferSize {
-    /// A first guess. No buffer may be larger than `most` bytes.
-    pub(super) fn new(most: usize) -> Self {
-        Self { guess: AtomicUsize::new(SMALLEST.min(most)) }
+    /// The first guess, at most `max` bytes.
+    pub(super) fn new(max: usize) -> Self {
+        Self { guess: AtomicUsize::new(MIN_SIZE.min(max)) }
     }
 
-    /// What to ask for.
+    /// The size of the buffer for the next message.
     #[inline]
     pub(super) fn guess(&self) -> usize {
         self.guess.load(Relaxed)
     }
 
-    /// A message took `written` bytes of a buffer of `size`.
+    /// Takes in that a message used `written` bytes of a buffer of `size`.
     #[inline]
-    pub(super) fn fitted(&self, written: usize, size: usize) {
-        if size > SMALLEST {
-            self.fitted_in_more(written, size);
+    pub(super) fn on_fit(&self, written: usize, size: usize) {
+        if size > MIN_SIZE {
+            self.on_large_fit(written, size);
         }
     }
 
     #[inline(never)]
-    fn fitted_in_more(&self, written: usize, size: usize) {
+    fn on_large_fit(&self, written: usize, size: usize) {
         if written < size / 2 {
-            self.guess.store((size - size / 64).max(SMALLEST), Relaxed);
+            self.guess.store((size - size / 64).max(MIN_SIZE), Relaxed);
         }
     }
 
-    /// The next size to try after a message did not fit in `size` bytes, up to `most`; `None` if that was all.
-    pub(super) fn beyond(size: usize, most: usize) -> Option<usize> {
-        // In large steps, so that the attempts together cost little more than the last.
-        (size < most).then(|| size.saturating_mul(8).clamp(SMALLEST, most.max(SMALLEST)).min(most))
+    /// The next size to try for a message that did not fit in `size` bytes; `None` after `max`.
+    pub(super) fn beyond(size: usize, max: usize) -> Option<usize> {
+        // In large steps, so that all attempts together cost little more than the last.
+        (size < max).then(|| size.saturating_mul(8).clamp(MIN_SIZE, max.max(MIN_SIZE)).min(max))
     }
 
-    /// A message took `written` bytes after it had not fitted in what was guessed.
-    pub(super) fn found(&self, written: usize, most: usize) {
-        self.guess.store(written.saturating_mul(2).clamp(SMALLEST.min(most), most), Relaxed);
+    /// Takes in that a message used `written` bytes after it had not fitted in the guess.
+    pub(super) fn on_retry(&self, written: usize, max: usize) {
+        self.guess.store(written.saturating_mul(2).clamp(MIN_SIZE.min(max), max), Relaxed);
     }
 }
 
@@ -60,27 +59,27 @@ impl BufferSize {
 mod tests {
     use super::*;
 
-    const MOST: usize = 65_507;
+    const MAX: usize = 65_507;
 
     /// How many attempts a message of `written` bytes takes.
     fn attempts(sizes: &BufferSize, written: usize) -> usize {
         let mut size = sizes.guess();
         if written <= size {
-            sizes.fitted(written, size);
+            sizes.on_fit(written, size);
             return 1;
         }
         let mut attempts = 1;
         while written > size {
-            size = BufferSize::beyond(size, MOST).unwrap();
+            size = BufferSize::beyond(size, MAX).unwrap();
             attempts += 1;
         }
-        sizes.found(written, MOST);
+        sizes.on_retry(written, MAX);
         attempts
     }
 
     #[test]
     fn messages_of_one_size_are_encoded_once() {
-        let sizes = BufferSize::new(MOST);
+        let sizes = BufferSize::new(MAX);
         attempts(&sizes, 1000);
         assert!((0..1000).all(|_| attempts(&sizes, 1000) == 1));
         assert!(sizes.guess() <= 2000);
@@ -88,29 +87,29 @@ mod tests {
 
     #[test]
     fn a_large_message_is_forgotten_and_small_ones_use_small_buffers() {
-        let sizes = BufferSize::new(MOST);
+        let sizes = BufferSize::new(MAX);
         attempts(&sizes, 60_000);
-        assert_eq!(sizes.guess(), MOST);
+        assert_eq!(sizes.guess(), MAX);
         (0..1000).for_each(|_| assert_eq!(attempts(&sizes, 100), 1));
-        assert_eq!(sizes.guess(), SMALLEST);
+        assert_eq!(sizes.guess(), MIN_SIZE);
     }
 
     #[test]
-    fn the_sizes_that_are_tried_end_at_the_most() {
-        let mut tried = vec![SMALLEST];
-        while let Some(size) = BufferSize::beyond(tried[tried.len() - 1], MOST) {
+    fn the_sizes_that_are_tried_end_at_the_maximum() {
+        let mut tried = vec![MIN_SIZE];
+        while let Some(size) = BufferSize::beyond(tried[tried.len() - 1], MAX) {
             tried.push(size);
         }
-        assert_eq!(tried, [256, 2048, 16_384, MOST]);
+        assert_eq!(tried, [256, 2048, 16_384, MAX]);
         assert_eq!(BufferSize::beyond(100, 100), None);
         assert_eq!(BufferSize::beyond(0, 0), None);
     }
 
     #[test]
-    fn no_guess_is_larger_than_the_most() {
+    fn no_guess_is_larger_than_the_maximum() {
         let sizes = BufferSize::new(100);
         assert_eq!(sizes.guess(), 100);
-        sizes.found(90, 100);
+        sizes.on_retry(90, 100);
         assert_eq!(sizes.guess(), 100);
     }
 }

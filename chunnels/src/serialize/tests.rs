@@ -120,7 +120,35 @@ async fn the_decoders_limit_is_the_encoders_too() {
     let (here, _there) = pair();
     let here = Serialize::<Vec<u8>, super::Bincode<100>>::new().wrap(here).await.unwrap();
     here.send(vec![0; 92]).await.unwrap();
-    assert_eq!(here.send(vec![0; 93]).await.unwrap_err().kind(), ErrorKind::TooLarge);
+    let error = here.send(vec![0; 93]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("100 bytes, the limit of the codec bincode"), "{error}");
+}
+
+#[tokio::test]
+async fn the_default_limit_is_above_that_of_the_connection_below() {
+    let (here, _there) = pair();
+    let here = over::<super::Bincode>(here).await;
+    let error = here.send(word(MTU)).await.unwrap_err();
+    assert!(error.to_string().contains("65507 bytes, all that the connection below carries"), "{error}");
+}
+
+#[cfg(feature = "fragment")]
+#[tokio::test]
+async fn the_default_limit_lets_pass_what_fragment_carries() {
+    use crate::Fragment;
+    use bertha_core::make_stack;
+    type Bytes = Vec<u8>;
+    let (here, there) = pair();
+    let stack = make_stack!(Serialize::<Bytes>::new(), Fragment::new());
+    let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
+    here.send(vec![7; 1 << 20]).await.unwrap();
+    assert_eq!(there.recv().await.unwrap(), vec![7; 1 << 20]);
+
+    let (here, _there) = pair();
+    let stack = make_stack!(Serialize::<Bytes, super::Bincode<65_536>>::new(), Fragment::new());
+    let error = stack.wrap(here).await.unwrap().send(vec![7; 1 << 20]).await.unwrap_err();
+    assert!(error.to_string().contains("65536 bytes, the limit of the codec bincode"), "{error}");
 }
 
 #[tokio::test]
@@ -192,7 +220,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_a_decoder(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        let _ = Codec::<Message>::decode(&super::Bincode::<65_536>, &bytes);
+        let _ = Codec::<Message>::decode(&<super::Bincode>::default(), &bytes);
         let _ = Codec::<Message>::decode(&Postcard, &bytes);
     }
 }

@@ -1,21 +1,21 @@
-//! Messages of several sequences on their way to the application, without I/O.
+//! The received messages of several sequences, without I/O.
 
 use super::Limits;
 use super::window::Window;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-/// How many sequences are kept at once; whose messages came least recently gives way.
-const SEQUENCES: usize = 1_024;
+/// The number of sequences that are kept; beyond it the least recently used one is evicted.
+const MAX_SEQUENCES: usize = 1_024;
 
-/// What has arrived: what may be received, and what waits for its turn.
+/// Messages that have arrived: those to deliver, and early ones.
 #[derive(Debug)]
 pub(super) struct Arrivals<T> {
     sequences: BTreeMap<u64, Sequence<T>>,
     ready: VecDeque<T>,
     limits: Limits,
     clock: u64,
-    /// How many were dropped: they came twice, or after they were passed over.
+    /// The number of messages dropped as duplicates, or after they were skipped.
     pub(super) dropped: u64,
 }
 
@@ -30,66 +30,66 @@ impl<T> Arrivals<T> {
         Self { sequences: BTreeMap::new(), ready: VecDeque::new(), limits, clock: 0, dropped: 0 }
     }
 
-    /// Takes message `number` of a sequence. Whether one is waited for from now on, so that there is another deadline.
+    /// Inserts message `number` of a sequence. Returns whether a gap has begun, and so a new deadline.
     pub(super) fn insert(&mut self, now: Instant, sequence: u64, number: u64, message: T) -> bool {
         self.clock += 1;
-        if !self.sequences.contains_key(&sequence) && self.sequences.len() >= SEQUENCES {
-            self.forget_one();
+        if !self.sequences.contains_key(&sequence) && self.sequences.len() >= MAX_SEQUENCES {
+            self.evict_one();
         }
-        let place = self
+        let slot = self
             .sequences
             .entry(sequence)
             .or_insert_with(|| Sequence { window: Window::new(), last_used: 0 });
-        place.last_used = self.clock;
-        let has_waited = place.window.since().is_some();
-        if place.window.insert(now, number, message).is_err() {
+        slot.last_used = self.clock;
+        let had_gap = slot.window.gap_since().is_some();
+        if slot.window.insert(now, number, message).is_err() {
             self.dropped += 1;
             return false;
         }
-        if place.window.len() >= self.limits.capacity {
-            place.window.skip();
+        if slot.window.len() >= self.limits.capacity {
+            slot.window.skip();
         }
-        while let Some(message) = place.window.pop(now) {
+        while let Some(message) = slot.window.pop(now) {
             self.ready.push_back(message);
         }
-        !has_waited && place.window.since().is_some()
+        !had_gap && slot.window.gap_since().is_some()
     }
 
-    fn forget_one(&mut self) {
+    fn evict_one(&mut self) {
         let oldest = self.sequences.iter().min_by_key(|(_, sequence)| sequence.last_used).map(|(id, _)| *id);
-        if let Some(mut forgotten) = oldest.and_then(|id| self.sequences.remove(&id)) {
-            self.dropped += forgotten.window.len() as u64;
-            forgotten.window.skip();
+        if let Some(mut evicted) = oldest.and_then(|id| self.sequences.remove(&id)) {
+            self.dropped += evicted.window.len() as u64;
+            evicted.window.skip();
         }
     }
 
-    /// The next message to be received.
+    /// Takes the next message to deliver.
     pub(super) fn pop(&mut self) -> Option<T> {
         self.ready.pop_front()
     }
 
-    /// The same, and it stays.
+    /// The next message to deliver, which stays.
     pub(super) fn front(&mut self) -> Option<&mut T> {
         self.ready.front_mut()
     }
 
-    /// Whether there is one.
+    /// Whether there is a message to deliver.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// When patience ends with a message that is missing.
+    /// The time at which the first gap times out.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let since = self.sequences.values().filter_map(|sequence| sequence.window.since()).min();
-        since.map(|since| since + self.limits.patience)
+        let since = self.sequences.values().filter_map(|sequence| sequence.window.gap_since()).min();
+        since.map(|since| since + self.limits.gap_timeout)
     }
 
-    /// Passes over what has been missing for too long.
+    /// Skips the messages whose gap has timed out.
     pub(super) fn expire(&mut self, now: Instant) {
-        let patience = self.limits.patience;
-        let late = |since: Instant| now.saturating_duration_since(since) >= patience;
+        let timeout = self.limits.gap_timeout;
+        let late = |since: Instant| now.saturating_duration_since(since) >= timeout;
         for sequence in self.sequences.values_mut() {
-            if sequence.window.since().is_some_and(late) {
+            if sequence.window.gap_since().is_some_and(late) {
                 sequence.window.skip();
                 while let Some(message) = sequence.window.pop(now) {
                     self.ready.push_back(message);
@@ -98,7 +98,7 @@ impl<T> Arrivals<T> {
         }
     }
 
-    /// Nothing more will come: passes over all that is missing.
+    /// Skips all missing messages, since nothing more will arrive.
     pub(super) fn flush(&mut self, now: Instant) {
         for sequence in self.sequences.values_mut() {
             while sequence.window.len() > 0 {

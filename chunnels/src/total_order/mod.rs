@@ -1,12 +1,13 @@
 //! The same order for all participants of a connection with any number of endpoints.
 //!
-//! Two Chunnels make it, in two ways; a stack offers both and the participants change from one to the other as others come and go:
+//! Two Chunnels provide it in two ways. A stack offers both, and the participants change from one to the other as others join and
+//! leave:
 //!
-//! * [`ReceiverOrdered`] numbers each sender's messages, and the receiver puts them in order. Messages of different senders are
-//!   not ordered among each other. So all receive in the same order while there are two participants, since then nobody receives
-//!   from more than one; it takes one way from sender to receiver.
-//! * [`SequencerOrdered`] sends every message to the participant that leads the round, which gives it a number and sends it to all. That
-//!   is one order for any number of participants, at the price of a second way, and of everything passing through one of them.
+//! * [`ReceiverOrdered`] numbers each sender's messages, and the receiver orders them. Messages of different senders are
+//!   not ordered among each other, so the order is total for two participants, each of which receives from one sender alone. A
+//!   message takes one hop.
+//! * [`SequencerOrdered`] sends every message to the participant that leads the round, which numbers it and sends it to all. That
+//!   is one order for any number of participants, at the cost of a second hop, and of all messages passing through the leader.
 //!
 //! ```
 //! use bertha_chunnels::{ReceiverOrdered, SequencerOrdered};
@@ -15,18 +16,26 @@
 //! let stack = make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new()));
 //! ```
 //!
-//! # What is promised
-//! * **Order.** Any two messages that two participants both receive they receive in the same order; in that of the calls if they are of one
-//!   sender. With [`ReceiverOrdered`] among three or more only the latter.
-//! * **Loss.** They order and repeat nothing: over a group that loses messages, or for a newcomer to whom earlier ones were never sent, a
-//!   message that is missing is waited for as long as `patience`, or until the buffer is full, and then passed over. It is
-//!   dropped if it comes after that, and so are those that come twice.
-//! * **Own messages** a participant does not receive.
-//! * **The sequencer** works while its application receives. If it vanishes, what it has not ordered yet is lost; the
-//!   participants then begin a new round that another one leads.
+//! # Guarantees
+//!
+//! * **Order.** Two messages that two participants both receive arrive in the same order at both, and in the order of the calls if
+//!   they are of one sender. [`ReceiverOrdered`] among three or more guarantees the latter alone.
+//! * **Loss.** Neither repeats messages. Over a group that loses messages, or for a participant that joins later, a missing message
+//!   is waited for until the gap time-out, or until the buffer is full, and then skipped. It is dropped if it arrives after
+//!   that, and so are duplicates.
+//! * **Own messages** are not received by their sender.
+//! * **The sequencer** orders messages while its application receives. If it vanishes, messages that it has not ordered are lost;
+//!   the participants then begin a new round with another leader.
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`gap_timeout`](ReceiverOrdered::gap_timeout) | 50 milliseconds |
+//! | [`capacity`](ReceiverOrdered::capacity) of early messages | 4,096 for each sender; with a sequencer 4,096 |
 
 mod arrivals;
-mod places;
+mod frame;
 mod receiver;
 mod sequencer;
 #[cfg(test)]
@@ -38,15 +47,15 @@ pub use sequencer::{SequencerOrdered, SequencerOrderedConnection};
 
 use std::time::Duration;
 
-/// How much is kept, and how long a message is waited for.
+/// The size of the buffer, and the time for which a missing message is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limits {
     capacity: usize,
-    patience: Duration,
+    gap_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { capacity: 4_096, patience: Duration::from_millis(50) }
+        Self { capacity: 4_096, gap_timeout: Duration::from_millis(50) }
     }
 }

@@ -1,4 +1,4 @@
-//! Each sender's messages in the order in which they were sent.
+//! One order for the messages of each sender.
 
 use super::Limits;
 use super::arrivals::Arrivals;
@@ -15,27 +15,26 @@ use tokio::sync::Notify;
 /// Sender and number, eight bytes each.
 const HEADER: usize = 16;
 
-/// Numbers messages when they are sent, and has the receiver put each sender's in order. See the
-/// [module](crate::total_order).
+/// Numbers messages at the sender, and orders each sender's at the receiver. See the [module](crate::total_order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Identity)]
 pub struct ReceiverOrdered {
     limits: Limits,
 }
 
 impl ReceiverOrdered {
-    /// Waits 50 ms for a message that is missing, and keeps up to 4,096 of each sender that came before their turn.
+    /// Waits 50 ms for a missing message, and buffers up to 4,096 early ones of each sender.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits so long for a message that is missing.
+    /// Sets the gap time-out, after which a missing message is skipped.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.limits.patience = patience;
+    pub fn gap_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.gap_timeout = timeout;
         self
     }
 
-    /// Keeps up to `messages` of each sender that came before their turn; at least one.
+    /// Buffers up to `messages` of each sender that arrived early; at least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
@@ -64,31 +63,30 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for ReceiverOrdered {
     }
 }
 
-/// What [`ReceiverOrdered`] makes of a connection that carries bytes.
+/// The connection of [`ReceiverOrdered`] over one that carries bytes.
 ///
-/// Messages are numbered when `send` is first polled; one that fails or is cancelled then is missing for the receivers as if it had been
-/// lost.
+/// A message is numbered when `send` is first polled; if that fails or is cancelled later, the message is missing at the receivers
+/// as a lost one is. Errors and backpressure are those of the connection below.
 pub struct ReceiverOrderedConnection<Inner> {
     inner: Inner,
-    /// Drawn at random; tells this sender from others, and from an earlier life of its own.
+    /// Random; distinguishes this connection from all other senders, earlier ones of this end included.
     sender: u64,
     next: AtomicU64,
-    /// Locked for one message or burst at a time, never while waiting.
+    /// Locked for one message at a time, never across an await.
     arrivals: Mutex<Arrivals<Buf>>,
-    /// Another receiver left a message whose turn it is, or one that waits for a time that others have to know: its call may
-    /// be cancelled.
+    /// Notified when another `recv`, whose future may be dropped, left a message to deliver or a new deadline.
     ready: Notify,
 }
 
 impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
-    /// How many messages were dropped: they came twice, after they were passed over, or without a number.
+    /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
     pub fn dropped(&self) -> u64 {
         self.arrivals.lock().dropped
     }
 
-    fn seal(&self, mut message: Buf) -> Result<Buf, Error> {
+    fn number(&self, mut message: Buf) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
-            // Made elsewhere than by this connection's base.
+            // Not from this connection's base.
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -113,7 +111,7 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
         }
     }
 
-    fn take(&self) -> Option<Buf> {
+    fn pop(&self) -> Option<Buf> {
         let mut arrivals = self.arrivals.lock();
         let taken = arrivals.pop();
         if arrivals.has_ready() {
@@ -122,10 +120,10 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
         taken
     }
 
-    /// Waits for whatever happens next.
-    async fn more(&self) -> Result<(), Error> {
+    /// Waits for a message, a notification or a time-out.
+    async fn progress(&self) -> Result<(), Error> {
         let runtime = self.inner.base().runtime();
-        // Before it looks, so that it hears of whatever happens after that.
+        // Created before the deadline is read, so that no notification is missed.
         let mut ready = pin!(self.ready.notified().fuse());
         let deadline = self.arrivals.lock().deadline();
         let mut late = pin!(
@@ -169,15 +167,15 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.inner.send(self.seal(message)?).await
+        self.inner.send(self.number(message)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
-            if let Some(message) = self.take() {
+            if let Some(message) = self.pop() {
                 return Ok(message);
             }
-            self.more().await?;
+            self.progress().await?;
         }
     }
 

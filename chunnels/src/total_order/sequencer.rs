@@ -1,8 +1,8 @@
-//! One order for all messages, which one participant makes.
+//! One order for all messages, decided by one participant.
 
 use super::Limits;
 use super::arrivals::Arrivals;
-use super::places::{Frame, HEADER, Placed};
+use super::frame::{Frame, HEADER, Placed};
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
 };
@@ -15,30 +15,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long draining waits for the sequencer after it was last heard of.
-const DRAIN: Duration = Duration::from_secs(1);
+/// The time for which draining waits for progress of the sequencer.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sends messages to the participant that leads the round, which sends them to all in one order. On a connection with two ends the
-/// server does. See the [module](crate::total_order).
+/// server leads. See the [module](crate::total_order).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Identity)]
 pub struct SequencerOrdered {
     limits: Limits,
 }
 
 impl SequencerOrdered {
-    /// Waits 50 ms for a message that is missing, and keeps up to 4,096 that came before their turn.
+    /// Waits 50 ms for a missing message, and buffers up to 4,096 early ones.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits so long for a message that is missing.
+    /// Sets the gap time-out, after which a missing message is skipped.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.limits.patience = patience;
+    pub fn gap_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.gap_timeout = timeout;
         self
     }
 
-    /// Keeps up to `messages` that came before their turn; at least one.
+    /// Buffers up to `messages` that arrived early; at least one.
     #[must_use]
     pub fn capacity(mut self, messages: usize) -> Self {
         self.limits.capacity = messages.max(1);
@@ -71,43 +71,43 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for SequencerOrdered {
     }
 }
 
-/// What [`SequencerOrdered`] makes of a connection that carries bytes.
+/// The connection of [`SequencerOrdered`] over one that carries bytes.
 ///
-/// `send` is ready when the message is on its way to the sequencer, which orders it while its own application receives;
-/// [`drain`](Connection::drain) waits until it has, or until nothing was heard of it for a second. Several `recv`s at once of the sequencer take turns.
+/// `send` is ready when the message is on its way to the sequencer, which orders it while its own application receives.
+/// [`drain`](Connection::drain) waits until the sequencer has ordered all messages of this end, or has made no progress for a second.
+/// Several `recv`s at once of the sequencer take turns. Errors and backpressure are those of the connection below.
 pub struct SequencerOrderedConnection<Inner> {
     inner: Inner,
-    /// Drawn at random; tells this sender from others.
+    /// Random; distinguishes this sender from all others.
     sender: u64,
     /// The number of the next message that this end sends.
     next: AtomicU64,
     leads: bool,
-    /// Locked for one message at a time, never while waiting.
+    /// Locked for one message at a time, never across an await.
     state: Mutex<State>,
-    /// Who of the sequencer's receivers passes a message on.
+    /// Held by the `recv` of the sequencer that passes a message on.
     turn: tokio::sync::Mutex<()>,
-    /// Another receiver left a message whose turn it is, or one that waits for a time that others have to know: its call may
-    /// be cancelled.
+    /// Notified when another `recv`, whose future may be dropped, left a message to deliver or a new deadline.
     ready: Notify,
-    /// A message of this end was ordered.
+    /// Notified when a message of this end was ordered.
     progress: Notify,
 }
 
-/// A message that has its place and was not sent. Dropped so, it is left to another call.
-struct Left<'a>(&'a Notify);
+/// A message that was numbered and not sent. Dropped, it wakes another `recv` to send it.
+struct Unsent<'a>(&'a Notify);
 
-impl Drop for Left<'_> {
+impl Drop for Unsent<'_> {
     fn drop(&mut self) {
         self.0.notify_one();
     }
 }
 
 struct State {
-    /// At the sequencer what each sender wants ordered, elsewhere what it has ordered.
+    /// At the sequencer the messages to order, elsewhere the ordered ones.
     arrivals: Arrivals<Frame>,
-    /// At the sequencer, the place of the next message.
+    /// At the sequencer, the position of the next message.
     next_place: u64,
-    /// How many of this end's messages were ordered, as far as it has heard.
+    /// The number of this end's messages that are known to be ordered.
     ordered: u64,
 }
 
@@ -117,13 +117,13 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         self.leads
     }
 
-    /// How many messages were dropped: they came twice, after they were passed over, or malformed.
+    /// The number of messages that were dropped: duplicates, those that arrived after they were skipped, and malformed ones.
     pub fn dropped(&self) -> u64 {
         self.state.lock().arrivals.dropped
     }
 
-    /// A message with its header, wherever it was made.
-    fn seal(&self, mut message: Buf, placed: Placed) -> Result<Buf, Error> {
+    /// Writes the header in front of a message.
+    fn encode(&self, mut message: Buf, placed: Placed) -> Result<Buf, Error> {
         if message.headroom() < HEADER {
             message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
         }
@@ -144,8 +144,8 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
             state.arrivals.dropped += 1;
             return;
         };
-        let waits = match (frame.placed.place, self.leads) {
-            // What a sender wants ordered is taken in the order in which it was sent.
+        let has_new_gap = match (frame.placed.place, self.leads) {
+            // A sender's messages are ordered as they were sent.
             (None, true) => state.arrivals.insert(now, frame.placed.sender, frame.placed.number, frame),
             (Some(place), false) => {
                 if frame.placed.sender == self.sender {
@@ -154,20 +154,20 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
                 }
                 state.arrivals.insert(now, 0, place, frame)
             }
-            // For the sequencer alone.
+            // Meant for the sequencer alone.
             (None, false) => false,
             (Some(_), true) => {
                 state.arrivals.dropped += 1;
                 false
             }
         };
-        if waits {
+        if has_new_gap {
             self.ready.notify_waiters();
         }
     }
 
-    /// The next message to be received that is not this end's own.
-    fn take(&self) -> Option<Frame> {
+    /// The next message to deliver that is not this end's own.
+    fn pop(&self) -> Option<Frame> {
         let mut state = self.state.lock();
         let taken =
             std::iter::from_fn(|| state.arrivals.pop()).find(|frame| frame.placed.sender != self.sender);
@@ -177,8 +177,8 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         taken
     }
 
-    /// The sequencer's next message, once it is on its way to all others. If the future is dropped, the next call sends it again, and
-    /// the others drop what came twice.
+    /// The sequencer's next message, once it is on its way to all others. If the future is dropped, the next call sends the message
+    /// again, and the others drop the duplicate.
     async fn place_next(&self) -> Result<Option<Buf>, Error> {
         let _turn = self.turn.lock().await;
         let copy = {
@@ -186,31 +186,30 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
             let place = state.next_place;
             let Some(frame) = state.arrivals.front() else { return Ok(None) };
             let placed = Placed { place: Some(place), ..frame.placed };
-            // One goes to the others, and one to the application here.
+            // The copy goes to the others, the original to the application here.
             let copy = Buf::copy_of(&frame.payload, HEADER + self.inner.base().reserved())?;
-            let in_hand = frame.placed.place.replace(place);
-            match in_hand {
-                // Its place was taken by a call that was dropped.
+            match frame.placed.place.replace(place) {
+                // Positioned by a call that was dropped.
                 Some(before) => {
                     frame.placed.place = Some(before);
-                    self.seal(copy, Placed { place: Some(before), ..placed })?
+                    self.encode(copy, Placed { place: Some(before), ..placed })?
                 }
                 None => {
                     state.next_place += 1;
-                    self.seal(copy, placed)?
+                    self.encode(copy, placed)?
                 }
             }
         };
-        let left = Left(&self.ready);
+        let unsent = Unsent(&self.ready);
         self.inner.send(copy).await?;
-        std::mem::forget(left);
-        Ok(self.take().map(|frame| frame.payload))
+        std::mem::forget(unsent);
+        Ok(self.pop().map(|frame| frame.payload))
     }
 
-    /// Waits for whatever happens next.
-    async fn more(&self) -> Result<(), Error> {
+    /// Waits for a message, a notification or a time-out.
+    async fn progress(&self) -> Result<(), Error> {
         let runtime = self.inner.base().runtime();
-        // Before it looks, so that it hears of whatever happens after that.
+        // Created before the deadline is read, so that no notification is missed.
         let mut ready = pin!(self.ready.notified().fuse());
         let deadline = self.state.lock().arrivals.deadline();
         let mut late = pin!(
@@ -256,7 +255,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
     async fn send(&self, message: Buf) -> Result<(), Error> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let place = self.leads.then(|| self.take_place());
-        let message = self.seal(message, Placed { sender: self.sender, number, place })?;
+        let message = self.encode(message, Placed { sender: self.sender, number, place })?;
         self.inner.send(message).await
     }
 
@@ -264,18 +263,18 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
         loop {
             let taken = match self.leads {
                 true => self.place_next().await?,
-                false => self.take().map(|frame| frame.payload),
+                false => self.pop().map(|frame| frame.payload),
             };
             match taken {
                 Some(message) => return Ok(message),
-                None => self.more().await?,
+                None => self.progress().await?,
             }
         }
     }
 
     async fn drain(&self) -> Result<(), Error> {
         let sent = self.next.load(Ordering::Relaxed);
-        // The sequencer has ordered its own before it sent them.
+        // The sequencer orders its own messages when it sends them.
         let has_to_wait = || !self.leads && self.state.lock().ordered < sent;
         while has_to_wait() {
             let progress = pin!(self.progress.notified());
@@ -286,7 +285,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
                 break;
             }
             let runtime = self.inner.base().runtime();
-            let late = pin!(runtime.sleep_until(runtime.now() + DRAIN));
+            let late = pin!(runtime.sleep_until(runtime.now() + DRAIN_TIMEOUT));
             if let Either::Right(_) = select(progress, late).await {
                 let what =
                     format!("the sequencer has not ordered the last {} messages of this end", sent - ordered);

@@ -2,25 +2,25 @@
 
 use super::Limits;
 use super::arrivals::Arrivals;
-use super::places::{Frame, HEADER, Placed};
+use super::frame::{Frame, HEADER, Placed};
 use bertha_core::Buf;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
-const LIMITS: Limits = Limits { capacity: 5, patience: Duration::from_millis(50) };
+const LIMITS: Limits = Limits { capacity: 5, gap_timeout: Duration::from_millis(50) };
 
 fn drain<T>(arrivals: &mut Arrivals<T>) -> Vec<T> {
     std::iter::from_fn(|| arrivals.pop()).collect()
 }
 
 #[test]
-fn a_missing_message_holds_up_its_own_sequence_until_patience_ends() {
+fn a_missing_message_holds_up_its_own_sequence_until_its_time_out() {
     let (mut arrivals, now) = (Arrivals::new(LIMITS), Instant::now());
     arrivals.insert(now, 1, 1, "b");
     arrivals.insert(now, 2, 0, "x");
     assert_eq!(drain(&mut arrivals), ["x"]);
     let deadline = arrivals.deadline().unwrap();
-    assert_eq!(deadline, now + LIMITS.patience);
+    assert_eq!(deadline, now + LIMITS.gap_timeout);
     arrivals.expire(deadline - Duration::from_nanos(1));
     assert!(!arrivals.has_ready());
     arrivals.expire(deadline);

@@ -1,52 +1,52 @@
-//! One sequence of messages, put in order, without I/O.
+//! The reordering of one sequence of messages, without I/O.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What of one sequence has arrived before its turn.
+/// The early messages of one sequence.
 #[derive(Debug)]
 pub(super) struct Window<T> {
     next: u64,
     early: BTreeMap<u64, T>,
-    /// Since when the next one is waited for, while later ones are here.
-    since: Option<Instant>,
+    /// The time since when the next message is missing, while there are early ones.
+    gap_since: Option<Instant>,
 }
 
 impl<T> Window<T> {
     /// A sequence that begins with 0.
     pub(super) fn new() -> Self {
-        Self { next: 0, early: BTreeMap::new(), since: None }
+        Self { next: 0, early: BTreeMap::new(), gap_since: None }
     }
 
-    /// How many wait for their turn.
+    /// The number of early messages.
     pub(super) fn len(&self) -> usize {
         self.early.len()
     }
 
-    /// Since when the next one is waited for.
-    pub(super) fn since(&self) -> Option<Instant> {
-        self.since
+    /// The time since when the next message is missing, while there are early ones.
+    pub(super) fn gap_since(&self) -> Option<Instant> {
+        self.gap_since
     }
 
-    /// Takes a message. Fails if it came before, or is no longer waited for.
+    /// Inserts a message. Fails for a duplicate, and for one that was skipped.
     pub(super) fn insert(&mut self, now: Instant, number: u64, message: T) -> Result<(), T> {
         if number < self.next || self.early.contains_key(&number) {
             return Err(message);
         }
         self.early.insert(number, message);
-        self.since.get_or_insert(now);
+        self.gap_since.get_or_insert(now);
         Ok(())
     }
 
-    /// The next message, if it is here.
+    /// The next message, if it has arrived.
     pub(super) fn pop(&mut self, now: Instant) -> Option<T> {
         let message = self.early.remove(&self.next)?;
         self.next += 1;
-        self.since = (!self.early.is_empty()).then_some(now);
+        self.gap_since = (!self.early.is_empty()).then_some(now);
         Some(message)
     }
 
-    /// Passes over what is missing before the first that is here.
+    /// Skips the messages missing before the first early one.
     pub(super) fn skip(&mut self) {
         if let Some(first) = self.early.keys().next() {
             self.next = *first;

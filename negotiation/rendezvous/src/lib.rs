@@ -1,10 +1,13 @@
 //! Agreeing on a stack among any number of endpoints, through a key-value store.
 //!
-//! Each endpoint is a [`Participant`] of a connection with a [`Name`]. The store records the stack in force and who is there.
-//! Who comes adopts the stack in force. A participant that would rather have another one proposes it: everyone who can run it
-//! makes ready for it (*stages* it), and once everyone has, or was taken for gone by the store, it is in force. That is a
-//! two-phase commit whose votes and decision are in the store, so whoever sees that a step is missing takes it, and a proposer
-//! that crashes holds nobody up.
+//! [`Rendezvous`] puts [`rendezvous`](Rendezvous::rendezvous) on every stack: it joins a connection with a [`Name`], and makes a
+//! [`MultiEndpoint`].
+//!
+//! Each endpoint is a [`Participant`]. The store records the stack in force and the participants.
+//! A newcomer adopts the stack in force. A participant that prefers another one proposes it: all that can run it
+//! make ready for it (*stage* it), and once all have, or have expired in the store, it is in force. That is a
+//! two-phase commit whose votes and decision are in the store, so any participant takes a step that it sees missing, and a
+//! proposer that crashes holds nobody up.
 //!
 //! ```
 //! # use bertha_core::{Error, Identity, make_stack, select};
@@ -36,15 +39,26 @@
 //!   `prefer 0 if NumParticipantsAtMost(2)`. When participants come or go and what is preferred changes, one of those that
 //!   prefer it proposes to switch. If that is refused, or two stacks disagree, it proposes it again only among another number of
 //!   participants.
-//! * **Time.** Who is gone, and whether staging took too long, the store decides, by its own clock. Two hosts' clocks are never
-//!   compared.
-//! * **A store that fails** stops newcomers and upgrades, and nobody who is in. One that lost its data is filled again by
-//!   whoever is in.
-//! * **Faults.** No record makes a participant switch to a stack that it has not staged, or that somebody who is there has not
+//! * **Time.** The store decides by its own clock which participants have gone, and whether staging took too long. Two hosts' clocks
+//!   are never compared.
+//! * **A store that fails** stops newcomers and upgrades, and no participant that is in. One that lost its data is filled again by
+//!   the participants that are in.
+//! * **Faults.** No record makes a participant switch to a stack that it has not staged, or that another participant has not
 //!   accepted: a record that says so is put right. That holds against participants that don't keep to the protocol, not
-//!   against whoever forges or removes the entries of others: who may write to the store is up to the store.
+//!   against forged or removed entries of others: the right to write to the store is up to the store.
 //! * **Compatibility** is judged against the stack in the store, by each participant for itself. A capability that compares by
 //!   overlap lets two participants in that each overlap with that stack and not with each other; use exact ones.
+//!
+//! # Attackers
+//!
+//! Nothing among participants is authenticated or encrypted; that is a matter of the store, of the network, and of Chunnels. Anybody who
+//! can send to the group can deliver messages in another's name, have a change miss messages that were sent before it or wait for messages
+//! that were not, each time up to [`handover_timeout`](RendezvousSettings::handover_timeout), so that a later change is refused for not
+//! being staged in time, and fill the bounded tables of a round, so that a new sender is not heard before the next round. Anybody who can
+//! write to the store can also remove participants and records, and use up the numbers of rounds.
+//!
+//! Even so no participant panics or hangs, memory stays bounded, the store alone decides which stack is in force, all participants
+//! end up in the same round, and once the attacker is gone nothing of it outlives the next change.
 
 #![forbid(unsafe_code)]
 

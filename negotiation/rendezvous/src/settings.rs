@@ -5,30 +5,30 @@ use std::time::Duration;
 
 /// The times and bounds of a participant. Participants may differ.
 ///
-/// `lease` and `staging_timeout` run on the store's clock. The others say how patient this participant is, on its own.
+/// `lease` and `staging_timeout` run on the store's clock, the others on this participant's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RendezvousSettings {
-    /// How long a participant counts as there after the store last heard of it. It says three times as often that it is.
+    /// The time for which a participant counts as there after its last renewal. It renews three times as often.
     /// Stores may round up to seconds.
     pub lease: Duration,
-    /// How long all participants together have to stage an upgrade that this one proposes. Longer than a lease, or an
+    /// The time that all participants together have to stage an upgrade that this one proposes. It should be longer than a lease, or an
     /// upgrade is given up for a participant that has crashed. After an upgrade that was given up or refused, preferences that depend
     /// on the number of participants propose no other one for a lease, and for twice as long each time, up to 32 leases; `renews`
     /// waits for one.
     pub staging_timeout: Duration,
-    /// How long to wait for each answer of the store.
+    /// The time limit of each answer of the store.
     pub store_timeout: Duration,
-    /// How long to wait altogether to be let in, which takes as long as an upgrade that is under way.
+    /// The time limit of joining, which takes as long as an upgrade that is under way.
     pub join_timeout: Duration,
-    /// How many participants a connection may have when this one joins.
+    /// The number of participants, with this one, that a connection may have when it joins.
     pub participants: usize,
-    /// Whether to propose the stack in force again when whoever leads its round has gone. Connections always do.
+    /// Whether to propose the stack in force again when the leader of its round has gone. Connections always do.
     pub renews: bool,
-    /// How long a change of stacks waits for what the old stack still has to deliver and does not come, and for another
-    /// participant that is there and says nothing: for a datagram since the last one, or since its sender has gone.
+    /// The time for which a change of stacks waits for missing messages of the old stack, since the last one came, or since their
+    /// sender has gone.
     pub drain_timeout: Duration,
-    /// How long building a stack may take, and finishing with one: `send`s under way, and draining its Chunnels.
+    /// The time limit of building a stack, of draining one, and of waiting for a participant that is there and does not change.
     pub handover_timeout: Duration,
 }
 

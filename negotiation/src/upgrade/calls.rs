@@ -1,75 +1,75 @@
-//! Sending and receiving in whichever round is in force.
+//! Sending and receiving in the epoch that is in force.
 
-use super::place::Place;
-use super::round::Rounds;
-use super::seats::Seats;
+use super::epoch::Epochs;
+use super::slot::Slot;
+use super::slots::Slots;
 use bertha_core::{Connection, Error};
 use pin_project_lite::pin_project;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-// Each call of a stack stands here once, so that the compiler can dissolve the stack's futures in it; and a seat is held where it
-// was taken, since moving it between states of a future costs as much as taking it.
-// And blocks instead of `async fn`s, which would move their arguments first.
+// Each call of a stack is written out here once, so that the compiler can dissolve the stack's futures in it; and a guard stays
+// where it was acquired, since moving it between states of a future costs as much as acquiring it.
+// Blocks and not `async fn`s, which would move their arguments first.
 #[allow(
     clippy::await_holding_lock,
-    reason = "a seat is held while its call waits, and others take other seats"
+    reason = "a guard is held while its call waits, and others take other slots"
 )]
-impl<C: Connection> Rounds<C> {
+impl<C: Connection> Epochs<C> {
     pub fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        let seats = &self.sending;
-        let mut place = seats.first();
+        let slots = &self.sending;
+        let mut slot = slots.first();
         async move {
             loop {
-                if let Some(seat) = place.sit()
-                    && let Some(round) = seat.as_deref()
+                if let Some(guard) = slot.acquire()
+                    && let Some(epoch) = guard.as_deref()
                 {
                     // Before the call, which may be cancelled after it has sent the message.
-                    place.count(1);
-                    let sent = round.connection.send(message).await;
+                    slot.count(1);
+                    let sent = epoch.connection.send(message).await;
                     if sent.is_err() {
-                        place.count(-1);
+                        slot.count(-1);
                     }
                     return sent;
                 }
-                place = find(seats).await;
+                slot = find(slots).await;
             }
         }
     }
 
     pub fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
-        let seats = &self.receiving;
-        let mut place = seats.first();
+        let slots = &self.receiving;
+        let mut slot = slots.first();
         async move {
             loop {
-                if let Some(seat) = place.sit()
-                    && let Some(round) = seat.as_deref()
+                if let Some(guard) = slot.acquire()
+                    && let Some(epoch) = guard.as_deref()
                 {
-                    match (UntilAsked { reception: round.connection.recv(), place }).await {
+                    match (UntilClosing { reception: epoch.connection.recv(), slot }).await {
                         Ok(message) => {
-                            place.count(1);
+                            slot.count(1);
                             return Ok(message);
                         }
-                        Err(Some(error)) if !round.is_left(seats) => return Err(error),
+                        Err(Some(error)) if !epoch.has_run_dry(slots) => return Err(error),
                         Err(_) => {}
                     }
                 }
-                place = find(seats).await;
+                slot = find(slots).await;
             }
         }
     }
 
     pub async fn send_batch(&self, messages: impl Iterator<Item = C::Data> + Send) -> Result<(), Error> {
-        let mut place = self.sending.first();
+        let mut slot = self.sending.first();
         loop {
-            if let Some(seat) = place.sit()
-                && let Some(round) = seat.as_deref()
+            if let Some(guard) = slot.acquire()
+                && let Some(epoch) = guard.as_deref()
             {
-                let messages = messages.inspect(|_| place.count(1));
-                return round.connection.send_batch(messages).await;
+                let messages = messages.inspect(|_| slot.count(1));
+                return epoch.connection.send_batch(messages).await;
             }
-            place = find(&self.sending).await;
+            slot = find(&self.sending).await;
         }
     }
 
@@ -78,41 +78,41 @@ impl<C: Connection> Rounds<C> {
         into: &mut (impl Extend<C::Data> + Send),
         limit: usize,
     ) -> Result<usize, Error> {
-        let mut place = self.receiving.first();
+        let mut slot = self.receiving.first();
         loop {
-            if let Some(seat) = place.sit()
-                && let Some(round) = seat.as_deref()
+            if let Some(guard) = slot.acquire()
+                && let Some(epoch) = guard.as_deref()
             {
-                let reception = UntilAsked { reception: round.connection.recv_batch(into, limit), place };
+                let reception = UntilClosing { reception: epoch.connection.recv_batch(into, limit), slot };
                 match reception.await {
                     Ok(count) => {
-                        place.count(count as i64);
+                        slot.count(count as i64);
                         return Ok(count);
                     }
-                    Err(Some(error)) if !round.is_left(&self.receiving) => return Err(error),
+                    Err(Some(error)) if !epoch.has_run_dry(&self.receiving) => return Err(error),
                     Err(_) => {}
                 }
             }
-            place = find(&self.receiving).await;
+            slot = find(&self.receiving).await;
         }
     }
 }
 
-/// A free place at the round in force, once there is one.
-fn find<R>(seats: &Seats<R>) -> impl Future<Output = &Place<R>> {
-    poll_fn(|context| seats.poll_find(context))
+/// A free slot of the epoch in force, once there is one.
+fn find<R>(slots: &Slots<R>) -> impl Future<Output = &Slot<R>> {
+    poll_fn(|context| slots.poll_find(context))
 }
 
 pin_project! {
-    /// A reception that fails, without an error, when its round is over: one that is dropped has lost no message.
-    struct UntilAsked<'s, R, F> {
+    /// A reception that ends without an error when its slot closes: a dropped reception loses no message.
+    struct UntilClosing<'s, R, F> {
         #[pin]
         reception: F,
-        place: &'s Place<R>,
+        slot: &'s Slot<R>,
     }
 }
 
-impl<R, F: Future<Output = Result<T, Error>>, T> Future for UntilAsked<'_, R, F> {
+impl<R, F: Future<Output = Result<T, Error>>, T> Future for UntilClosing<'_, R, F> {
     type Output = Result<T, Option<Error>>;
 
     #[inline(always)]
@@ -120,7 +120,7 @@ impl<R, F: Future<Output = Result<T, Error>>, T> Future for UntilAsked<'_, R, F>
         let this = self.project();
         match this.reception.poll(context) {
             Poll::Ready(received) => Poll::Ready(received.map_err(Some)),
-            Poll::Pending if this.place.park(context) => Poll::Ready(Err(None)),
+            Poll::Pending if this.slot.park(context) => Poll::Ready(Err(None)),
             Poll::Pending => Poll::Pending,
         }
     }

@@ -1,18 +1,16 @@
-//! Sending and receiving through whichever round is in force.
+//! The connection whose stack can change.
 
-use super::Pick;
-use super::round::Rounds;
+use super::epoch::Epochs;
+use super::peer_agent::{Request, ended};
+use super::pick::Pick;
 use crate::link::Shared;
 use crate::{Agreement, Negotiated};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 type TaskOf<B> = <<<B as Connection>::Base as Base>::Runtime as Runtime>::Task;
-
-/// What an application asks of the agent, and where the answer goes.
-pub(super) type Wish = (Pick, oneshot::Sender<Result<(), Error>>);
 
 /// The connection of an [`Upgradable`](super::Upgradable) stack, whose Chunnels can change while it is in use. Made by
 /// negotiation, never named in code; [`Negotiated::upgrade`] changes them.
@@ -21,10 +19,10 @@ pub(super) type Wish = (Pick, oneshot::Sender<Result<(), Error>>);
 /// them, too. A `send` or `recv` that is neither polled nor dropped holds a change up: an [`upgrade`](Negotiated::upgrade) for as long as it
 /// waits for the other end at most, and other `recv`s, once the stack was changed, until it is polled or dropped.
 pub struct Switching<C, B: Connection<Data = Buf>> {
-    pub(super) rounds: Arc<Rounds<C>>,
+    pub(super) epochs: Arc<Epochs<C>>,
     pub(super) shared: Arc<Shared<B>>,
-    pub(super) wishes: mpsc::Sender<Wish>,
-    pub(super) _agent: TaskOf<B>,
+    pub(super) requests: mpsc::Sender<Request>,
+    pub(super) _shell: TaskOf<B>,
 }
 
 impl<C, B> Connection for Switching<C, B>
@@ -40,22 +38,22 @@ where
     }
 
     fn mtu(&self) -> usize {
-        self.rounds.newest().connection.mtu()
+        self.epochs.newest().connection.mtu()
     }
 
     fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        self.rounds.send(message)
+        self.epochs.send(message)
     }
 
     fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
-        self.rounds.recv()
+        self.epochs.recv()
     }
 
     fn send_batch(
         &self,
         messages: impl Iterator<Item = C::Data> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        self.rounds.send_batch(messages)
+        self.epochs.send_batch(messages)
     }
 
     fn recv_batch(
@@ -63,16 +61,16 @@ where
         into: &mut (impl Extend<C::Data> + Send),
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.rounds.recv_batch(into, limit)
+        self.epochs.recv_batch(into, limit)
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        let newest = self.rounds.newest().clone();
+        let newest = self.epochs.newest();
         newest.connection.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
-        let newest = self.rounds.newest().clone();
+        let newest = self.epochs.newest();
         newest.connection.close().await
     }
 }
@@ -91,7 +89,7 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     ///
     /// The other end takes part while it receives; it is asked for
     /// [`handshake_timeout`](crate::Settings::handshake_timeout). Changes happen one after the other; if both ends ask at
-    /// once, the server's comes first. Dropping the future does not take the wish back.
+    /// once, the server's comes first. Dropping the future does not take the request back.
     ///
     /// # Errors
     /// In each case the stack in use goes on.
@@ -104,12 +102,11 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         let switching = self.connection();
         let (report, reported) = oneshot::channel();
-        let gone = || Error::new(ErrorKind::Closed, "the connection has ended").at("negotiation");
-        if switching.wishes.send((to, report)).await.is_err() {
+        if switching.requests.send(Request { pick: to, report }).await.is_err() {
             switching.shared.check()?;
-            return Err(gone());
+            return Err(ended());
         }
-        reported.await.unwrap_or_else(|_| switching.shared.check().and_then(|()| Err(gone())))?;
+        reported.await.unwrap_or_else(|_| switching.shared.check().and_then(|()| Err(ended())))?;
         Ok(self.explain())
     }
 }

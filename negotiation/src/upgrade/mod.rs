@@ -1,35 +1,46 @@
-//! Changing a connection's stack while messages flow.
+//! Changing a connection's stack while messages flow, for two ends and, in `bertha-rendezvous`, for any number of them.
 //!
-//! * [`seats`]: who uses the round in force, without a lock. [`place`]: where.
-//! * [`round`]: one stack of a connection, and what went through it.
-//! * [`calls`]: sending and receiving through whichever round it is. [`connection`]: the connection that does.
-//! * [`upgradable`]: the stack that makes such connections. [`pick`]: what an application asks for.
-//! * [`agent`]: the task that agrees with the other end, and changes the rounds.
+//! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch, retire.
+//! * [`by_peer`]: how two ends agree on a change, without I/O. Participants of a rendezvous agree through a store instead; both
+//!   own the same machine.
+//! * [`shell`]: the task that carries the machine's steps out; [`steps`]: those that take time. It knows a kind of connection as
+//!   an [`agent`], and the link below the stacks as its [`bottom`]. [`peer_agent`]: that of two ends.
+//! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: one of them. [`calls`]:
+//!   sending and receiving in the epoch in force.
+//! * [`upgradable`]: the stack whose connections change; [`connection`]: what the application holds; [`pick`]: what it asks for.
 //!
-//! **What is promised.** A message is sent in one round. A round begins on either end only after all sends of the one before
+//! **What is promised.** A message is sent in one epoch. An epoch begins on either end only after all sends of the one before
 //! have ended and what its Chunnels held back is out, and after it was received whole, or nothing more of it came for a
 //! while. So nothing is lost, repeated or reordered by the change.
 
 mod agent;
+mod bottom;
+mod by_peer;
 mod calls;
 mod connection;
-mod machine;
+mod epoch;
+mod handover;
+mod peer_agent;
 mod pick;
-mod place;
-mod round;
-mod seats;
+mod shell;
+mod slot;
+mod slots;
+mod steps;
 mod sync;
 mod upgradable;
-mod work;
 
 use crate::link::last_waiter;
 
 #[cfg(test)]
-mod tests;
+mod handover_tests;
+#[cfg(test)]
+mod slots_tests;
 
+pub use agent::{Agent, ChangeLimits, Staged};
+pub use bottom::Bottom;
 pub use connection::Switching;
+pub use epoch::Epochs;
+pub use handover::Handover;
 pub use pick::Pick;
-pub use round::{Round, Rounds};
-pub use seats::Seats;
+pub use shell::Shell;
 pub use upgradable::Upgradable;
-pub use work::{Meanwhile, end_sending, read_meanwhile, vacate};

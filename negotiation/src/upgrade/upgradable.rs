@@ -1,8 +1,8 @@
 //! The stack whose connections can change theirs.
 
-use super::Switching;
-use super::agent::Agent;
-use super::round::{Round, Rounds};
+use super::connection::Switching;
+use super::peer_agent::PeerAgent;
+use super::shell::Shell;
 use crate::Link;
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Describe, Error, Node, Picks, Preference,
@@ -12,11 +12,11 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// How many messages about changes wait for the agent; their senders repeat them.
-const HEARD: usize = 32;
+/// The bound of the queue of the peer's messages about changes. The peer repeats what found no place.
+const INBOUND: usize = 32;
 
-/// How many wishes of the application wait for the agent.
-const WISHES: usize = 8;
+/// The bound of the queue of the application's requests.
+const REQUESTS: usize = 8;
 
 /// A stack whose connections can change to other alternatives of its `select!`s while they are in use. Made by
 /// [`upgradable`](crate::Negotiate::upgradable), on both ends.
@@ -80,18 +80,18 @@ where
         Link<B>: 'a,
     {
         Box::pin(async move {
-            let (to_agent, heard) = mpsc::channel(HEARD);
-            let (wishes, wished) = mpsc::channel(WISHES);
+            let (to_agent, inbound) = mpsc::channel(INBOUND);
+            let (requests, requested) = mpsc::channel(REQUESTS);
             let fork = inner.fork(to_agent);
-            let shared = fork.shared.clone();
+            let (shared, queue) = (fork.shared.clone(), fork.first());
             let before = shared.base().reserved();
-            let first = Round::new(self.stack.instantiate(inner, picks, context).await?);
+            let first = self.stack.instantiate(inner, picks, context).await?;
             let reserved = shared.base().reserved().saturating_sub(before);
-            let rounds = Arc::new(Rounds::new(&first));
-            let agent =
-                Agent::new(self.stack.clone(), fork, rounds.clone(), (first, reserved), (heard, wished));
-            let agent = shared.base().runtime().spawn(agent.run());
-            Ok(Switching { rounds, shared, wishes, _agent: agent })
+            let agent = PeerAgent::new(self.stack.clone(), fork, inbound, requested);
+            let shell = Shell::new(agent, first, queue, reserved);
+            let epochs = shell.epochs();
+            let task = shared.base().runtime().spawn(shell.run());
+            Ok(Switching { epochs, shared, requests, _shell: task })
         })
     }
 }

@@ -35,10 +35,10 @@ pub fn origin(bytes: &[u8]) -> Option<Origin> {
     Some(Origin { number: u32::from_le_bytes(*number), sender: u64::from_le_bytes(*sender) })
 }
 
-/// Where a participant stands.
+/// How far a participant is in a change of rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
-    /// Who.
+pub struct PeerProgress {
+    /// The participant.
     pub sender: u64,
     /// The life of the record to which the round belongs.
     pub life: u64,
@@ -46,7 +46,7 @@ pub struct Standing {
     pub round: u64,
     /// The round in which it sent before.
     pub before: Option<Before>,
-    /// Whether the others are to say where they stand.
+    /// Whether the others are to say how far they are.
     pub asks: bool,
 }
 

@@ -29,7 +29,7 @@ pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub use early::{CLAIM, Early, claim, early_cost, early_room};
 pub(crate) use early::{early_in, with_early};
-pub use group::{Before, GROUP_HEADER, Origin, Standing, origin};
+pub use group::{Before, GROUP_HEADER, Origin, PeerProgress, origin};
 pub use joined::{LARGEST_JOINED, join, parts};
 pub(crate) use joined::{joined, parted};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
@@ -86,8 +86,8 @@ pub enum Kind {
     Early = 12,
     /// A message of a connection with any number of endpoints, after the stack's Chunnels.
     GroupData = 13,
-    /// What a participant of such a connection says of where it stands.
-    Standing = 14,
+    /// How far a participant of such a connection is in a change of rounds.
+    PeerProgress = 14,
     /// An answer, and behind it the server's first data.
     AnswerAndData = 15,
 }
@@ -109,7 +109,7 @@ impl Kind {
             Kind::Upgrade,
             Kind::Early,
             Kind::GroupData,
-            Kind::Standing,
+            Kind::PeerProgress,
             Kind::AnswerAndData,
         ];
         // Data of later rounds.

@@ -19,7 +19,7 @@ static COUNT_PROCESS: AtomicBool = AtomicBool::new(false);
 pub struct Counting;
 
 fn count() {
-    // A thread that is being torn down may have lost its counter; nobody can read it any more either.
+    // A thread that is being torn down may have lost its counter, which can't be read any more either.
     let _ = OF_THREAD.try_with(|calls| calls.set(calls.get() + 1));
     if COUNT_PROCESS.load(Ordering::Relaxed) {
         OF_PROCESS.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl OfProcess {
     /// Counts from now on.
     ///
     /// # Panics
-    /// If [`Counting`] is not the program's allocator, or somebody else is counting.
+    /// If [`Counting`] is not the program's allocator, or another thread is counting.
     pub fn from_now() -> Self {
         let _ = of_thread();
         assert!(!COUNT_PROCESS.swap(true, Ordering::SeqCst), "the process is being counted by another");

@@ -18,7 +18,7 @@ pub fn live_bytes() -> i64 {
 }
 
 fn add(bytes: i64) {
-    // A thread that is being torn down may have lost its count; nobody can read it any more either.
+    // A thread that is being torn down may have lost its count, which can't be read any more either.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
 }
 

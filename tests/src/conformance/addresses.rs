@@ -1,4 +1,4 @@
-//! Who is where.
+//! Addresses of the two ends.
 
 use super::Site;
 use super::delivery::still_works;

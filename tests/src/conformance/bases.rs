@@ -1,6 +1,6 @@
-//! What only base connections have: bytes of every length, and buffers.
+//! Promises of base connections alone: bytes of every length, and buffers.
 
-use super::patience::succeeds;
+use super::timeout::succeeds;
 use bertha_core::{Base, Buf, Connection, ErrorKind};
 
 /// `Datapath`: "Its connections carry `Buf`s, each a message of at most `mtu` bytes", empty ones included.

@@ -2,7 +2,7 @@
 
 use super::Messages;
 use super::delivery::{complete, still_works};
-use super::patience::{soon, succeeds};
+use super::timeout::{soon, succeeds};
 use bertha_core::Connection;
 use futures_util::future::join;
 

@@ -2,7 +2,7 @@
 
 use super::Messages;
 use super::delivery::{complete, receive, still_works};
-use super::patience::{settle, soon, succeeds, within};
+use super::timeout::{let_arrive, soon, succeeds, within};
 use bertha_core::Connection;
 use futures_util::future::join;
 use futures_util::poll;
@@ -56,7 +56,7 @@ where
         while received.len() < COUNT as usize {
             let before = received.len();
             for _ in 0..5 {
-                // What was appended counts, whatever became of the future.
+                // Messages that were appended count, even if the future was dropped.
                 if let Poll::Ready(count) = poll!(pin!(b.recv_batch(&mut received, 3))) {
                     count.unwrap();
                 }
@@ -74,7 +74,7 @@ async fn slowly_send<A: Connection, M: Messages<A::Data>>(a: &A, messages: &M) {
     for number in 0..COUNT {
         succeeds(a, "send", a.send(messages.make(a, number))).await;
         if number % 10 == 9 {
-            settle(a).await;
+            let_arrive(a).await;
         }
     }
 }
@@ -139,7 +139,7 @@ where
         numbers
     };
     let (mut numbers, ()) = join(receive, send).await;
-    settle(b).await;
+    let_arrive(b).await;
     while let Some(message) = within(b, Duration::from_millis(5), b.recv()).await {
         numbers.push(messages.number(&message.unwrap()));
     }

@@ -2,7 +2,7 @@
 
 use super::Messages;
 use super::delivery::receive;
-use super::patience::{soon, succeeds};
+use super::timeout::{soon, succeeds};
 use bertha_core::{Connection, ErrorKind};
 use futures_util::future::join3;
 use futures_util::poll;
@@ -34,7 +34,7 @@ where
     B: Connection<Data = A::Data>,
     M: Messages<A::Data>,
 {
-    // What was not received before the close is gone.
+    // Messages that were not received before the close are gone.
     succeeds(b, "send", b.send(messages.make(b, 0))).await;
     succeeds(a, "send", a.send(messages.make(a, 1))).await;
     assert_eq!(receive(b, messages).await, 1);

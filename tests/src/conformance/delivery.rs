@@ -1,7 +1,7 @@
 //! Messages arrive.
 
 use super::Messages;
-use super::patience::succeeds;
+use super::timeout::succeeds;
 use bertha_core::{Base, Connection};
 
 /// `send`: "Ready once the datapath has taken it." `recv`: "Waits for the next message." What arrives is what was

@@ -1,8 +1,8 @@
 //! Listeners and their clients.
 
 use super::delivery::{complete, receive, still_works};
-use super::patience::{PATIENCE, settle, soon, succeeds, within};
 use super::serving::while_echoing;
+use super::timeout::{TIMEOUT, let_arrive, soon, succeeds, within};
 use super::{Bufs, Messages, Site};
 use bertha_core::{Addr, Base, Connection, Datapath, ErrorKind, Listener};
 use futures_util::future::{join, join_all};
@@ -31,7 +31,7 @@ pub async fn a_burst_before_accept_is_kept<S: Datapath, C: Datapath>(site: &Site
     let burst = (0..20).map(|number| Bufs.make(&client, number));
     let send = succeeds(&client, "send_batch", client.send_batch(burst));
     let receive = async {
-        settle(&client).await;
+        let_arrive(&client).await;
         let accepted = succeeds(&client, "accept", listener.accept()).await;
         let mut numbers = Vec::new();
         for _ in 0..20 {
@@ -39,7 +39,7 @@ pub async fn a_burst_before_accept_is_kept<S: Datapath, C: Datapath>(site: &Site
         }
         (accepted, numbers)
     };
-    // The rest of the burst may wait until somebody receives.
+    // The rest of the burst may wait for the first messages to be received.
     let ((accepted, numbers), ()) = join(receive, send).await;
     complete(&accepted, numbers, 20);
 }
@@ -66,7 +66,7 @@ pub async fn a_dropped_accept_loses_no_client<S: Datapath, C: Datapath>(site: &S
     }
 }
 
-/// What one peer sends, and nobody receives, fills its own queue and keeps nobody else from being served.
+/// Messages of one peer that are not received fill its own queue, and other peers are served.
 pub async fn a_flooded_connection_leaves_the_others_alone<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let listener = site.listen().await;
     let (flood, _unread) = site.join(&listener).await;
@@ -127,7 +127,7 @@ where
         succeeds(&before, "send", before.send(Bufs.make(&before, 1))).await;
         assert_eq!(receive(&before, &Bufs).await, 1);
         attack(&listener.local_addr()).await;
-        settle(&before).await;
+        let_arrive(&before).await;
         succeeds(&before, "send after the attack", before.send(Bufs.make(&before, 2))).await;
         assert_eq!(receive(&before, &Bufs).await, 2);
         let after = site.connect(listener).await;
@@ -160,7 +160,7 @@ pub async fn nobody_there_is_unreachable<S: Datapath, C: Datapath>(site: &Site<'
     let connect = async {
         let client = site.client.connect(to).await?;
         client.send(Bufs.make(&client, 0)).await?;
-        match within(&client, PATIENCE, client.recv()).await {
+        match within(&client, TIMEOUT, client.recv()).await {
             Some(result) => result.map(drop),
             None => panic!("no answer from where nobody is"),
         }

@@ -38,7 +38,7 @@ impl Messages<Buf> for Bufs {
     }
 
     fn oversize<C: Connection<Data = Buf>>(&self, connection: &C) -> Option<Buf> {
-        Buf::new(connection.base().mtu().checked_add(1)?, 0).ok()
+        Buf::new(connection.mtu().checked_add(1)?, 0).ok()
     }
 }
 

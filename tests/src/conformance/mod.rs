@@ -1,9 +1,9 @@
 //! The conformance suites: what the documentation of [`Connection`] and [`Datapath`] promises, as checks.
 //!
 //! Each check is a generic async function for any executor, which panics when a promise is broken, and also when
-//! nothing happens for [`PATIENCE`] on the connection's own clock. [`connection()`] and [`datapath()`] run all checks
-//! that hold for everyone; those that hold for some (a peer that hears of a close, an address that is forgotten) are
-//! called by name.
+//! nothing happens for [`TIMEOUT`] on the connection's own clock. [`connection()`] and [`datapath()`] run all checks
+//! that hold for all; those that hold for some (a peer that hears of a close, an address that is forgotten) are called by
+//! name. [`chunnel()`] adds the checks of calls that a Chunnel must pass on.
 //!
 //! The ends must be joined by something that loses nothing at the pace of the checks: at most 256 short messages on
 //! their way. `send` may wait when four or more were not received. Faults are for tests of what repairs them.
@@ -18,10 +18,12 @@ mod delivery;
 mod listening;
 mod messages;
 mod oversize;
-mod patience;
+mod passing_on;
+mod recorder;
 mod serving;
 mod site;
 pub mod stores;
+mod timeout;
 
 pub use addresses::*;
 pub use bases::*;
@@ -33,8 +35,10 @@ pub use delivery::*;
 pub use listening::*;
 pub use messages::{Bufs, Messages};
 pub use oversize::*;
-pub use patience::PATIENCE;
+pub use passing_on::*;
+pub use recorder::{Recorder, RecorderConnection};
 pub use site::Site;
+pub use timeout::TIMEOUT;
 
 use bertha_core::{Connection, Datapath};
 
@@ -74,6 +78,39 @@ where
         an_error_in_a_burst_keeps_the_rest
         close_wakes_who_waits
         calls_after_close_fail
+    }
+}
+
+/// All checks that every Chunnel must pass: those of every [`connection()`], and of the calls that it must pass on.
+///
+/// `connect` makes a pair of connected ends with the given layers directly below the Chunnel: the first at the first end,
+/// the second at the second.
+///
+/// ```ignore
+/// conformance::chunnel(async |[a, b]| connected(make_stack!(Mine, a), make_stack!(Mine, b)).await, &Bufs).await;
+/// ```
+pub async fn chunnel<A, B, M>(connect: impl AsyncFn([Recorder; 2]) -> (A, B), messages: &M)
+where
+    A: Connection,
+    B: Connection<Data = A::Data>,
+    M: Messages<A::Data>,
+{
+    connection(async || connect([Recorder::new(), Recorder::new()]).await, messages).await;
+    macro_rules! each {
+        ($($check:ident)*) => {$({
+            let [below_a, below_b] = [Recorder::new(), Recorder::new()];
+            let (a, b) = Box::pin(connect([below_a.clone(), below_b.clone()])).await;
+            Box::pin($check(&a, &b, [&below_a, &below_b], messages)).await;
+            let [below_a, below_b] = [Recorder::new(), Recorder::new()];
+            let (a, b) = Box::pin(connect([below_a.clone(), below_b.clone()])).await;
+            Box::pin($check(&b, &a, [&below_b, &below_a], messages)).await;
+        })*};
+    }
+    each! {
+        a_drain_reaches_the_layer_below
+        a_burst_reaches_the_layer_below
+        a_burst_is_received_from_the_layer_below
+        a_close_reaches_the_layer_below
     }
 }
 

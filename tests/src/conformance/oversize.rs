@@ -2,7 +2,7 @@
 
 use super::Messages;
 use super::delivery::{receive, still_works};
-use super::patience::{soon, succeeds};
+use super::timeout::{soon, succeeds};
 use bertha_core::{Connection, ErrorKind};
 
 /// "`TooLarge` and `Malformed` concern this message alone".
@@ -35,7 +35,7 @@ where
     while numbers.last() != Some(&3) {
         numbers.push(receive(b, messages).await);
     }
-    // What was taken out of the iterator before the error may have been sent or not.
+    // Messages that were taken out of the iterator before the error may have been sent or not.
     assert!(numbers.is_sorted() && numbers.windows(2).all(|two| two[0] != two[1]), "{numbers:?} arrived");
     still_works(a, b, messages).await;
 }

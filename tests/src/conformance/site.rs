@@ -1,7 +1,7 @@
 //! Where a datapath is checked.
 
 use super::delivery::receive;
-use super::patience::succeeds;
+use super::timeout::succeeds;
 use super::{Bufs, Messages};
 use bertha_core::{Addr, Connection, Datapath, Listener};
 use std::fmt;

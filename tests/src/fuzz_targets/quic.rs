@@ -1,9 +1,9 @@
-//! What `Quic` reads off its peer's stream, which a peer with a certificate can fill as it likes.
+//! The stream of a `Quic` peer, which anybody with a certificate can fill.
 
-use bertha_chunnels::quic::frame::{Frames, LARGEST, LENGTH, TooLarge};
+use bertha_chunnels::quic::frame::{CONTINUED, Frames, LARGEST, LENGTH, TooLarge};
 
-/// A stream of the bytes behind the first one, which says in pieces of what length it comes: the messages are those that stand in
-/// it, whatever the pieces, up to the first that is larger than any may be.
+/// The first byte is the length of the pieces in which the others arrive. Whatever the pieces, the same messages come out, up to the
+/// first that is too large.
 pub fn stream(bytes: &[u8]) {
     let Some((&piece, stream)) = bytes.split_first() else { return };
     let expected = expected(stream);
@@ -36,6 +36,9 @@ fn expected(mut stream: &[u8]) -> Expected {
     let mut messages = Vec::new();
     while let Some((length, rest)) = stream.split_first_chunk::<LENGTH>() {
         let len = u32::from_be_bytes(*length) as usize;
+        if len == CONTINUED as usize && rest.is_empty() {
+            return Expected { messages, end: Ok(()), is_between: false };
+        }
         if len > LARGEST {
             return Expected { messages, end: Err(TooLarge(len)), is_between: false };
         }

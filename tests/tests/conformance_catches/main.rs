@@ -1,6 +1,7 @@
 //! The conformance suites can fail: connections and datapaths that each break one promise, and the checks that notice.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod chunnel;
 mod connection;
 mod datapath;
 

@@ -9,7 +9,7 @@ use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimGroup, SimTask, Verdict};
 use bertha_negotiation::Pick;
-use bertha_negotiation::wire::{self, Kind, Standing};
+use bertha_negotiation::wire::{self, Kind, PeerProgress};
 use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,8 +46,8 @@ fn attack(network: &Network, seed: u64, habits: Habits) -> Arc<AtomicBool> {
         let mut does = |percent| dice.roll(100) < percent;
         let (invents, replays, holds) = (does(habits.invent), does(habits.replay), does(habits.hold));
         let (drops, edits) = (does(habits.drop), does(habits.edit));
-        if invents && let Some(standing) = invented(&mut dice, &seen) {
-            tapped.inject(&Datagram { payload: standing, ..datagram.clone() }).unwrap();
+        if invents && let Some(progress) = invented(&mut dice, &seen) {
+            tapped.inject(&Datagram { payload: progress, ..datagram.clone() }).unwrap();
         }
         if replays {
             let old = &seen[dice.roll(seen.len() as u64) as usize];
@@ -80,7 +80,7 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
         2 => payload[dice.roll(len) as usize] = dice.roll(256) as u8,
         _ => payload.extend((0..dice.roll(40)).map(|byte| byte as u8)),
     }
-    if payload.first() == Some(&(Kind::Standing as u8)) && payload.len() >= 8 {
+    if payload.first() == Some(&(Kind::PeerProgress as u8)) && payload.len() >= 8 {
         let end = payload.len() - 4;
         let check = crc32fast::hash(&payload[..end]);
         payload[end..].copy_from_slice(&check.to_le_bytes());
@@ -90,27 +90,27 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
 /// What somebody said before about itself, with other numbers.
 fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
     let said = |datagram: &Datagram| match wire::header(&datagram.payload) {
-        Some((Kind::Standing, tag)) => Some((tag, wire::decode::<Standing>(&datagram.payload).ok()?)),
+        Some((Kind::PeerProgress, tag)) => Some((tag, wire::decode::<PeerProgress>(&datagram.payload).ok()?)),
         _ => None,
     };
-    let standings: Vec<_> = seen.iter().filter_map(said).collect();
-    let (tag, mut standing) = standings.get(dice.roll(standings.len().max(1) as u64) as usize)?.clone();
+    let known: Vec<_> = seen.iter().filter_map(said).collect();
+    let (tag, mut progress) = known.get(dice.roll(known.len().max(1) as u64) as usize)?.clone();
     match dice.roll(6) {
-        0 => standing.round = standing.round.wrapping_add(dice.roll(5)).wrapping_sub(2),
-        1 => standing.round = u64::MAX - dice.roll(3),
-        2 => standing.sender = dice.roll(u64::MAX),
-        3 => standing.life = dice.roll(u64::MAX),
-        4 => standing.asks = true,
+        0 => progress.round = progress.round.wrapping_add(dice.roll(5)).wrapping_sub(2),
+        1 => progress.round = u64::MAX - dice.roll(3),
+        2 => progress.sender = dice.roll(u64::MAX),
+        3 => progress.life = dice.roll(u64::MAX),
+        4 => progress.asks = true,
         _ => {}
     }
-    if let Some(before) = &mut standing.before {
+    if let Some(before) = &mut progress.before {
         match dice.roll(3) {
             0 => before.sent = Some(dice.roll(1 << 32) as u32),
             1 => before.sent = None,
             _ => {}
         }
     }
-    wire::encode(Kind::Standing, tag, &standing).ok()
+    wire::encode(Kind::PeerProgress, tag, &progress).ok()
 }
 
 /// What each participant received, by its own number.
@@ -169,8 +169,9 @@ where
         if turn % 4 == 2 {
             let who = dice.roll(3) as usize;
             let asked = members[who].upgrade(Pick::alternative(dice.roll(2) as usize)).await;
-            // The store is out of the attacker's reach, so nobody expires or refuses.
-            assert!(asked.is_ok(), "seed {seed}: {asked:?}");
+            // Forged words can hold up the change before for as long as it may take, so this one may not be staged in time.
+            let may_be = |error: &bertha_core::Error| error.kind() == ErrorKind::Refused;
+            assert!(asked.as_ref().err().is_none_or(may_be), "seed {seed}: {asked:?}");
         }
         crowd.pause(Duration::from_millis(2)).await;
     }

@@ -46,6 +46,25 @@ async fn another_codec_is_refused() {
     }
 }
 
+/// Refused clients, and others that send anything but offers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_survives_bad_clients() {
+    let server = server();
+    let before = connect(&server.addr, LONG).await.unwrap();
+    let Addr::Ip(to) = server.addr.clone() else { unreachable!() };
+    let hostile = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for length in [0, 1, 7, 8, 64, 1_400] {
+        hostile.send_to(&vec![length as u8; length], to).unwrap();
+    }
+    for _ in 0..3 {
+        let stack = make_stack!(Serialize::<String, Postcard>::new());
+        let error = stack.connect(Udp::new(), server.addr.clone()).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    }
+    assert_echoes(&before).await;
+    assert_echoes(&connect(&server.addr, LONG).await.unwrap()).await;
+}
+
 /// A Chunnel that the server has not heard of.
 #[derive(Debug, Identity)]
 struct Compress;

@@ -6,4 +6,5 @@ mod backpressure;
 mod draining;
 mod faults;
 mod reference;
+mod runtime_end;
 mod utilisation;

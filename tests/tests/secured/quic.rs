@@ -5,6 +5,7 @@ use bertha_chunnels::quic::Certificates;
 use bertha_chunnels::{Fault, Fragment, Quic, Reliable};
 use bertha_core::guarantee::{Authenticated, Encrypted, Ordered, Reliable as Arrives, Set};
 use bertha_core::{Base, Connection, ErrorKind, make_stack, select};
+use bertha_datapath_sim::Link;
 use bertha_negotiation::Settings;
 use bertha_tests::conformance::{self, Bufs};
 use std::time::Duration;
@@ -147,5 +148,31 @@ fn it_reaches_a_floor_of_what_it_guarantees() {
             hosts.try_connect(Quic::new(server.trusted()), Quic::new(server.shown()), settings).await;
         here.unwrap();
         there.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn what_is_drained_has_arrived() {
+    over_datagrams(async |hosts| {
+        let server = Subject::new("server");
+        let (here, there) = hosts.connect(Quic::new(server.trusted()), Quic::new(server.shown())).await;
+        for burst in 0..3_u8 {
+            hosts.network.set_link(Link { loss: 0.2, delay: Duration::from_millis(5), ..Link::default() });
+            for number in 0..100 {
+                let mut message = here.base().buffer(1_000).unwrap();
+                (message[0], message[1]) = (burst, number);
+                here.send(message).await.unwrap();
+            }
+            here.drain().await.unwrap();
+            // From now on nothing arrives.
+            hosts.network.set_link(Link { loss: 1.0, ..Link::default() });
+            for number in 0..100 {
+                let message = there.recv().await.unwrap();
+                assert_eq!((message[0], message[1]), (burst, number));
+            }
+        }
+        hosts.network.set_link(Link::default());
+        conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
     });
 }

@@ -3,3 +3,4 @@
 
 mod memory;
 mod servers;
+mod taken_port;

@@ -1,4 +1,4 @@
-//! The seats, the calls and the counts of a switching connection in every interleaving of a few calls and a switch.
+//! The slots, the calls and the counts of a switching connection in every interleaving of a few calls and a switch.
 #![allow(missing_docs, missing_debug_implementations, dead_code, unreachable_pub, clippy::unwrap_used)]
 
 mod calls;
@@ -9,59 +9,59 @@ mod stack;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
-use sound::place::Place;
-use sound::seats::Seats;
+use sound::slot::Slot;
+use sound::slots::Slots;
 use std::task::{Context, Poll, Waker};
 
 /// What the calls use.
 #[derive(Default)]
-struct Round {
+struct Epoch {
     number: u64,
     has_ended: AtomicBool,
 }
 
-impl Round {
+impl Epoch {
     fn new(number: u64) -> Arc<Self> {
         Arc::new(Self { number, ..Self::default() })
     }
 }
 
-/// What a call does in its place.
-fn work(round: &Round, place: &Place<Round>) -> u64 {
-    assert!(!round.has_ended.load(Ordering::Relaxed), "a call uses a round that has ended");
-    place.count(1);
-    assert!(!round.has_ended.load(Ordering::Relaxed), "a round ends while a call uses it");
-    round.number
+/// What a call does in its slot.
+fn work(epoch: &Epoch, slot: &Slot<Epoch>) -> u64 {
+    assert!(!epoch.has_ended.load(Ordering::Relaxed), "a call uses an epoch that has ended");
+    slot.count(1);
+    assert!(!epoch.has_ended.load(Ordering::Relaxed), "an epoch ends while a call uses it");
+    epoch.number
 }
 
-/// One call, unless no round is open just then, or others are quicker: uses whatever is, and says which.
-fn call_once(seats: &Seats<Round>) -> Option<u64> {
-    let at = |place: &Place<Round>| place.sit()?.as_deref().map(|round| work(round, place));
-    at(seats.first()).or_else(|| match seats.poll_find(&Context::from_waker(Waker::noop())) {
-        Poll::Ready(place) => at(place),
+/// One call, unless no epoch is open just then, or others are quicker: uses whatever is, and says which.
+fn call_once(slots: &Slots<Epoch>) -> Option<u64> {
+    let at = |slot: &Slot<Epoch>| slot.acquire()?.as_deref().map(|epoch| work(epoch, slot));
+    at(slots.first()).or_else(|| match slots.poll_find(&Context::from_waker(Waker::noop())) {
+        Poll::Ready(slot) => at(slot),
         Poll::Pending => None,
     })
 }
 
-/// One call, as soon as a round is open.
-fn call(seats: &Seats<Round>) -> u64 {
+/// One call, as soon as an epoch is open.
+fn call(slots: &Slots<Epoch>) -> u64 {
     loop {
-        if let Some(round) = call_once(seats) {
-            return round;
+        if let Some(epoch) = call_once(slots) {
+            return epoch;
         }
         thread::yield_now();
     }
 }
 
 /// Ends `old` and opens `new`; says how many calls used the old one.
-fn switch(seats: &Seats<Round>, old: &Round, new: &Arc<Round>) -> u64 {
-    seats.close();
-    while seats.poll_empty(&Context::from_waker(Waker::noop())).is_pending() {
+fn switch(slots: &Slots<Epoch>, old: &Epoch, new: &Arc<Epoch>) -> u64 {
+    slots.close();
+    while slots.poll_empty(&Context::from_waker(Waker::noop())).is_pending() {
         thread::yield_now();
     }
     old.has_ended.store(true, Ordering::Relaxed);
-    let used = seats.total();
-    seats.open(new);
+    let used = slots.total();
+    slots.open(new);
     used
 }
 
@@ -75,69 +75,69 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn a_switch_waits_for_calls_and_counts_them_all() {
     explore(3, || {
-        let (old, new) = (Round::new(0), Round::new(1));
-        let seats = Arc::new(Seats::new(&old));
+        let (old, new) = (Epoch::new(0), Epoch::new(1));
+        let slots = Arc::new(Slots::new(&old));
         let caller = {
-            let seats = seats.clone();
-            thread::spawn(move || [call(&seats), call(&seats)])
+            let slots = slots.clone();
+            thread::spawn(move || [call(&slots), call(&slots)])
         };
-        let used = switch(&seats, &old, &new);
-        let rounds = caller.join().unwrap();
-        assert!(rounds[0] <= rounds[1], "a caller goes back to an earlier round");
-        assert_eq!(used, rounds.iter().filter(|round| **round == 0).count() as u64);
-        assert_eq!(used + seats.total(), 2);
+        let used = switch(&slots, &old, &new);
+        let epochs = caller.join().unwrap();
+        assert!(epochs[0] <= epochs[1], "a caller goes back to an earlier epoch");
+        assert_eq!(used, epochs.iter().filter(|epoch| **epoch == 0).count() as u64);
+        assert_eq!(used + slots.total(), 2);
     });
 }
 
 #[test]
 fn calls_of_two_tasks_at_once_are_counted() {
     explore(3, || {
-        let (old, new) = (Round::new(0), Round::new(1));
-        let seats = Arc::new(Seats::new(&old));
+        let (old, new) = (Epoch::new(0), Epoch::new(1));
+        let slots = Arc::new(Slots::new(&old));
         let callers = [(); 2].map(|()| {
-            let seats = seats.clone();
-            thread::spawn(move || call_once(&seats))
+            let slots = slots.clone();
+            thread::spawn(move || call_once(&slots))
         });
-        let used = switch(&seats, &old, &new);
-        let rounds = callers.map(|caller| caller.join().unwrap());
-        assert_eq!(used, rounds.iter().filter(|round| **round == Some(0)).count() as u64);
-        assert_eq!(seats.total(), rounds.iter().filter(|round| **round == Some(1)).count() as u64);
+        let used = switch(&slots, &old, &new);
+        let epochs = callers.map(|caller| caller.join().unwrap());
+        assert_eq!(used, epochs.iter().filter(|epoch| **epoch == Some(0)).count() as u64);
+        assert_eq!(slots.total(), epochs.iter().filter(|epoch| **epoch == Some(1)).count() as u64);
     });
 }
 
 #[test]
 fn closing_what_is_empty_leaves_calls_alone() {
     explore(3, || {
-        let round = Round::new(0);
-        let seats = Arc::new(Seats::new(&round));
+        let epoch = Epoch::new(0);
+        let slots = Arc::new(Slots::new(&epoch));
         let caller = {
-            let seats = seats.clone();
-            thread::spawn(move || call(&seats))
+            let slots = slots.clone();
+            thread::spawn(move || call(&slots))
         };
-        if seats.close_if_empty() {
-            round.has_ended.store(true, Ordering::Relaxed);
+        if slots.close_if_empty() {
+            epoch.has_ended.store(true, Ordering::Relaxed);
             thread::yield_now();
-            round.has_ended.store(false, Ordering::Relaxed);
-            seats.open(&round);
+            epoch.has_ended.store(false, Ordering::Relaxed);
+            slots.open(&epoch);
         }
         assert_eq!(caller.join().unwrap(), 0);
     });
 }
 
-/// The same with a switch that does not wait until the seats are empty, which must be found out.
+/// The same with a switch that does not wait until the slots are empty, which must be found out.
 #[test]
-#[should_panic(expected = "a round")]
+#[should_panic(expected = "an epoch")]
 fn a_switch_that_does_not_wait_is_found_out() {
     explore(3, || {
-        let (old, new) = (Round::new(0), Round::new(1));
-        let seats = Arc::new(Seats::new(&old));
+        let (old, new) = (Epoch::new(0), Epoch::new(1));
+        let slots = Arc::new(Slots::new(&old));
         let caller = {
-            let seats = seats.clone();
-            thread::spawn(move || call(&seats))
+            let slots = slots.clone();
+            thread::spawn(move || call(&slots))
         };
-        seats.close();
+        slots.close();
         old.has_ended.store(true, Ordering::Relaxed);
-        seats.open(&new);
+        slots.open(&new);
         caller.join().unwrap();
     });
 }

@@ -1,4 +1,4 @@
-//! A round's stack for the model: what is sent in it is received in it, as over a network that loses nothing; and an executor.
+//! An epoch's stack for the model: what is sent in it is received in it, as over a network that loses nothing; and an executor.
 
 use super::sound::counter::Counter;
 use bertha_core::{Connection, Error, ErrorKind};
@@ -56,7 +56,7 @@ impl Stack {
     /// Whether all is as it has to be. Found out in the end: in a model a panic has to be the last thing that happens.
     pub(crate) fn check(&self) {
         let is_misused = self.state.lock().unwrap().is_misused;
-        assert!(!is_misused, "a call used a round that had ended");
+        assert!(!is_misused, "a call used an epoch that had ended");
     }
 
     /// Nobody uses it any more. What it still holds is lost.
@@ -89,7 +89,7 @@ impl Connection for Stack {
                 return Poll::Ready(Ok(message));
             }
             if state.is_over {
-                return Poll::Ready(Err(Error::new(ErrorKind::Closed, "the round is over")));
+                return Poll::Ready(Err(Error::new(ErrorKind::Closed, "the epoch is over")));
             }
             state.waiting.push(context.waker().clone());
             Poll::Pending

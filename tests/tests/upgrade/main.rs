@@ -7,9 +7,11 @@ mod lean;
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with other tests")]
 mod scene;
 
+mod draining;
 mod early;
 mod faults;
 mod flow;
+mod fragment;
 mod idle_recv;
 mod parting;
 mod promises;

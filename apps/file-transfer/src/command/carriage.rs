@@ -1,20 +1,21 @@
-//! Over what files travel.
+//! The datapath and the transport that carry files.
 
 #[cfg(feature = "quic")]
 use super::transport::Transport;
-use bertha::Settings;
-use bertha::chunnels::Fault;
+use bertha::chunnels::congestion::{Bbr, Cubic, NewReno};
+use bertha::chunnels::{Fault, Reliable};
 use bertha::kernel::{Tcp, Unix};
 use bertha::prelude::*;
+use bertha::{ErrorKind, Settings};
 use bertha_file_transfer::stack::{over_datagrams, over_streams, reliable};
 use bertha_file_transfer::{Error, Message};
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
-/// The bottom, and how long to wait for it.
+/// The datapath, and how to use it.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Carriage {
-    /// What carries messages; both ends choose the same
+    /// The transport below; both ends choose the same
     #[arg(long, value_enum, default_value_t)]
     datapath: Bottom,
     /// Bytes of a packet over UDP; more than 1,400 are fragmented on most paths
@@ -22,7 +23,10 @@ pub(super) struct Carriage {
     packet: u16,
     /// Seconds after which a silent peer is given up
     #[arg(long, default_value_t = 10.0, value_name = "SECONDS", value_parser = seconds)]
-    patience: f64,
+    timeout: f64,
+    /// How fast this end sends over udp and unix; each end chooses its own
+    #[arg(long, value_enum, default_value_t)]
+    congestion: Congestion,
     #[cfg(feature = "quic")]
     #[command(flatten)]
     transport: Transport,
@@ -40,7 +44,7 @@ struct Faults {
     /// Delay packets by so many milliseconds
     #[arg(long, default_value_t = 0, value_name = "MS")]
     delay: u64,
-    /// What the losses are drawn from
+    /// The seed of the losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -56,9 +60,21 @@ enum Bottom {
     Unix,
 }
 
-/// Something to be done over whatever was chosen.
+/// The congestion control of our own transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Congestion {
+    /// That of most systems (RFC 9438): slows down at each loss
+    #[default]
+    Cubic,
+    /// The simplest (RFC 6582): slows down most at each loss
+    Newreno,
+    /// Sends at the rate that arrives, whatever is lost
+    Bbr,
+}
+
+/// A task for which the options choose the stack and the datapath.
 pub(super) trait Task {
-    /// Does it.
+    /// Runs over these.
     async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
     where
         S: Negotiate + Sync + 'static,
@@ -67,15 +83,15 @@ pub(super) trait Task {
 
 impl Carriage {
     pub(super) async fn carry(self, task: impl Task) -> Result<(), Error> {
-        let patience = Duration::from_secs_f64(self.patience);
+        let timeout = Duration::from_secs_f64(self.timeout);
         let mut settings = Settings::default();
-        settings.idle_timeout = patience;
+        settings.idle_timeout = timeout;
         // No packet exceeds a datagram of Unix sockets, and none is fragmented there.
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
         // Of the kernel, or of a DPDK port if the program is built so.
         let udp = bertha::datapath();
         #[cfg(feature = "quic")]
-        if let Some(quic) = self.transport.quic(self.packet, patience)? {
+        if let Some(quic) = self.transport.quic(self.packet, timeout)? {
             let faults = self.faults.get();
             return match self.datapath {
                 Bottom::Udp => task.run(quic.over(&udp, packet, faults), udp, settings).await,
@@ -88,7 +104,7 @@ impl Carriage {
                 }
             };
         }
-        let reliable = reliable(packet, patience);
+        let reliable = self.congestion.choose(reliable(packet, timeout));
         let sound = over_datagrams(packet, make_stack!(reliable.clone()));
         let Some(faults) = self.faults.get() else {
             return match self.datapath {
@@ -105,6 +121,16 @@ impl Carriage {
                 let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
                 Err(bertha::Error::new(ErrorKind::Invalid, what).into())
             }
+        }
+    }
+}
+
+impl Congestion {
+    fn choose(self, reliable: Reliable) -> Reliable {
+        match self {
+            Self::Cubic => reliable.with(Cubic),
+            Self::Newreno => reliable.with(NewReno),
+            Self::Bbr => reliable.with(Bbr),
         }
     }
 }

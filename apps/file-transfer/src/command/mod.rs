@@ -1,4 +1,4 @@
-//! What the program can be told to do.
+//! The command line.
 
 mod carriage;
 mod progress;
@@ -38,6 +38,6 @@ impl Arguments {
 
 /// Says something on standard output, for people and for programs that wait for it.
 fn say(what: &str) {
-    // Whoever has stopped to read wants the file all the same.
+    // A closed standard output is no reason to stop the transfer.
     let _ = writeln!(io::stdout().lock(), "file-transfer: {what}");
 }

@@ -3,7 +3,7 @@
 use super::carriage::{Carriage, Task};
 use super::say;
 use bertha::prelude::*;
-use bertha::{Base, Settings};
+use bertha::{Addr, Base, ErrorKind, Negotiated, Settings};
 use bertha_file_transfer::{Error, Message, Receiver};
 use clap::Args;
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ pub(super) struct Arguments {
     /// Where to listen: IP:PORT, or unix:PATH with --datapath unix
     #[arg(long, default_value = "127.0.0.1:4343")]
     addr: Addr,
-    /// Take no longer files, in bytes
-    #[arg(long, default_value_t = u64::MAX)]
-    most: u64,
+    /// Take no files longer than this, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = u64::MAX)]
+    max: u64,
     /// Let files take the place of those that have their names
     #[arg(long)]
     replace: bool,
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) async fn execute(self) -> Result<(), Error> {
-        let receiver = Receiver::new(self.directory).at_most(self.most);
+        let receiver = Receiver::open(self.directory).await?.at_most(self.max);
         let receiver = if self.replace { receiver.replacing() } else { receiver };
         self.carriage.carry(Receive { receiver, addr: self.addr }).await
     }

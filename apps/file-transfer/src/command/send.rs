@@ -2,8 +2,8 @@
 
 use super::carriage::{Carriage, Task, seconds};
 use super::{progress, say};
-use bertha::Settings;
 use bertha::prelude::*;
+use bertha::{Addr, Settings};
 use bertha_file_transfer::{Digest, Error, Message, Progress, Sending, send};
 use clap::Args;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     /// The receiver: IP:PORT, or unix:PATH with --datapath unix
     #[arg(long, default_value = "127.0.0.1:4343")]
     to: Addr,
-    /// What the file has to hash to, if that is known; else what it hashes to here
+    /// The digest that the file has to have, if that is known; else the one that it has here
     #[arg(long, value_name = "DIGEST")]
     sha256: Option<Digest>,
     /// Seconds for which to go on connecting while nothing gets through; 0 for one connection only

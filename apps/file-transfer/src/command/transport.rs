@@ -1,7 +1,8 @@
-//! What repeats packets that are lost.
+//! The transport over datagrams: our own, or QUIC.
 
 use bertha::chunnels::Fault;
 use bertha::chunnels::quic::Certificates;
+use bertha::chunnels::{Quic, Reliable};
 use bertha::prelude::*;
 use bertha::{BoxedStack, Buf, Datapath};
 use bertha_file_transfer::Error;
@@ -14,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The transport (over udp and unix)")]
 pub(super) struct Transport {
-    /// What repeats packets that are lost
+    /// The protocol that repeats lost packets
     #[arg(long, value_enum, default_value_t)]
     transport: Kind,
     /// The certificate that this end shows over QUIC, in DER; a receiver needs one
@@ -42,16 +43,16 @@ enum Kind {
     Either,
 }
 
-/// What carries files if QUIC may.
+/// Stacks over QUIC.
 pub(super) struct ByQuic {
     quic: Quic,
-    patience: Duration,
+    timeout: Duration,
     is_optional: bool,
 }
 
 impl Transport {
     /// QUIC, if it may carry the file, with packets of up to `packet` bytes.
-    pub(super) fn quic(&self, packet: u16, patience: Duration) -> Result<Option<ByQuic>, Error> {
+    pub(super) fn quic(&self, packet: u16, timeout: Duration) -> Result<Option<ByQuic>, Error> {
         if self.transport == Kind::Reliable {
             return Ok(None);
         }
@@ -62,8 +63,8 @@ impl Transport {
         for path in &self.trust {
             certificates = certificates.trusting(read(path)?);
         }
-        let quic = Quic::new(certificates).packet(packet).idle_timeout(patience);
-        Ok(Some(ByQuic { quic, patience, is_optional: self.transport == Kind::Either }))
+        let quic = Quic::new(certificates).packet(packet).idle_timeout(timeout);
+        Ok(Some(ByQuic { quic, timeout, is_optional: self.transport == Kind::Either }))
     }
 }
 
@@ -84,8 +85,8 @@ impl ByQuic {
     where
         D: Datapath,
     {
-        let Self { quic, patience, is_optional } = self;
-        let either = |quic| select!(quic, reliable(packet, patience));
+        let Self { quic, timeout, is_optional } = self;
+        let either = |quic| select!(quic, reliable(packet, timeout));
         let transport = match (is_optional, faults) {
             (false, None) => make_stack!(quic).boxed(datapath),
             (false, Some(faults)) => make_stack!(quic, faults).boxed(datapath),

@@ -9,13 +9,14 @@ use bertha::prelude::*;
 use partial::Partial;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::fs;
 use turns::{Turn, Turns};
 
 /// Keeps files in a directory. One value serves all senders, through [`serve`](Self::serve).
 #[derive(Clone, Debug)]
 pub struct Receiver {
     directory: Arc<Path>,
-    most: u64,
+    max: u64,
     replaces: bool,
     turns: Turns,
 }
@@ -23,27 +24,32 @@ pub struct Receiver {
 /// A file that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// What it is called in the directory.
+    /// Its name in the directory.
     pub name: Name,
     /// Its length.
     pub bytes: u64,
     /// Where this connection began: more than zero if it went on where an earlier one had ended.
     pub offset: u64,
-    /// What it hashes to.
+    /// Its digest.
     pub digest: Digest,
 }
 
 impl Receiver {
-    /// Of files of any length, into `directory`, which has to exist. Files that are there already stay as they are.
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        let directory = directory.into().into();
-        Self { directory, most: u64::MAX, replaces: false, turns: Turns::default() }
+    /// Keeps files of any length in `directory`. Files that are there already stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::File`] if there is no such directory.
+    pub async fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
+        let directory = directory.into();
+        // Fails if it is not there, or is no directory.
+        drop(fs::read_dir(&directory).await.map_err(Error::file("opening", &directory))?);
+        Ok(Self { directory: directory.into(), max: u64::MAX, replaces: false, turns: Turns::default() })
     }
 
     /// Takes no longer files than `bytes`.
     #[must_use]
     pub fn at_most(self, bytes: u64) -> Self {
-        Self { most: bytes, ..self }
+        Self { max: bytes, ..self }
     }
 
     /// Lets a file take the place of one that has its name.
@@ -59,15 +65,15 @@ impl Receiver {
     /// [`Error::Declined`] with what the sender was told; [`Error::File`], [`Error::Connection`].
     pub async fn serve(&self, connection: &impl Connection<Data = Message>) -> Result<Kept, Error> {
         let kept = self.receive(connection).await;
-        let farewell = match &kept {
+        let reply = match &kept {
             Ok(kept) => Some(Message::Kept { digest: kept.digest }),
             Err(Error::Declined(refusal)) => Some(Message::Refused(*refusal)),
             Err(Error::OutOfTurn(_)) => Some(Message::Refused(Refusal::OutOfTurn)),
             Err(Error::File { .. }) => Some(Message::Refused(Refusal::Storage)),
             Err(_) => None,
         };
-        if let Some(farewell) = farewell {
-            connection.send(farewell).await?;
+        if let Some(reply) = reply {
+            connection.send(reply).await?;
         }
         let closed = connection.close().await;
         // The sender may be gone by the time it is told; the file is kept all the same.
@@ -85,8 +91,8 @@ impl Receiver {
         if !name.is_acceptable() {
             return Err(Error::Declined(Refusal::Name));
         }
-        if length > self.most {
-            return Err(Error::Declined(Refusal::TooLong { most: self.most }));
+        if length > self.max {
+            return Err(Error::Declined(Refusal::TooLong { max: self.max }));
         }
         let mut turn = self.turns.take(&name).await;
         self.take_file(connection, &mut turn, name, length).await
@@ -129,7 +135,7 @@ impl Receiver {
         Ok(Kept { name, bytes: length, offset, digest })
     }
 
-    /// What there is of the file: all, a part, or nothing.
+    /// The file as far as it is there: all, a part, or nothing.
     async fn find(&self, name: &Name, length: u64) -> Result<Partial, Error> {
         if let Some(finished) = Partial::finished(name, &self.directory).await? {
             if finished.len() == length {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs::{self, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// What there is of a file, from its beginning.
+/// The beginning of a file, or all of it.
 #[derive(Debug)]
 pub(super) struct Partial {
     file: File,
@@ -24,8 +24,8 @@ impl Partial {
         Self::open(name.finished(directory), true).await
     }
 
-    /// What an earlier connection has left, if it has. What the system had not written when it failed may be missing or
-    /// wrong; the digest tells.
+    /// The part that an earlier connection has left, if it has. After a crash of the system its end may be missing or wrong,
+    /// which the digest shows.
     pub(super) async fn unfinished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
         Self::open(name.unfinished(directory), false).await
     }
@@ -70,7 +70,7 @@ impl Partial {
 
     pub(super) async fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.file.write_all(bytes).await.map_err(Error::file("writing", &self.path))?;
-        // What the file holds back would be lost with this process.
+        // Bytes that are buffered here would be lost with this process.
         self.file.flush().await.map_err(Error::file("writing", &self.path))?;
         self.count(bytes);
         Ok(())

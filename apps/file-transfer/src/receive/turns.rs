@@ -18,7 +18,7 @@ struct Place {
     asked: watch::Sender<u64>,
 }
 
-/// The right to write a file. Dropped, it goes to whoever waits.
+/// The right to write a file. Dropped, it goes to the next connection that waits for it.
 #[derive(Debug)]
 pub(super) struct Turn {
     turns: Turns,
@@ -29,7 +29,7 @@ pub(super) struct Turn {
 }
 
 impl Turns {
-    /// Asks whoever has the file to stop, and waits until that is done.
+    /// Asks the connection that has the file to stop, and waits until it has.
     pub(super) async fn take(&self, name: &Name) -> Turn {
         let (place, number) = self.ask(name);
         let asked = place.asked.subscribe();
@@ -52,7 +52,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// What `receiving` gives, unless a newer connection asks for the file first.
+    /// The output of `receiving`, unless a newer connection asks for the file first.
     pub(super) async fn or_superseded(
         &mut self,
         receiving: impl Future<Output = Result<Message, bertha::Error>>,
@@ -70,7 +70,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut places = self.turns.0.lock();
-        // The newest is the last to have it: nobody else waits.
+        // The newest connection is the last to have it: none waits.
         if *self.asked.borrow() == self.number {
             places.remove(&self.name);
         }

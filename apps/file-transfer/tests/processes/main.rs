@@ -1,7 +1,9 @@
-//! The program itself: whole files, broken connections, wrong hashes, other transports, and machines with a bad network between them.
+//! The program itself: whole files, broken connections, full disks, wrong hashes, other transports, and machines with a bad
+//! network between them.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod broken;
+mod full;
 mod hashes;
 mod namespaces;
 mod program;

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 
 const LEN: usize = 3 << 20;
 
-/// What loses two packets in a hundred and takes 20 ms there and back.
+/// Loses two packets in a hundred, and takes 20 ms there and back.
 const BAD: &[&str] = &["--lose", "0.02", "--delay", "10"];
 
 /// One set of namespaces at a time.
 static NAMESPACES: Mutex<()> = Mutex::new(());
 
-/// What the script calls the two of them, and the network that they are in.
+/// The script's name for the two of them, and their network.
 const NAME: &str = "bertha-ft";
 const NET: &str = "10.78.0";
 

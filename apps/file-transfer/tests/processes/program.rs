@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
-/// As impatient as ends are in these tests, in seconds.
-pub(crate) const PATIENCE: &str = "2";
+/// After so many seconds an end of these tests gives its peer up.
+pub(crate) const TIMEOUT: &str = "2";
 
 /// Two directories that go with the test, and where the program runs.
 pub(crate) struct Scene {
@@ -85,19 +85,19 @@ pub(crate) fn program() -> Command {
 
 /// Sends a file, with `options`.
 pub(crate) fn sending(mut program: Command, path: &Path, to: &str, options: &[&str]) -> Command {
-    program.arg("send").arg(path).args(["--to", to, "--patience", PATIENCE]).args(options);
+    program.arg("send").arg(path).args(["--to", to, "--timeout", TIMEOUT]).args(options);
     program.stdout(Stdio::piped()).stderr(Stdio::piped());
     program
 }
 
-/// What a sender said that succeeded.
+/// The output of a sender that succeeded.
 pub(crate) fn success(output: &Output) -> String {
     let (said, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}{log}");
     said.into_owned()
 }
 
-/// What a sender said that failed.
+/// The errors of a sender that failed.
 pub(crate) fn failure(output: &Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -111,7 +111,7 @@ pub(crate) fn offset(said: &str) -> u64 {
 
 impl Receiver {
     pub(crate) fn start(mut program: Command, directory: &Path, addr: &str, options: &[&str]) -> Self {
-        program.arg("receive").arg(directory).args(["--addr", addr, "--patience", PATIENCE]).args(options);
+        program.arg("receive").arg(directory).args(["--addr", addr, "--timeout", TIMEOUT]).args(options);
         let mut process = program.stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         let mut receiver = Self { process, output, addr: String::new() };
@@ -120,7 +120,7 @@ impl Receiver {
         receiver
     }
 
-    /// What it says next.
+    /// The next line of its output.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();

@@ -78,7 +78,7 @@ fn two_ends_agree_on_what_both_have() {
     arrives(&scene, &mut receiver, &[], "sender without", BY_RELIABLE);
     let mut receiver = scene.receiver("127.0.0.1:0", &[]);
     arrives(&scene, &mut receiver, &sender, "receiver without", BY_RELIABLE);
-    // Who insists on it is refused.
+    // A sender that insists on it is refused.
     let path = scene.file("insists", 10, 1);
     let sender = options("quic", &certified.sender);
     let said = failure(&sending(program(), &path, &receiver.addr, &sender).output().unwrap());

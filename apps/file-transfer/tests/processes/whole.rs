@@ -22,6 +22,13 @@ fn over_udp() {
 }
 
 #[test]
+fn over_udp_with_each_congestion_control() {
+    for congestion in ["cubic", "newreno", "bbr"] {
+        transfer(1_000_001, "127.0.0.1:0", &["--congestion", congestion]);
+    }
+}
+
+#[test]
 fn over_tcp() {
     transfer(3_000_001, "127.0.0.1:0", &["--datapath", "tcp"]);
 }
@@ -77,7 +84,7 @@ fn a_file_that_is_there_is_not_sent_again_and_another_of_its_name_is_refused() {
 fn what_cannot_be_sent_is_refused_with_a_reason() {
     let scene = Scene::new();
     let path = scene.file("file", 10, 1);
-    let receiver = scene.receiver("127.0.0.1:0", &["--most", "9"]);
+    let receiver = scene.receiver("127.0.0.1:0", &["--max", "9"]);
     let too_long = failure(&sending(program(), &path, &receiver.addr, &[]).output().unwrap());
     assert!(too_long.contains("at most 9 bytes"), "{too_long}");
     let nothing = failure(&sending(program(), &scene.here, &receiver.addr, &[]).output().unwrap());

@@ -1,5 +1,6 @@
 //! What is done with a connection.
 
+use bertha::Error;
 use bertha::prelude::*;
 
 use crate::Message;

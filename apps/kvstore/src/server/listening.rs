@@ -2,8 +2,8 @@
 
 use super::{Handler, Stop};
 use crate::Message;
-use bertha::Base;
 use bertha::prelude::*;
+use bertha::{Base, Error, Incoming, Negotiated};
 use std::fmt;
 use std::net::SocketAddr;
 use tokio::task::JoinSet;

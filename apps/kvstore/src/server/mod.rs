@@ -11,7 +11,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bertha::chunnels::shard::ShardQueue;
+use bertha::chunnels::{LocalShards, Serialize, ShardMap};
 use bertha::prelude::*;
+use bertha::{Addr, Error, ErrorKind};
 
 use crate::{Capacity, Message, Sharding, shard_addrs, shard_map};
 use thread::Thread;

@@ -4,6 +4,8 @@ use super::listening::Datapath;
 use super::thread::{self, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Sharding};
+use bertha::Error;
+use bertha::chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use std::net::SocketAddr;
 

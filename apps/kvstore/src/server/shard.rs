@@ -2,6 +2,7 @@
 
 use super::{Handler, Listening, Stop};
 use crate::{Capacity, Message, Store};
+use bertha::Error;
 use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
 use std::cell::RefCell;

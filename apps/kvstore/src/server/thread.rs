@@ -1,6 +1,7 @@
 //! A thread with a runtime of its own.
 
 use bertha::prelude::*;
+use bertha::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::JoinHandle;

@@ -25,7 +25,7 @@ impl Plot {
         let reports = self.reports.iter().map(|path| Report::read(path)).collect::<Result<Vec<_>, _>>()?;
         let reports = Report::joined(reports);
         let scale = if self.linear { Scale::Linear } else { Scale::Logarithmic };
-        write(&self.output, &latency_by_load(&reports, scale))
+        write(&self.output, &latency_by_load(&reports.iter().map(Report::line).collect::<Vec<_>>(), scale)?)
     }
 }
 

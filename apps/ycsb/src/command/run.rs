@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha::DefaultDatapath;
+use bertha::chunnels::{ClientShard, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
+use bertha::{Addr, DefaultDatapath};
 use bertha_kvstore::{Message, shard_addrs, shard_map};
 use bertha_ycsb::connect::{Sharding, connect};
 use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
@@ -198,7 +199,7 @@ impl Run {
             report.write(path)?;
         }
         if let Some(path) = &self.plot {
-            let drawn = latency_by_load(std::slice::from_ref(report), Scale::Logarithmic);
+            let drawn = latency_by_load(&[report.line()], Scale::Logarithmic)?;
             super::plot::write(path, &drawn)?;
         }
         Ok(())

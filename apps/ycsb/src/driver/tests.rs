@@ -80,8 +80,8 @@ fn plan(pace: Pace) -> Plan {
     let limits = Limits {
         attempts: 40,
         initial_timeout: Duration::from_millis(20),
-        least_timeout: Duration::from_millis(5),
-        most_timeout: Duration::from_millis(50),
+        min_timeout: Duration::from_millis(5),
+        max_timeout: Duration::from_millis(50),
         ..Limits::default()
     };
     Plan { pace, limits, max_time: None, stop_together: false, seed: 1 }

@@ -13,35 +13,35 @@ pub use window::Window;
 
 use crate::workload::{Kind, Request};
 
-/// What bounds the requests in flight.
+/// The bounds of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most operations in flight; the congestion window stays within it.
     pub window: usize,
-    /// How often a request is sent before it is given up; at least once.
+    /// The sendings of a request before it is given up; at least one.
     pub attempts: u32,
     /// How long to wait for a reply before there is a sample of the round-trip time.
     pub initial_timeout: Duration,
-    /// The least time to wait for a reply.
-    pub least_timeout: Duration,
-    /// The most time to wait for a reply, however often the time-out was doubled.
-    pub most_timeout: Duration,
+    /// The least time to wait for a reply beyond the smoothed round trip.
+    pub min_timeout: Duration,
+    /// The longest time to wait for a reply, however often the time-out was doubled.
+    pub max_timeout: Duration,
 }
 
 impl Default for Limits {
-    /// 256 operations; 10 attempts; time-outs of 100 ms at first, and from 10 ms to 1 s.
+    /// 256 operations; 10 attempts; time-outs of 100 ms at first, 10 ms beyond the round trip at least, and 1 s at most.
     fn default() -> Self {
         Self {
             window: 256,
             attempts: 10,
             initial_timeout: Duration::from_millis(100),
-            least_timeout: Duration::from_millis(10),
-            most_timeout: Duration::from_secs(1),
+            min_timeout: Duration::from_millis(10),
+            max_timeout: Duration::from_secs(1),
         }
     }
 }
 
-/// How an operation ended.
+/// The end of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// As asked.
@@ -57,17 +57,17 @@ pub enum Outcome {
 /// An operation that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// What it is counted as.
+    /// The kind that it counts as.
     pub kind: Kind,
     /// The number of the record that it was to insert.
     pub inserts: Option<u64>,
     /// From the intended send time to the last reply, or to giving up.
     pub latency: Duration,
-    /// How it ended.
+    /// Its end.
     pub outcome: Outcome,
 }
 
-/// What a message from the store leads to.
+/// The consequence of a message from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It answers nothing that waits: a second reply, or one to a request that was given up.
@@ -83,21 +83,23 @@ pub enum Progress {
 /// Does no I/O and reads no clock: `now` is the time since any fixed moment and never runs backwards. An operation
 /// handed to [`Outstanding::on_send`] ends in exactly one [`Finished`].
 ///
-/// A request that timed out has left the network as far as anyone knows. It waits for a place in the window
-/// like new ones, and goes before them; so an overloaded store sees fewer requests, not the same ones again.
+/// A request that timed out is taken to have left the network. It waits for a place in the window like new ones, and goes
+/// before them; so an overloaded store sees fewer requests, not the same ones again.
 #[derive(Debug)]
 pub struct Outstanding {
     limits: Limits,
     rtt: RttEstimator,
     window: Window,
     flights: HashMap<u64, Flight>,
-    /// The flights that are in the network, by the end of their patience.
+    /// The flights that are in the network, by their time-outs.
     deadlines: BTreeSet<(Duration, u64)>,
     /// The flights that are to be sent again, oldest first; may name some that a late reply has ended.
     lost: VecDeque<u64>,
     next_id: u64,
     retransmissions: u64,
     ignored: u64,
+    /// The time of the last sample of the round trip. The next one is of a request that is sent later.
+    sampled: Duration,
 }
 
 #[derive(Debug)]
@@ -120,7 +122,7 @@ impl Outstanding {
     pub fn new(limits: Limits, first_id: u64) -> Self {
         Self {
             limits,
-            rtt: RttEstimator::new(limits.initial_timeout, limits.least_timeout, limits.most_timeout),
+            rtt: RttEstimator::new(limits.initial_timeout, limits.min_timeout, limits.max_timeout),
             window: Window::new(limits.window),
             flights: HashMap::new(),
             deadlines: BTreeSet::new(),
@@ -128,10 +130,11 @@ impl Outstanding {
             next_id: first_id,
             retransmissions: 0,
             ignored: 0,
+            sampled: Duration::ZERO,
         }
     }
 
-    /// How many operations may begin now.
+    /// The number of operations that may begin now.
     pub fn room(&self) -> usize {
         if !self.lost.is_empty() {
             return 0;
@@ -170,8 +173,9 @@ impl Outstanding {
         if let Some(deadline) = flight.deadline.take() {
             self.deadlines.remove(&(deadline, reply.id));
         }
-        if flight.attempts == 1 {
+        if flight.attempts == 1 && flight.sent >= self.sampled {
             self.rtt.sample(now.saturating_sub(flight.sent));
+            self.sampled = now;
         }
         let outcome = match reply.body {
             Body::Missing => Outcome::Missing,
@@ -187,8 +191,8 @@ impl Outstanding {
         }
     }
 
-    /// Finds what has timed out by `now`. Adds to `send` what is to be sent again and to `finished` what is given
-    /// up. To be called after replies were taken in, and at [`Outstanding::next_deadline`].
+    /// Finds the requests that have timed out by `now`. Adds to `send` those that are to be sent again and to `finished` those
+    /// that are given up. To be called after replies were taken in, and at [`Outstanding::next_deadline`].
     pub fn poll_retransmit(&mut self, now: Duration, send: &mut Vec<Message>, finished: &mut Vec<Finished>) {
         while let Some(&(deadline, id)) = self.deadlines.first() {
             if deadline > now {
@@ -240,12 +244,12 @@ impl Outstanding {
         self.flights.is_empty()
     }
 
-    /// How many messages were sent again so far.
+    /// The number of messages that were sent again so far.
     pub fn retransmissions(&self) -> u64 {
         self.retransmissions
     }
 
-    /// How many messages answered nothing so far.
+    /// The number of messages that answered nothing so far.
     pub fn ignored(&self) -> u64 {
         self.ignored
     }

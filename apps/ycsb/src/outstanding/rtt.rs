@@ -4,30 +4,26 @@ use std::time::Duration;
 
 /// The time-out of RFC 6298, from a smoothed round-trip time and its variation.
 ///
-/// By Karn's rule only requests that were sent once are sampled, since nobody knows which sending a reply
-/// answers; and the time-out, doubled by each loss, stays doubled until such a sample arrives. Without the latter
-/// a sudden growth of the round-trip time beyond the time-out would never be noticed.
+/// By Karn's rule only requests that were sent once are sampled, since a reply does not say which sending it answers; and the
+/// time-out, doubled by each loss, stays doubled until such a sample arrives. Without the latter a sudden growth of the
+/// round-trip time beyond the time-out would never be noticed.
+///
+/// The caller takes one sample per round trip, as the RFC has it: the gains of the averages assume that. With a sample from
+/// every reply of a window they forget within a fraction of a round trip, and each slow drift looks like a loss.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     smoothed: Option<Duration>,
     variation: Duration,
     initial: Duration,
-    least: Duration,
-    most: Duration,
+    min: Duration,
+    max: Duration,
     doublings: u32,
 }
 
 impl RttEstimator {
-    /// With the time-out to start with, and its bounds.
-    pub fn new(initial: Duration, least: Duration, most: Duration) -> Self {
-        Self {
-            smoothed: None,
-            variation: Duration::ZERO,
-            initial,
-            least,
-            most: most.max(least),
-            doublings: 0,
-        }
+    /// With the time-out to start with, the least time beyond the smoothed round trip, and the longest time-out.
+    pub fn new(initial: Duration, min: Duration, max: Duration) -> Self {
+        Self { smoothed: None, variation: Duration::ZERO, initial, min, max: max.max(min), doublings: 0 }
     }
 
     /// A request that was sent once has been answered after `rtt`.
@@ -52,9 +48,9 @@ impl RttEstimator {
 
     /// How long to wait for the reply to the `attempt`th sending (from 1) of a request.
     pub fn timeout(&self, attempt: u32) -> Duration {
-        let base = self.smoothed.map_or(self.initial, |smoothed| smoothed + self.variation * 4);
+        let base = self.smoothed.map_or(self.initial, |smoothed| smoothed + self.min.max(self.variation * 4));
         let doublings = self.doublings.max(attempt.saturating_sub(1));
-        base.max(self.least).saturating_mul(2_u32.saturating_pow(doublings)).min(self.most)
+        base.saturating_mul(2_u32.saturating_pow(doublings)).min(self.max)
     }
 
     /// The smoothed round-trip time, if there has been a sample.
@@ -84,12 +80,12 @@ mod tests {
     fn doubles_until_a_sample_and_within_bounds() {
         let mut rtt = RttEstimator::new(100 * MS, 10 * MS, 1000 * MS);
         rtt.sample(MS);
-        assert_eq!([1, 2, 3].map(|attempt| rtt.timeout(attempt)), [10 * MS, 20 * MS, 40 * MS]);
+        assert_eq!([1, 2, 3].map(|attempt| rtt.timeout(attempt)), [11 * MS, 22 * MS, 44 * MS]);
         rtt.back_off();
         rtt.back_off();
-        assert_eq!([1, 3, 4].map(|attempt| rtt.timeout(attempt)), [40 * MS, 40 * MS, 80 * MS]);
+        assert_eq!([1, 3, 4].map(|attempt| rtt.timeout(attempt)), [44 * MS, 44 * MS, 88 * MS]);
         assert_eq!(rtt.timeout(u32::MAX), 1000 * MS);
         rtt.sample(MS);
-        assert_eq!(rtt.timeout(1), 10 * MS);
+        assert_eq!(rtt.timeout(1), 11 * MS);
     }
 }

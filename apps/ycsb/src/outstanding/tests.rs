@@ -92,6 +92,33 @@ fn a_repeated_request_is_no_sample_of_the_round_trip_time() {
     assert_eq!(outstanding.rtt.smoothed(), None);
 }
 
+/// The round trip drifts between 12 and 28 ms, faster than the time-out of its own smoothed value follows, and nothing is
+/// lost.
+#[test]
+fn a_drifting_round_trip_is_not_a_loss() {
+    let limits = Limits { min_timeout: MS, window: 1000, ..Limits::default() };
+    let mut outstanding = Outstanding::new(limits, 0);
+    let round_trip = |sent: Duration| {
+        let seconds = 0.020 + 0.008 * (sent.as_secs_f64() * std::f64::consts::TAU).sin();
+        Duration::from_secs_f64(seconds)
+    };
+    let mut replies: BTreeSet<(Duration, u64)> = BTreeSet::new();
+    for tick in 1..40_000 {
+        let now = tick * MS / 10;
+        while let Some(&(at, id)) = replies.first().filter(|(at, _)| *at <= now) {
+            replies.pop_first();
+            outstanding.on_reply(found(&Message::get(id, "a")), at);
+        }
+        assert_eq!(poll(&mut outstanding, now), (vec![], vec![]), "sent again after {now:?}");
+        if tick % 3 == 0 && outstanding.room() > 0 {
+            let request = outstanding.on_send(read("a"), now, now);
+            replies.insert((now + round_trip(now), request.id));
+        }
+    }
+    assert_eq!(outstanding.retransmissions(), 0);
+    assert!(outstanding.window.size() > 60, "{}", outstanding.window.size());
+}
+
 #[test]
 fn an_unanswering_store_is_asked_less_and_less() {
     let mut outstanding = Outstanding::new(Limits::default(), 0);

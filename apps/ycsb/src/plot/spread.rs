@@ -1,21 +1,9 @@
-//! How times are spread, as box plots.
+//! Times as box plots.
 
-use super::axis::{Axis, Scale};
-use super::svg::{Anchor, Svg};
-use super::{COLOURS, number};
+use super::{GRID, PlotError, colour, font, logarithmic, number, svg};
+use plotters::prelude::*;
 
-const WIDTH: f64 = 860.0;
-const HEIGHT: f64 = 460.0;
-const LEFT: f64 = 78.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 70.0;
-const BOTTOM: f64 = 78.0;
-
-/// The width of a box, and of the ends of its whiskers.
-const BOX: f64 = 44.0;
-const END: f64 = 22.0;
-
-/// How one kind of time is spread, in microseconds.
+/// The distribution of one kind of time, in microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     name: String,
@@ -24,7 +12,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// That of these times, under this name, of which what follows a comma stands in a line of its own. `None` without any.
+    /// The distribution of these times. `None` without any.
     pub fn of(name: &str, times: &[f64]) -> Option<Self> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -35,48 +23,56 @@ impl Spread {
     }
 }
 
-/// Draws a box for each, from the 25th to the 75th percentile with a line at the median, and whiskers to the 5th and the
-/// 95th.
-pub fn times(title: &str, spreads: &[Spread], scale: Scale) -> String {
-    let axis = Axis::around(spreads.iter().flat_map(|spread| spread.percentiles), scale);
-    let (unit, unit_name) = if axis.high() >= 10_000.0 { (1e3, "ms") } else { (1.0, "µs") };
-    let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-    let y = |time: f64| bottom - axis.position(time) * (bottom - TOP);
-    let mut svg = Svg::new(WIDTH, HEIGHT);
-    svg.text(LEFT, 28.0, Anchor::Start, "title", title);
-    svg.text(LEFT, 50.0, Anchor::Start, "tick", "5th, 25th, 50th, 75th and 95th percentile");
-    for tick in &axis.ticks {
-        svg.line((LEFT, y(*tick)), (right, y(*tick)), "grid");
-        svg.text(LEFT - 9.0, y(*tick) + 4.0, Anchor::End, "tick", &number(tick / unit));
-    }
-    svg.line((LEFT, bottom), (right, bottom), "axis");
-    svg.vertical_text(22.0, f64::midpoint(TOP, bottom), "name", &format!("Time ({unit_name})"));
-    let room = (right - LEFT) / spreads.len().max(1) as f64;
-    for (series, spread) in spreads.iter().enumerate() {
-        let x = LEFT + (series as f64 + 0.5) * room;
-        draw(&mut svg, x, spread.percentiles.map(y), COLOURS[series % COLOURS.len()]);
-        for (line, text) in spread.name.split(", ").enumerate() {
-            svg.text(x, bottom + 22.0 + 18.0 * line as f64, Anchor::Middle, "name", text);
-        }
-        let middle = format!("{} {unit_name}", number((spread.percentiles[2] / unit * 10.0).round() / 10.0));
-        svg.text(x, HEIGHT - 14.0, Anchor::Middle, "tick", &middle);
-    }
-    svg.finish()
-}
+/// Half the width of a box, and of the ends of its whiskers, of the distance between boxes.
+const BOX: f64 = 0.25;
+const END: f64 = 0.12;
 
-fn draw(svg: &mut Svg, x: f64, [p5, p25, p50, p75, p95]: [f64; 5], colour: &str) {
-    let across = |width: f64, y: f64| [(x - width / 2.0, y), (x + width / 2.0, y)];
-    svg.polyline(&[(x, p5), (x, p25)], colour, "");
-    svg.polyline(&[(x, p75), (x, p95)], colour, "");
-    svg.polyline(&across(END, p5), colour, "");
-    svg.polyline(&across(END, p95), colour, "");
-    let [left, right] = across(BOX, p25).map(|(x, _)| x);
-    svg.polyline(
-        &[(left, p25), (right, p25), (right, p75), (left, p75), (left, p25)],
-        colour,
-        "class=\"box\"",
-    );
-    svg.polyline(&across(BOX, p50), colour, "");
+/// Draws a box for each on a logarithmic axis, from the 25th to the 75th percentile with a line at the median, and whiskers to
+/// the 5th and the 95th.
+///
+/// # Errors
+/// [`PlotError`] when the boxes can't be drawn.
+pub fn spreads(title: &str, spreads: &[Spread]) -> Result<String, PlotError> {
+    let times = logarithmic(spreads.iter().flat_map(|spread| spread.percentiles));
+    svg((900, 480), |root| {
+        let mut chart = ChartBuilder::on(root)
+            .caption(format!("{title}: 5th, 25th, 50th, 75th and 95th percentile"), font(17))
+            .margin(12)
+            .y_label_area_size(78)
+            .build_cartesian_2d(-0.5..spreads.len().max(1) as f64 - 0.5, times.clone().log_scale())?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .disable_x_axis()
+            .light_line_style(WHITE)
+            .bold_line_style(GRID)
+            .y_desc("Time (µs)")
+            .label_style(font(13))
+            .y_label_formatter(&|time| number(*time))
+            .draw()?;
+        for (series, spread) in spreads.iter().enumerate() {
+            let (x, style) = (series as f64, colour(series).stroke_width(2));
+            let [p5, p25, p50, p75, p95] = spread.percentiles;
+            let across = |half: f64, y: f64| vec![(x - half, y), (x + half, y)];
+            let lines = [
+                vec![(x, p5), (x, p25)],
+                vec![(x, p75), (x, p95)],
+                across(END, p5),
+                across(END, p95),
+                across(BOX, p50),
+            ];
+            chart.draw_series(lines.into_iter().map(|line| PathElement::new(line, style)))?;
+            chart.draw_series([Rectangle::new([(x - BOX, p25), (x + BOX, p75)], style)])?;
+            let names = spread.name.split(", ").map(str::to_owned);
+            let texts = names.chain([format!("{} µs", number((p50 * 10.0).round() / 10.0))]);
+            for (line, text) in texts.enumerate() {
+                let at = chart.backend_coord(&(x, times.start));
+                let at = (at.0 - 3 * text.chars().count() as i32, at.1 - 52 + 16 * line as i32);
+                root.draw_text(&text, &font(12).into_font().color(&BLACK), at)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -93,13 +89,10 @@ mod tests {
 
     #[test]
     fn each_has_a_box_and_its_name() {
-        let spreads = ["one", "two, lines"].map(|name| Spread::of(name, &[3.0, 5.0, 40.0]).unwrap());
-        for scale in [Scale::Linear, Scale::Logarithmic] {
-            let drawn = times("t", &spreads, scale);
-            assert_eq!(drawn.matches("class=\"box\"").count(), 2);
-            assert!(drawn.contains(">two<") && drawn.contains(">lines<") && drawn.contains("5 µs"));
-            assert!(!drawn.contains("NaN") && !drawn.contains("inf"));
-        }
-        assert!(times("t", &[], Scale::Linear).ends_with("</svg>\n"));
+        let two = ["one", "two, lines"].map(|name| Spread::of(name, &[3.0, 5.0, 40.0]).unwrap());
+        let drawn = spreads("t", &two).unwrap();
+        assert!(drawn.contains("one") && drawn.contains("two") && drawn.contains("lines"), "{drawn}");
+        assert!(drawn.contains("5 µs") && !drawn.contains("NaN"));
+        assert!(spreads("t", &[]).unwrap().trim_end().ends_with("</svg>"));
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::driver::Phased;
 use crate::measure::Tally;
+use crate::plot::{Line, Point};
 use crate::workload::Kind;
 
 pub use table::Table;
@@ -146,6 +147,18 @@ impl Report {
         joined
     }
 
+    /// The line of this report in a figure. A run in a closed loop is drawn at the load that it reached.
+    pub fn line(&self) -> Line {
+        let points = self.runs.iter().map(|run| Point {
+            load: run.offered.unwrap_or(run.throughput),
+            p50: run.total.p50,
+            p95: run.total.p95,
+        });
+        let mut points: Vec<_> = points.collect();
+        points.sort_by(|a, b| a.load.total_cmp(&b.load));
+        Line { label: self.label.clone(), points }
+    }
+
     /// Reads a report that [`Report::write`] wrote.
     ///
     /// # Errors
@@ -217,4 +230,4 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,7 +1,7 @@
 use super::*;
 
 /// A run whose latencies are multiples of `p50`, in microseconds.
-pub(crate) fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
+fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
     let total = Row {
         completed: 100,
         missing: 0,
@@ -28,7 +28,7 @@ pub(crate) fn run(offered: Option<f64>, throughput: f64, p50: f64) -> Measured {
     }
 }
 
-pub(crate) fn report(label: &str, runs: Vec<Measured>) -> Report {
+fn report(label: &str, runs: Vec<Measured>) -> Report {
     let connection = Negotiated { stack: "shard, serialise, udp".into(), reason: "preferred".into() };
     Report {
         label: label.into(),

@@ -54,7 +54,7 @@ proptest! {
         let first = First { key, id };
         let bytes = encoded(&KeyAt::<8>::default(), &first).unwrap();
         prop_assert_eq!(At::<8>::key(&bytes), Some(&first.key[..]));
-        prop_assert_eq!(&bytes, &encoded(&Bincode::<65_536>, &first).unwrap());
+        prop_assert_eq!(&bytes, &encoded(&<Bincode>::default(), &first).unwrap());
 
         let second = Second { id, key: word };
         let bytes = encoded(&KeyAt::<12>::default(), &second).unwrap();

@@ -1,34 +1,39 @@
-//! The task that follows the store, and changes the rounds.
+//! Changing the stack among participants: the [agreement through the store](super::by_store), what the others say of their progress,
+//! and the stacks on a group's link.
 
-use super::handover::{Known, Stage, leave, receive_rest};
+use super::by_store::{Order, StoreAgreement, round_of};
 use super::link::{GroupLink, Shared};
-use super::peer_progress::Standings;
-use super::round::RoundId;
+use super::progress::{ProgressTable, SharedProgress};
+use super::rest::await_rest;
+use super::round::{RoundId, RoundQueue};
 use crate::member::{Event, InForce};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
 use bertha_core::check_needs;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
-    Node, Picks, Preference, Role, Runtime, preferred, resolve,
+    Node, Picks, Role, Runtime, resolve,
 };
-use bertha_negotiation::internals::End;
-use bertha_negotiation::internals::{Rounds, end_sending, read_meanwhile};
-use bertha_negotiation::wire::Standing;
+use bertha_negotiation::internals::{Agent, ChangeLimits, End, Epochs, Handover, Staged};
+use bertha_negotiation::wire::PeerProgress;
 use bertha_negotiation::{Agreement, Pick};
-use futures_util::future::{Either, FutureExt, pending, select};
+use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// What an application asks of the agent, and where the answer goes.
-pub(super) type Wish = (Pick, oneshot::Sender<Result<(), Error>>);
+/// An application's request for other alternatives, and where the answer goes.
+pub(super) struct Request {
+    pub(super) pick: Pick,
+    pub(super) report: oneshot::Sender<Result<(), Error>>,
+}
 
-/// A request to leave, and where to say that it is done.
-pub(super) type Farewell = oneshot::Sender<Result<(), Error>>;
+/// An application's request to leave, and where to say that it is done.
+pub(super) type Leave = oneshot::Sender<Result<(), Error>>;
 
 type RuntimeOf<B> = <<B as Connection>::Base as Base>::Runtime;
 
@@ -39,99 +44,47 @@ pub(super) struct State {
     pub(super) participants: Arc<[u64]>,
 }
 
-pub(super) struct Agent<S, C, B: Connection<Data = Buf>> {
-    pub(super) stack: Arc<S>,
-    pub(super) shared: Arc<Shared<B>>,
-    pub(super) rounds: Arc<Rounds<C>>,
-    pub(super) participant: Participant<RuntimeOf<B>>,
-    pub(super) settings: RendezvousSettings,
-    pub(super) heard: mpsc::Receiver<Standing>,
-    pub(super) wished: mpsc::Receiver<Wish>,
-    pub(super) farewell: mpsc::Receiver<Farewell>,
+/// The agent's ends of its channels to others.
+pub(super) struct Channels {
+    pub(super) inbound: mpsc::Receiver<PeerProgress>,
+    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) leaving: mpsc::Receiver<Leave>,
     pub(super) state: watch::Sender<State>,
-    pub(super) known: Known,
-    /// The round in which this participant receives.
-    pub(super) current: Stage<C, B>,
-    /// What is in force as this participant knows.
-    pub(super) in_force: InForce,
-    pub(super) changes: Changes<C, B>,
 }
 
-/// The change under way, and what comes after it.
-pub(super) struct Changes<C, B: Connection<Data = Buf>> {
-    /// To be staged, once there is nothing else to do.
-    asked: Option<Next>,
-    /// In force without having been staged here: this participant was taken for gone meanwhile.
-    missed: Option<InForce>,
-    /// The next round, once it is being built.
-    next: Option<Next>,
-    built: Option<Stage<C, B>>,
-    /// Whether the next round is in force.
-    is_committed: bool,
-    building: Option<BoxFuture<'static, Result<Stage<C, B>, Error>>>,
-    /// The room in front of messages that was reserved before that, in bytes. Nothing else reserves any meanwhile.
-    reserved: usize,
-    /// The step that is being done.
-    work: Option<BoxFuture<'static, Done>>,
-    /// Whether receivers are leaving the old round, so that nobody may read for them.
-    is_changing_receivers: bool,
-    /// The application's wish, who waits for it, and whether it was proposed.
-    wish: Option<Wish>,
-    is_proposed: bool,
-}
-
-impl<C, B: Connection<Data = Buf>> Default for Changes<C, B> {
-    fn default() -> Self {
-        Self {
-            asked: None,
-            missed: None,
-            next: None,
-            built: None,
-            is_committed: false,
-            building: None,
-            reserved: 0,
-            work: None,
-            is_changing_receivers: false,
-            wish: None,
-            is_proposed: false,
-        }
-    }
-}
-
-/// A round to come.
-#[derive(Clone)]
-struct Next {
-    id: RoundId,
-    picks: Vec<u8>,
-    leads: bool,
-    is_staged: bool,
-}
-
-/// A step that took time.
-enum Done {
-    Drained,
-    ReceivedRest,
-    ReceiversLeft,
+/// A request to leave that is being dealt with.
+struct Leaving {
+    report: Leave,
+    /// When a change under way is no longer waited for.
+    deadline: Instant,
+    left: Result<(), Error>,
 }
 
 /// What the agent waits for.
-enum Input<C, B: Connection<Data = Buf>> {
+pub(super) enum Input {
     Store(Option<Event>),
-    Heard(Standing),
-    Wished(Wish),
-    Farewell(Option<Farewell>),
-    Built(Result<Stage<C, B>, Error>),
-    Done(Done),
+    Progress(PeerProgress),
+    Request(Request),
+    Leave(Leave),
     Timer,
-    Broken,
+    /// The link has ended, or the application has dropped the connection.
+    Ended,
 }
 
-/// The round that this is.
-pub(super) fn round_of(in_force: &InForce) -> RoundId {
-    RoundId { life: in_force.life, number: in_force.round }
+/// The agent of a connection with any number of endpoints.
+pub(super) struct StoreAgent<S, B: Connection<Data = Buf>> {
+    stack: Arc<S>,
+    shared: Arc<Shared<B>>,
+    participant: Participant<RuntimeOf<B>>,
+    settings: RendezvousSettings,
+    channels: Channels,
+    progress: SharedProgress,
+    agreement: StoreAgreement,
+    report: Option<oneshot::Sender<Result<(), Error>>>,
+    leaving: Option<Leaving>,
 }
 
-/// The stack with these alternatives, on `link`, if each Chunnel has what it needs there.
+/// The stack with these alternatives on `link`, if each Chunnel has what it needs there.
 pub(super) async fn build<S, B>(
     stack: &S,
     link: GroupLink<B>,
@@ -161,113 +114,180 @@ impl<I> Connector<I> for Alone {
     }
 }
 
-impl<S, B> Agent<S, S::Connection, B>
+impl<S, B> StoreAgent<S, B>
+where
+    S: Chunnel<GroupLink<B>>,
+    B: Connection<Data = Buf>,
+{
+    pub(super) fn new(
+        stack: Arc<S>,
+        shared: Arc<Shared<B>>,
+        participant: Participant<RuntimeOf<B>>,
+        settings: RendezvousSettings,
+        channels: Channels,
+    ) -> Self {
+        let in_force = participant.joined().clone();
+        let now = shared.base.base().runtime().now();
+        let progress = SharedProgress::new(ProgressTable::new(now, in_force.own_id, round_of(&in_force)));
+        let agreement = StoreAgreement::new(stack.nodes(), in_force);
+        let (report, leaving) = (None, None);
+        Self { stack, shared, participant, settings, channels, progress, agreement, report, leaving }
+    }
+
+    fn runtime(&self) -> &RuntimeOf<B> {
+        self.shared.base.base().runtime()
+    }
+
+    fn now(&self) -> Instant {
+        self.runtime().now()
+    }
+
+    /// Takes note of an event that is not about rounds.
+    fn note(&self, event: &Event) {
+        match event {
+            Event::Commit(InForce { own_id, .. }) | Event::Joined(InForce { own_id, .. }) => {
+                if self.shared.own_id.swap(*own_id, Ordering::Relaxed) != *own_id {
+                    self.progress.lock().rename(self.now(), *own_id);
+                }
+            }
+            Event::Participants(ids) => {
+                let forgotten = self.progress.lock().set_present(self.now(), ids);
+                self.shared.forget_senders(&forgotten);
+                self.channels.state.send_modify(|state| state.participants = ids.as_slice().into());
+            }
+            _ => {}
+        }
+    }
+
+    /// Leaves. The leader goes on leading until the others have begun another round without it.
+    async fn leave(&mut self, newest: &RoundQueue) -> Result<(), Error> {
+        let left = self.participant.part().await;
+        let from = self.progress.lock().round();
+        let late = self.now() + self.settings.handover_timeout;
+        let next = RoundId { number: from.number.saturating_add(1), ..from };
+        while self.agreement.leads() && self.now() < late {
+            while let Ok(progress) = self.channels.inbound.try_recv() {
+                self.progress.lock().on_progress(self.now(), progress);
+            }
+            if self.progress.lock().behind(from, next).next().is_none() {
+                break;
+            }
+            let pause = self.settings.handover_timeout / 500;
+            self.runtime().sleep_until(self.now() + pause).await;
+        }
+        // So that they need not wait for what may still be on its way. Twice, since one may be lost.
+        let last = self.progress.lock().leave(self.now(), newest.sent());
+        self.shared.send_progress(&last).await;
+        self.shared.send_progress(&last).await;
+        left
+    }
+}
+
+impl<S, B> Agent for StoreAgent<S, B>
 where
     S: Chunnel<GroupLink<B>, Connection: Connection<Base = B::Base>> + 'static,
     B: Connection<Data = Buf>,
 {
-    fn runtime(&self) -> RuntimeOf<B> {
-        self.shared.base.base().runtime().clone()
+    type Connection = S::Connection;
+    type Epoch = RoundId;
+    type Bottom = Shared<B>;
+    type Link = GroupLink<B>;
+    type Input = Input;
+
+    const NAME: &'static str = "rendezvous";
+
+    fn bottom(&self) -> &Arc<Shared<B>> {
+        &self.shared
     }
 
-    fn now(&self) -> Instant {
-        self.shared.base.base().runtime().now()
+    fn handover(&mut self) -> &mut Handover<RoundId> {
+        self.agreement.handover()
     }
 
-    /// Serves the connection until it is left.
-    pub(super) async fn run(mut self) {
-        let mut farewell = None;
-        let mut patience = None;
-        loop {
-            // A change that has begun is finished first: the others count on it.
-            if farewell.is_some()
-                && (!self.changes.is_committed || patience.is_some_and(|until| self.now() >= until))
-            {
-                break;
-            }
-            let standing = self.known.lock().poll(self.now());
-            if let Some(standing) = standing {
-                self.shared.say(&standing).await;
-            }
-            self.go_on();
-            match self.input(patience).await {
-                Input::Store(Some(event)) => {
-                    if let Err(error) = self.follow(event).await {
-                        self.shared.liveness.not_agreed(&error);
-                        break;
-                    }
-                    self.propose().await;
-                }
-                // Out of the store's connection, and told before why.
-                Input::Store(None) => break,
-                Input::Heard(standing) => self.known.lock().hear(self.now(), standing),
-                Input::Wished(wish) => {
-                    self.changes.wish = Some(wish);
-                    self.propose().await;
-                }
-                Input::Farewell(Some(asked)) => {
-                    farewell = Some(asked);
-                    patience = Some(self.now() + self.settings.handover_timeout);
-                }
-                Input::Farewell(None) => break,
-                Input::Built(built) => {
-                    if let Err(error) = self.built(built).await {
-                        tracing::warn!(%error, "the stack in force can't be built");
-                        self.shared.liveness.not_agreed(&error);
-                        break;
-                    }
-                }
-                Input::Done(done) => self.done(done),
-                Input::Timer => {}
-                // The base's own error comes from `recv` as well.
-                Input::Broken => break,
-            }
-        }
-        if let Some((_, report)) = self.changes.wish.take() {
-            let _ = report.send(Err(gone()));
-        }
-        let left = match &farewell {
-            Some(_) => self.part().await,
-            None => Ok(()),
-        };
-        self.shared.liveness.end(End::Closed);
-        // Calls that wait for a change find the end of the link in whichever round.
-        self.rounds.sending.open(&self.current.round);
-        self.rounds.receiving.open(&self.current.round);
-        if let Some(farewell) = farewell {
-            let _ = farewell.send(left);
+    fn limits(&self) -> ChangeLimits {
+        let limit = self.settings.handover_timeout;
+        ChangeLimits { building: limit, ending: limit }
+    }
+
+    fn stage(&mut self, round: RoundId) -> Staged<GroupLink<B>, RoundQueue> {
+        // All that is sent in a round that was staged here arrives here.
+        let from_start = self.agreement.plan().is_some_and(|plan| plan.is_staged);
+        self.shared.open_round(round, from_start, true)
+    }
+
+    fn build(&mut self, link: GroupLink<B>) -> BoxFuture<'static, Result<S::Connection, Error>> {
+        let stack = self.stack.clone();
+        let (picks, leads) =
+            self.agreement.plan().map(|plan| (plan.picks.clone(), plan.leads)).unwrap_or_default();
+        Box::pin(async move { build(&*stack, link, &picks, leads).await })
+    }
+
+    fn begin(&mut self, _: &Arc<RoundQueue>, new: &Arc<RoundQueue>) {
+        self.progress.lock().begin(self.now(), new.id);
+        new.limit_sends(self.channels.state.borrow().participants.len());
+        if let Some(plan) = self.agreement.plan() {
+            let agreement =
+                Agreement::among(plan.leads, &self.stack.nodes(), (plan.id.number, plan.picks.clone()));
+            tracing::debug!(%agreement, "changed the stack");
+            self.channels.state.send_modify(|state| state.agreement = Arc::new(agreement));
         }
     }
 
-    /// Leaves. Who leads goes on doing so until the others have begun another round without it.
-    async fn part(&mut self) -> Result<(), Error> {
-        let left = self.participant.part().await;
-        let (runtime, from) = (self.runtime(), self.known.lock().round());
-        let late = runtime.now() + self.settings.handover_timeout;
-        let next = RoundId { number: from.number + 1, ..from };
-        while self.in_force.leads() && self.now() < late {
-            while let Ok(standing) = self.heard.try_recv() {
-                self.known.lock().hear(self.now(), standing);
-            }
-            if self.known.lock().behind(from, next).next().is_none() {
-                break;
-            }
-            let pause = self.settings.handover_timeout / 500;
-            runtime.sleep_until(runtime.now() + pause).await;
-        }
-        // So that they need not wait for what may still be on its way. Twice, since one may be lost.
-        let newest =
-            self.changes.built.as_ref().filter(|_| self.changes.is_committed).unwrap_or(&self.current);
-        let farewell = self.known.lock().left(self.now(), newest.lane.sent());
-        self.shared.say(&farewell).await;
-        self.shared.say(&farewell).await;
-        left
+    fn await_rest(
+        &mut self,
+        _: &Arc<Epochs<S::Connection>>,
+        old: &Arc<RoundQueue>,
+    ) -> BoxFuture<'static, ()> {
+        let to = self.agreement.handover().sends_in();
+        let (shared, old) = (self.shared.clone(), old.clone());
+        Box::pin(await_rest(shared, old, to, self.progress.clone(), self.settings.clone()))
     }
 
-    async fn input(&mut self, patience: Option<Instant>) -> Input<S::Connection, B> {
-        let link = &*self.shared;
-        let runtime = link.base.base().runtime();
-        let next = self.known.lock().next_time().into_iter().chain(patience).min();
+    /// What the store says comes another way.
+    fn listens(&mut self) -> bool {
+        self.agreement.is_switching()
+    }
+
+    async fn transmit(&mut self) {
+        let progress = self.progress.lock().poll(self.now());
+        if let Some(progress) = progress {
+            self.shared.send_progress(&progress).await;
+        }
+    }
+
+    async fn report(&mut self) {
+        while let Some(order) = self.agreement.poll_order() {
+            // If the participant is out, an event says so.
+            let told = match order {
+                Order::Staged(round) => self.participant.staged(round).await,
+                Order::Refuse(round, reason) => self.participant.refuse(round, reason).await,
+                Order::Propose(picks) => {
+                    let proposed = self.participant.propose(picks).await;
+                    self.agreement.on_proposed(proposed, self.participant.has_events());
+                    Ok(())
+                }
+            };
+            if let Err(error) = told {
+                tracing::debug!(%error, "the store was not told");
+            }
+        }
+        if let Some(result) = self.agreement.poll_report()
+            && let Some(report) = self.report.take()
+        {
+            let _ = report.send(result);
+        }
+    }
+
+    /// A change that has begun is finished first: the others count on it.
+    fn is_over(&mut self) -> bool {
+        let now = self.now();
+        self.leaving.as_ref().is_some_and(|it| !self.agreement.is_switching() || now >= it.deadline)
+    }
+
+    async fn input(&mut self) -> Input {
+        let runtime = self.shared.base.base().runtime();
+        let deadline = self.leaving.as_ref().map(|leaving| leaving.deadline);
+        let next = self.progress.lock().next_time().into_iter().chain(deadline).min();
         let mut timer = pin!(
             async {
                 match next {
@@ -277,302 +297,86 @@ where
             }
             .fuse()
         );
-        let Changes { building, work, is_changing_receivers, wish, is_committed, .. } = &mut self.changes;
-        let may_read = *is_committed && !*is_changing_receivers;
-        let (rounds, current) = (&self.rounds, &self.current.round);
-        let mut reading = pin!(
-            async { if may_read { read_meanwhile(rounds, current, link).await } else { pending().await } }
-                .fuse()
-        );
-        let (wished, may_wish) = (&mut self.wished, wish.is_none());
-        let mut wished = pin!(async { if may_wish { wished.recv().await } else { pending().await } }.fuse());
-        let mut built = pin!(
-            async {
-                match building {
-                    Some(building) => building.await,
-                    None => pending().await,
-                }
-            }
-            .fuse()
-        );
-        let mut worked = pin!(
-            async {
-                match work {
-                    Some(work) => work.await,
-                    None => pending().await,
-                }
-            }
-            .fuse()
-        );
+        let Channels { inbound, requests, leaving, .. } = &mut self.channels;
+        let may_request = !self.agreement.has_request();
+        let mut requested =
+            pin!(async { if may_request { requests.recv().await } else { pending().await } }.fuse());
         let mut store = pin!(self.participant.next().fuse());
         select_biased! {
-            farewell = self.farewell.recv().fuse() => Input::Farewell(farewell),
+            leave = leaving.recv().fuse() => leave.map_or(Input::Ended, Input::Leave),
             event = store => Input::Store(event),
-            standing = self.heard.recv().fuse() => match standing {
-                Some(standing) => Input::Heard(standing),
-                None => Input::Broken,
-            },
-            done = worked => Input::Done(done),
-            built = built => Input::Built(built),
-            wish = wished => wish.map_or(Input::Farewell(None), Input::Wished),
+            progress = inbound.recv().fuse() => progress.map_or(Input::Ended, Input::Progress),
+            request = requested => request.map_or(Input::Ended, Input::Request),
             () = timer => Input::Timer,
-            _ = reading => Input::Broken,
         }
     }
 
-    /// Does what the store says.
-    ///
-    /// # Errors
-    /// Why the participant is out.
-    async fn follow(&mut self, event: Event) -> Result<(), Error> {
-        let now = self.now();
-        match event {
-            Event::Stage { round, picks, leads, .. } => {
-                let id = RoundId { life: self.in_force.life, number: round };
-                self.changes.asked = Some(Next { id, picks, leads, is_staged: true });
-            }
-            Event::Abandoned { round } => {
-                self.changes.asked.take_if(|asked| asked.id.number == round);
-                if !self.changes.is_committed
-                    && self
-                        .changes
-                        .next
-                        .as_ref()
-                        .is_some_and(|next| next.is_staged && next.id.number == round)
-                {
-                    self.discard();
+    fn on_input(&mut self, input: Input) -> ControlFlow<()> {
+        match input {
+            Input::Store(Some(event)) => {
+                self.note(&event);
+                if let Err(error) = self.agreement.on_event(event) {
+                    self.shared.liveness.not_agreed(&error);
+                    return ControlFlow::Break(());
                 }
             }
-            Event::Commit(in_force) | Event::Joined(in_force) => self.committed(in_force),
-            Event::Participants(ids) => {
-                let forgotten = self.known.lock().present(now, &ids);
-                for stage in [Some(&self.current), self.changes.built.as_ref()].into_iter().flatten() {
-                    stage.lane.senders.forget(&forgotten);
-                }
-                self.state.send_modify(|state| state.participants = ids.into());
+            // Out of the store's connection, and an event said why.
+            Input::Store(None) | Input::Ended => return ControlFlow::Break(()),
+            Input::Progress(progress) => self.progress.lock().on_progress(self.now(), progress),
+            Input::Request(Request { pick, report }) => {
+                self.report = Some(report);
+                self.agreement.on_request(pick);
             }
-            // One of its policies otherwise.
-            Event::Refused { reason, .. } if self.changes.is_proposed => {
-                self.report(Err(Error::new(ErrorKind::Refused, reason)));
+            Input::Leave(report) => {
+                let deadline = self.now() + self.settings.handover_timeout;
+                self.leaving = Some(Leaving { report, deadline, left: Ok(()) });
             }
-            Event::Expired => {
-                let what = "the store took this participant for gone; it joins again";
-                self.report(Err(Error::new(ErrorKind::TimedOut, what)));
-            }
-            Event::StoreLost { kind, reason } => {
-                tracing::debug!(%reason, "the store is lost; the stack in use stays");
-                self.report(Err(Error::new(kind, reason)));
-            }
-            Event::Fault { reason } => tracing::warn!(%reason, "a fault in the store was put right"),
-            Event::Failed { kind, reason } => return Err(Error::new(kind, reason).at("rendezvous")),
-            Event::Refused { .. } | Event::StoreBack | Event::Left => {}
+            Input::Timer => {}
         }
-        Ok(())
+        ControlFlow::Continue(())
     }
 
-    fn report(&mut self, result: Result<(), Error>) {
-        self.changes.is_proposed = false;
-        if let Some((_, report)) = self.changes.wish.take() {
-            let _ = report.send(result.map_err(|error| error.at("rendezvous")));
-        }
-    }
-
-    /// This is in force.
-    fn committed(&mut self, in_force: InForce) {
-        let (id, own_id) = (round_of(&in_force), in_force.own_id);
-        if self.shared.own_id.swap(own_id, Ordering::Relaxed) != own_id {
-            self.known.lock().rename(self.now(), own_id);
-        }
-        let is_known = id == round_of(&self.in_force);
-        self.in_force = in_force.clone();
-        if is_known {
-            return;
-        }
-        let is_next = self.changes.next.as_ref().is_some_and(|next| next.id == id);
-        match is_next && self.changes.built.is_some() && !self.changes.is_committed {
-            true => self.begin(),
-            false => self.changes.missed = Some(in_force),
-        }
-    }
-
-    /// Takes up what waits, if nothing is under way.
-    fn go_on(&mut self) {
-        if self.changes.is_committed || self.changes.building.is_some() {
-            return;
-        }
-        if let Some(missed) = self.changes.missed.take() {
-            self.discard();
-            let id = round_of(&missed);
-            if id != self.current.lane.id {
-                let leads = missed.leads();
-                self.build(Next { id, picks: missed.picks, leads, is_staged: false });
-            }
-        } else if self.changes.next.is_none()
-            && let Some(asked) = self.changes.asked.take()
-        {
-            self.build(asked);
-        }
-    }
-
-    /// Begins to build a round's stack.
-    fn build(&mut self, next: Next) {
-        let link = self.shared.begin(next.id, next.is_staged, true);
-        let (stack, runtime, limit) = (self.stack.clone(), self.runtime(), self.settings.handover_timeout);
-        let again = link.again();
-        let before = self.shared.base.base().reserved();
-        let (picks, leads) = (next.picks.clone(), next.leads);
-        self.changes.next = Some(next);
-        self.changes.reserved = before;
-        self.changes.building = Some(Box::pin(async move {
-            let building = pin!(build(&*stack, link, &picks, leads));
-            let built = match select(building, pin!(runtime.sleep_until(runtime.now() + limit))).await {
-                Either::Left((built, _)) => built,
-                Either::Right(_) => {
-                    Err(Error::new(ErrorKind::TimedOut, "a Chunnel did not get ready in time")
-                        .at("rendezvous"))
-                }
-            };
-            built.map(|connection| Stage::new(connection, &again, before))
-        }));
-    }
-
-    /// Forgets the next round, which does not come.
-    fn discard(&mut self) {
-        self.changes.building = None;
-        match (self.changes.built.take(), self.changes.next.take()) {
-            (Some(stage), _) => stage.forget(),
-            (None, Some(next)) => {
-                self.shared.forget_round(next.id);
-                let base = self.shared.base.base();
-                base.release(base.reserved().saturating_sub(self.changes.reserved));
-            }
-            (None, None) => {}
-        }
-    }
-
-    /// Goes on with what was built, or tells the others that it can't be.
-    ///
-    /// # Errors
-    /// Why the participant is out: it can't build what is in force, and would only hold up the others.
-    async fn built(&mut self, built: Result<Stage<S::Connection, B>, Error>) -> Result<(), Error> {
-        self.changes.building = None;
-        let Some(next) = self.changes.next.clone() else { return Ok(()) };
-        // If the participant is out, an event says so.
-        match built {
-            Ok(stage) => {
-                self.changes.built = Some(stage);
-                if !next.is_staged {
-                    self.begin();
-                } else if self.participant.staged(next.id.number).await.is_err() {
-                    tracing::debug!("the participant is out");
-                }
-            }
-            Err(error) if next.is_staged => {
-                self.discard();
-                if self.participant.refuse(next.id.number, error.to_string()).await.is_err() {
-                    tracing::debug!("the participant is out");
-                }
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-
-    /// The next round is in force: finishes with what is sent in the old one.
-    fn begin(&mut self) {
-        self.changes.is_committed = true;
-        let (rounds, old, runtime) = (self.rounds.clone(), self.current.round.clone(), self.runtime());
-        let limit = self.settings.handover_timeout;
-        self.changes.work = Some(Box::pin(async move {
-            // What may not fail goes on without having drained, and says so.
-            let _ = end_sending(rounds, old, runtime, (limit, false)).await;
-            Done::Drained
-        }));
-    }
-
-    fn done(&mut self, done: Done) {
-        self.changes.work = None;
-        let now = self.now();
-        let (Some(next), Some(new)) = (self.changes.next.clone(), self.changes.built.clone()) else { return };
-        let (rounds, old) = (self.rounds.clone(), self.current.clone());
-        match done {
-            Done::Drained => {
-                self.known.lock().moved(now, next.id);
-                new.lane.hold_back(self.state.borrow().participants.len());
-                *rounds.newest() = new.round.clone();
-                rounds.sending.open(&new.round);
-                let agreement =
-                    Agreement::among(next.leads, &self.stack.nodes(), (next.id.number, next.picks.clone()));
-                tracing::debug!(%agreement, "changed the stack");
-                self.state.send_modify(|state| state.agreement = Arc::new(agreement));
-                let nodes = self.stack.nodes();
-                if self.changes.wish.as_ref().is_some_and(|(pick, _)| pick.is_met(&nodes, &next.picks)) {
-                    self.report(Ok(()));
-                }
-                let (known, settings) = (self.known.clone(), self.settings.clone());
-                self.changes.work = Some(Box::pin(async move {
-                    receive_rest(old, next.id, known, settings).await;
-                    Done::ReceivedRest
-                }));
-            }
-            Done::ReceivedRest => {
-                new.lane.let_go();
-                self.shared.liveness.wake();
-                self.changes.is_changing_receivers = true;
-                self.changes.work = Some(Box::pin(async move {
-                    leave(rounds, old).await;
-                    Done::ReceiversLeft
-                }));
-            }
-            Done::ReceiversLeft => {
-                self.shared.read_through(&old.lane, &new.lane);
-                rounds.receiving.open(&new.round);
-                self.current = new;
-                old.forget();
-                self.changes.is_changing_receivers = false;
-                self.changes.next = None;
-                self.changes.built = None;
-                self.changes.is_committed = false;
+    fn on_built(&mut self, built: Result<(), Error>) -> ControlFlow<()> {
+        match self.agreement.on_built(built) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                tracing::warn!(%error, "the stack in force can't be built");
+                self.shared.liveness.not_agreed(&error);
+                ControlFlow::Break(())
             }
         }
     }
 
-    /// Asks the others for what the application asked for, unless that was done.
-    async fn propose(&mut self) {
-        let Some((pick, _)) = self.changes.wish.as_ref().filter(|_| !self.changes.is_proposed) else {
-            return;
-        };
-        let (nodes, in_use) = (self.stack.nodes(), &self.in_force.picks);
-        if pick.is_met(&nodes, in_use) {
-            // Or will be once this participant has changed to what is in force.
-            if self.known.lock().round() == round_of(&self.in_force) {
-                self.report(Ok(()));
-            }
-            return;
+    /// Not to end them may not fail here; what went wrong was said.
+    fn on_sends_ended(&mut self, _: Result<u64, Error>) {
+        self.agreement.on_sends_ended();
+    }
+
+    fn on_receivers_left(&mut self) {
+        self.agreement.on_receivers_left();
+    }
+
+    async fn end(&mut self, newest: &RoundQueue) {
+        if let Some(report) = self.report.take() {
+            let _ = report.send(Err(ended()));
         }
-        // What is wanted is preferred among any number.
-        let wanted = pick.preferred(&nodes, in_use).map(|nodes| preferred(&nodes, Preference::TWO_ENDS));
-        let proposed = match wanted {
-            Ok(picks) => self.participant.propose(picks).await,
-            Err(error) => Err(error),
-        };
-        match proposed {
-            Ok(()) => self.changes.is_proposed = true,
-            // A proposal of this participant's policies is under way. Once it is decided, this one can be made.
-            Err(error) if error.kind() == ErrorKind::Exhausted => {}
-            // What is in force has changed since, as an event will say.
-            Err(_) if self.participant.has_news() => {}
-            Err(error) => self.report(Err(error)),
+        if self.leaving.is_some() {
+            let left = self.leave(newest).await;
+            if let Some(leaving) = &mut self.leaving {
+                leaving.left = left;
+            }
+        }
+        self.shared.liveness.end(End::Closed);
+    }
+
+    fn ended(self) {
+        if let Some(Leaving { report, left, .. }) = self.leaving {
+            let _ = report.send(left);
         }
     }
 }
 
-/// The error for what is asked of a connection that was left.
-pub(super) fn gone() -> Error {
+/// The error of what is asked of a connection that was left.
+pub(super) fn ended() -> Error {
     Error::new(ErrorKind::Closed, "the connection has ended").at("rendezvous")
-}
-
-/// What an agent knows in the beginning.
-pub(super) fn known(now: Instant, in_force: &InForce) -> Known {
-    Known::new(Standings::new(now, in_force.own_id, round_of(in_force)))
 }

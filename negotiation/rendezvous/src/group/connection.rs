@@ -1,10 +1,9 @@
 //! The connection that an application holds.
 
-use super::agent::{Farewell, State, Wish, gone};
+use super::agent::{Leave, Request, State, ended};
 use super::link::Shared;
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
-use bertha_negotiation::internals::End;
-use bertha_negotiation::internals::Rounds;
+use bertha_negotiation::internals::{End, Epochs};
 use bertha_negotiation::{Agreement, Pick};
 use futures_util::future::{Either, select};
 use std::fmt;
@@ -18,47 +17,56 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
 /// A connection with any number of endpoints, made by [`rendezvous`](crate::Rendezvous::rendezvous).
 ///
-/// What is sent reaches all other participants; what they send is received. Which stack is in use all participants agree on
-/// through a store, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
+/// A `send` reaches all other participants; a `recv` receives from any of them. All participants agree through a store on the stack
+/// in use, and it changes while messages flow: because a participant [asks for it](Self::upgrade), because a
 /// [condition](bertha_core::NumParticipantsAtMost) of a `select!` prefers another one among so many participants, because a newcomer can't run it, or
 /// because the participant that led the round has gone.
 ///
-/// # What is promised
+/// # Promises
 /// * **Changes** lose, repeat and swap no message of a sender. A message is delivered by the stack through which it was sent, and all of
 ///   one stack before any of the next. For that a `send` waits while the Chunnels drain, and a `recv` while others do.
 /// * **Loss.** The stack promises what its Chunnels do. Over a group that loses messages a change waits for missing ones no longer than
 ///   [`drain_timeout`](crate::RendezvousSettings::drain_timeout) after the last one, and takes a duplicate that no
-///   Chunnel suppresses for a missing one. What a participant sent just before it vanished some may receive and others not.
-/// * **Participants that vanish** are expired by the store, and then no longer waited for. One that was taken for gone and is not
-///   joins again. The others may have changed meanwhile; what it sent in the round that they have left is lost.
+///   Chunnel suppresses for a missing one. The last messages of a participant that vanished may reach some and not others.
+/// * **Participants that vanish** expire in the store, and are then no longer waited for. One that was taken for gone and is not
+///   joins again. The others may have changed meanwhile; its messages in the round that they have left are lost.
 /// * **The store** may fail: then nobody comes in and nothing changes, and messages flow on.
 /// * **Receiving.** A participant takes part in changes while its application receives. One that does not for long holds up the
 ///   next change, which is then refused for not being staged in time.
 /// * **Cancellation.** As for every [`Connection`]. A `send` or `recv` that is neither polled nor dropped holds a change up.
+/// * **Attackers.** Messages among participants are not authenticated; see [the crate](crate#attackers) for what holds even so.
 ///
 /// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send` needs no other
 /// read-modify-write, as long as no more than eight threads send; a `recv` adds to a count of its sender's messages.
 ///
 /// [`close`](Connection::close) leaves. Dropping it without has the others wait until the store has expired this participant.
 pub struct MultiEndpoint<C: Connection> {
-    rounds: Arc<Rounds<C>>,
-    bottom: Arc<dyn Bottom<C::Base>>,
-    wishes: mpsc::Sender<Wish>,
-    leaving: mpsc::Sender<Farewell>,
-    seen: watch::Receiver<State>,
-    limit: Duration,
-    _agent: TaskOf<C>,
+    epochs: Arc<Epochs<C>>,
+    member: Arc<dyn GroupMember<C::Base>>,
+    requests: mpsc::Sender<Request>,
+    leaving: mpsc::Sender<Leave>,
+    state: watch::Receiver<State>,
+    /// How long draining may hold up a close.
+    drain_limit: Duration,
+    _shell: TaskOf<C>,
+}
+
+/// The connection's ends of its channels to the agent.
+pub(super) struct Handles {
+    pub(super) requests: mpsc::Sender<Request>,
+    pub(super) leaving: mpsc::Sender<Leave>,
+    pub(super) state: watch::Receiver<State>,
 }
 
 /// The member's base connection, whatever its type.
-pub(super) trait Bottom<X>: Send + Sync {
+pub(super) trait GroupMember<X>: Send + Sync {
     fn base(&self) -> &X;
     fn own_id(&self) -> u64;
     fn dropped(&self) -> u64;
     fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
 
-impl<B: Connection<Data = Buf>> Bottom<B::Base> for Shared<B> {
+impl<B: Connection<Data = Buf>> GroupMember<B::Base> for Shared<B> {
     fn base(&self) -> &B::Base {
         self.base.base()
     }
@@ -79,24 +87,24 @@ impl<B: Connection<Data = Buf>> Bottom<B::Base> for Shared<B> {
 
 impl<C: Connection> MultiEndpoint<C> {
     pub(super) fn new(
-        rounds: Arc<Rounds<C>>,
-        bottom: Arc<dyn Bottom<C::Base>>,
-        (wishes, leaving): (mpsc::Sender<Wish>, mpsc::Sender<Farewell>),
-        seen: watch::Receiver<State>,
-        limit: Duration,
-        agent: TaskOf<C>,
+        epochs: Arc<Epochs<C>>,
+        member: Arc<dyn GroupMember<C::Base>>,
+        handles: Handles,
+        drain_limit: Duration,
+        shell: TaskOf<C>,
     ) -> Self {
-        Self { rounds, bottom, wishes, leaving, seen, limit, _agent: agent }
+        let Handles { requests, leaving, state } = handles;
+        Self { epochs, member, requests, leaving, state, drain_limit, _shell: shell }
     }
 
     /// This participant's id in the store. Another one after it was taken for gone and has joined again.
     pub fn id(&self) -> u64 {
-        self.bottom.own_id()
+        self.member.own_id()
     }
 
     /// The ids of all participants, in ascending order, as far as this one knows; itself among them.
     pub fn participants(&self) -> Arc<[u64]> {
-        self.seen.borrow().participants.clone()
+        self.state.borrow().participants.clone()
     }
 
     /// Waits until there is another number of participants than `known`, and says how many there are.
@@ -106,14 +114,14 @@ impl<C: Connection> MultiEndpoint<C> {
     /// # Errors
     /// [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
     pub async fn participants_other_than(&self, known: usize) -> Result<usize, Error> {
-        let mut seen = self.seen.clone();
-        let state = seen.wait_for(|state| state.participants.len() != known).await.map_err(|_| gone())?;
+        let mut states = self.state.clone();
+        let state = states.wait_for(|state| state.participants.len() != known).await.map_err(|_| ended())?;
         Ok(state.participants.len())
     }
 
-    /// Which stack this participant sends through.
+    /// The stack through which this participant sends.
     pub fn explain(&self) -> Arc<Agreement> {
-        self.seen.borrow().agreement.clone()
+        self.state.borrow().agreement.clone()
     }
 
     /// Waits until this participant sends through another stack than that of `since`, which [`explain`](Self::explain) or an
@@ -124,34 +132,34 @@ impl<C: Connection> MultiEndpoint<C> {
     /// # Errors
     /// [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
     pub async fn changed(&self, since: &Agreement) -> Result<Arc<Agreement>, Error> {
-        let mut seen = self.seen.clone();
+        let mut states = self.state.clone();
         let is_new = |state: &State| !std::ptr::eq(&raw const *state.agreement, since);
-        let state = seen.wait_for(is_new).await.map_err(|_| gone())?;
+        let state = states.wait_for(is_new).await.map_err(|_| ended())?;
         Ok(state.agreement.clone())
     }
 
     /// How many messages arrived that were damaged, late, of another connection, or found no room, and were dropped.
     pub fn dropped(&self) -> u64 {
-        self.bottom.dropped()
+        self.member.dropped()
     }
 
     /// Asks all participants to change to other alternatives of the stack's `select!`s, while messages flow. Ready when this
     /// participant sends through the new stack.
     ///
     /// Changes happen one after the other, and so do the calls of one participant. A policy that prefers something else
-    /// proposes that afterwards. Dropping the future does not take the wish back.
+    /// proposes that afterwards. Dropping the future does not take the request back.
     ///
     /// # Errors
     /// In each case the stack in use goes on.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time;
-    ///   the text says who and why.
+    ///   the text names the participant and the reason.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.
     /// * Those of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
         let (report, reported) = oneshot::channel();
-        self.wishes.send((to, report)).await.map_err(|_| gone())?;
-        reported.await.map_err(|_| gone())??;
+        self.requests.send(Request { pick: to, report }).await.map_err(|_| ended())?;
+        reported.await.map_err(|_| ended())??;
         Ok(self.explain())
     }
 }
@@ -161,26 +169,26 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
     type Base = C::Base;
 
     fn base(&self) -> &C::Base {
-        self.bottom.base()
+        self.member.base()
     }
 
     fn mtu(&self) -> usize {
-        self.rounds.newest().connection.mtu()
+        self.epochs.newest().connection.mtu()
     }
 
     fn send(&self, message: C::Data) -> impl Future<Output = Result<(), Error>> + Send {
-        self.rounds.send(message)
+        self.epochs.send(message)
     }
 
     fn recv(&self) -> impl Future<Output = Result<C::Data, Error>> + Send {
-        self.rounds.recv()
+        self.epochs.recv()
     }
 
     fn send_batch(
         &self,
         messages: impl Iterator<Item = C::Data> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        self.rounds.send_batch(messages)
+        self.epochs.send_batch(messages)
     }
 
     fn recv_batch(
@@ -188,28 +196,28 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
         into: &mut (impl Extend<C::Data> + Send),
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.rounds.recv_batch(into, limit)
+        self.epochs.recv_batch(into, limit)
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        let newest = self.rounds.newest().clone();
+        let newest = self.epochs.newest();
         newest.connection.drain().await
     }
 
     /// Drains the Chunnels, leaves the others, and closes. They go on without this participant. It stays until a
     /// change that is under way is over and, if it leads, until the others have begun another round: each for
-    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. What it receives meanwhile is dropped.
+    /// [`handover_timeout`](crate::RendezvousSettings::handover_timeout) at most. Messages that arrive meanwhile are dropped.
     async fn close(&self) -> Result<(), Error> {
         let runtime = self.base().runtime();
-        let late = pin!(runtime.sleep_until(runtime.now() + self.limit));
+        let late = pin!(runtime.sleep_until(runtime.now() + self.drain_limit));
         if let Either::Left((Err(error), _)) = select(pin!(self.drain()), late).await {
             tracing::debug!(%error, "a stack was not drained before it was closed");
         }
-        let (told, left) = oneshot::channel();
-        // A change under way is finished first, and who leads answers the others until they have another to lead.
+        let (report, left) = oneshot::channel();
+        // A change under way is finished first, and a leader answers the others until they have another one.
         let serving = pin!(async { while self.recv().await.is_ok() {} });
         let leaving = pin!(async {
-            match self.leaving.send(told).await {
+            match self.leaving.send(report).await {
                 // An agent that has ended has left already.
                 Ok(()) => left.await.unwrap_or(Ok(())),
                 Err(_) => Ok(()),
@@ -219,14 +227,14 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
             Either::Left((left, _)) => left,
             Either::Right(((), leaving)) => leaving.await,
         };
-        self.bottom.end().await?;
+        self.member.end().await?;
         left
     }
 }
 
 impl<C: Connection> fmt::Debug for MultiEndpoint<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.seen.borrow();
+        let state = self.state.borrow();
         f.debug_struct("MultiEndpoint")
             .field("stack", &format_args!("{}", state.agreement))
             .field("participants", &state.participants.len())

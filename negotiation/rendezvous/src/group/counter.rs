@@ -1,27 +1,27 @@
-//! How many datagrams this end has sent.
+//! The number of datagrams that this end has sent.
 
 use super::sync::{AtomicU32, AtomicUsize, Ordering, THREADS, thread};
 
-/// A count to which each thread adds what is its own, so that one addition is a load and a store.
+/// A count in parts, one for each thread, so that one addition is a load and a store.
 ///
-/// A send has made its one read-modify-write when it took its place in the round. The place would tell as well who may
-/// count, but not all that is sent has one: Chunnels send by themselves, too. Threads beyond [`THREADS`] share a count.
+/// A send has made its one read-modify-write when it acquired its slot. The slot could hold the count as well, but not every
+/// datagram has one: Chunnels send by themselves, too. Threads beyond [`THREADS`] share a count.
 #[derive(Default)]
 pub(crate) struct Counter {
     own: [Own; THREADS],
     shared: AtomicU32,
 }
 
-/// What one thread has counted, and nobody else writes.
+/// The count of one thread, which no other writes.
 #[derive(Default)]
 struct Own {
-    /// 0 if it is nobody's yet.
+    /// The thread's number; 0 if it is free.
     thread: AtomicUsize,
     count: AtomicU32,
 }
 
 impl Counter {
-    /// Counts one more. How many there were before, without those that are being counted just now.
+    /// Counts one more. Returns how many there were before, without those that are being counted just now.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
         self.next_of(thread())
@@ -41,7 +41,7 @@ impl Counter {
         before
     }
 
-    /// How many there are. Exact once whoever asks knows of all that were sent.
+    /// The total. Exact once the caller has synchronised with all sends.
     #[inline]
     pub(crate) fn total(&self) -> u32 {
         let own = self.own.iter().map(|own| own.count.load(Ordering::Relaxed));
@@ -50,7 +50,7 @@ impl Counter {
 }
 
 impl Own {
-    /// Whether this is the thread's, from now on if it was nobody's.
+    /// Whether this is the thread's, from now on if it was free.
     #[inline]
     fn is_of(&self, thread: usize) -> bool {
         match self.thread.load(Ordering::Relaxed) {

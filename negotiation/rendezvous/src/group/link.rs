@@ -1,10 +1,9 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
-use super::round::{GroupLane, RoundId, Sorting};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
-use bertha_negotiation::internals::Meanwhile;
-use bertha_negotiation::internals::{EpochQueue, Liveness, Parked};
-use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, Standing, Tag};
+use super::round::{RoundId, RoundQueue, Sorted};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};
+use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PeerProgress, Tag};
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
@@ -12,35 +11,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::Sender;
 
-/// How many messages of rounds that this end does not know yet are kept for it.
-const STRAYS: usize = 1024;
+/// The bound of messages that are kept of rounds that this end does not know yet.
+const MAX_STRAYS: usize = 1024;
 
-/// Of how many rounds that have ended this end knows that it needs no message of them.
-const RETIRED: usize = 16;
+/// The number of ended rounds whose late messages are recognised.
+const MAX_RETIRED: usize = 16;
 
-/// What a stack stands on in a connection with any number of endpoints.
+/// The connection on which a stack stands in a connection with any number of endpoints.
 ///
 /// Chunnel authors meet it as their `Inner` at the bottom; it is never named in code.
 pub struct GroupLink<B: Connection<Data = Buf>> {
     shared: Arc<Shared<B>>,
-    lane: Arc<GroupLane>,
+    round: Arc<RoundQueue>,
 }
 
-/// What the rounds of a connection have in common.
-pub(super) struct Shared<B> {
+/// The part that the rounds of a connection share.
+pub(crate) struct Shared<B> {
     pub(super) base: B,
     /// This participant's id: another one after it has expired.
     pub(super) own_id: AtomicU64,
     pub(super) liveness: Liveness,
     pub(super) dropped: AtomicU64,
-    lanes: Mutex<Lanes>,
-    /// Where the others' standings go.
-    agent: Sender<Standing>,
+    rounds: Mutex<Rounds>,
+    /// Where the others' progress goes.
+    agent: Sender<PeerProgress>,
 }
 
-struct Lanes {
+struct Rounds {
     /// Those in use: two, and one that is being built.
-    open: Vec<Arc<GroupLane>>,
+    open: Vec<Arc<RoundQueue>>,
     /// Messages of rounds that others are in and this end is not yet.
     strays: VecDeque<Buf>,
     /// The first bytes of messages of rounds that have ended, newest last.
@@ -48,79 +47,64 @@ struct Lanes {
 }
 
 impl<B: Connection<Data = Buf>> Shared<B> {
-    pub(super) fn new(base: B, own_id: u64, agent: Sender<Standing>) -> Arc<Self> {
+    pub(super) fn new(base: B, own_id: u64, agent: Sender<PeerProgress>) -> Arc<Self> {
         base.base().reserve(GROUP_HEADER);
-        let lanes = Lanes { open: Vec::new(), strays: VecDeque::new(), retired: VecDeque::new() };
+        let rounds = Rounds { open: Vec::new(), strays: VecDeque::new(), retired: VecDeque::new() };
         Arc::new(Self {
             base,
             own_id: AtomicU64::new(own_id),
             liveness: Liveness::default(),
             dropped: AtomicU64::new(0),
-            lanes: Mutex::new(lanes),
+            rounds: Mutex::new(rounds),
             agent,
         })
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to keep messages of a round.
-    pub(super) fn begin(self: &Arc<Self>, id: RoundId, from_start: bool, is_aside: bool) -> GroupLink<B> {
-        let lane = Arc::new(GroupLane::new(id, from_start, is_aside));
-        let mut lanes = self.lanes();
-        lanes.retired.retain(|header| *header != lane.lane.header);
-        lanes.open.retain(|other| other.lane.header != lane.lane.header);
-        lanes.open.push(lane.clone());
-        let strays = std::mem::take(&mut lanes.strays);
-        drop(lanes);
+    /// Begins to keep messages of a round, and makes the link of its stack.
+    pub(super) fn open_round(
+        self: &Arc<Self>,
+        id: RoundId,
+        from_start: bool,
+        is_aside: bool,
+    ) -> Staged<GroupLink<B>, RoundQueue> {
+        let round = Arc::new(RoundQueue::new(id, from_start, is_aside));
+        let mut rounds = self.rounds();
+        rounds.retired.retain(|header| *header != round.queue.header);
+        rounds.open.retain(|other| other.queue.header != round.queue.header);
+        rounds.open.push(round.clone());
+        let strays = std::mem::take(&mut rounds.strays);
+        drop(rounds);
         strays.into_iter().for_each(|stray| drop(self.sort(stray)));
-        GroupLink { shared: self.clone(), lane }
+        Staged { link: GroupLink { shared: self.clone(), round: round.clone() }, queue: round }
     }
 
-    /// Ends a round: what still arrives of it is dropped and counted.
-    pub(super) fn forget(&self, lane: &Arc<GroupLane>) {
-        let mut lanes = self.lanes();
-        lanes.open.retain(|other| !Arc::ptr_eq(other, lane));
-        if lanes.retired.len() >= RETIRED {
-            lanes.retired.pop_front();
-        }
-        lanes.retired.push_back(lane.lane.header);
+    /// Makes room for other senders: these have gone so long ago that nothing of them is expected any more.
+    pub(super) fn forget_senders(&self, gone: &[u64]) {
+        self.rounds().open.iter().for_each(|round| round.senders.forget(gone));
     }
 
-    /// The same, for a round that never came into use.
-    pub(super) fn forget_round(&self, id: RoundId) {
-        let lane = self.lanes().open.iter().find(|lane| lane.id == id).cloned();
-        if let Some(lane) = lane {
-            self.forget(&lane);
-        }
-    }
-
-    /// From now on the reader of `to` reads the base, and no longer that of `from`.
-    pub(super) fn read_through(&self, from: &GroupLane, to: &GroupLane) {
-        from.lane.set_aside(true);
-        to.lane.set_aside(false);
-        self.liveness.wake();
-    }
-
-    /// Keeps a message for the reader of its round. What is for nobody's reader is returned.
+    /// Keeps a message for the receivers of its round. Returns one that is of no round.
     fn sort(&self, mut message: Buf) -> Option<Buf> {
-        let mut lanes = self.lanes();
-        for lane in &lanes.open {
-            match lane.open(&mut message) {
-                Sorting::Ours => {
-                    let kept = lane.lane.put(message, false).is_ok();
-                    drop(lanes);
+        let mut rounds = self.rounds();
+        for round in &rounds.open {
+            match round.open(&mut message) {
+                Sorted::Own => {
+                    let kept = round.queue.put(message, false).is_ok();
+                    drop(rounds);
                     self.liveness.wake();
                     self.count_dropped(!kept);
                     return None;
                 }
-                Sorting::Bad => {
-                    drop(lanes);
+                Sorted::Bad => {
+                    drop(rounds);
                     self.count_dropped(true);
                     return None;
                 }
-                Sorting::Other => {}
+                Sorted::Other => {}
             }
         }
         let header = message.first_chunk().map(|header| u32::from_le_bytes(*header));
@@ -128,32 +112,32 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         if !is_data {
             return Some(message);
         }
-        if header.is_some_and(|header| lanes.retired.contains(&header)) {
-            drop(lanes);
+        if header.is_some_and(|header| rounds.retired.contains(&header)) {
+            drop(rounds);
             self.count_dropped(true);
             return None;
         }
-        let is_full = lanes.strays.len() >= STRAYS;
+        let is_full = rounds.strays.len() >= MAX_STRAYS;
         if is_full {
-            lanes.strays.pop_front();
+            rounds.strays.pop_front();
         }
-        lanes.strays.push_back(message);
-        drop(lanes);
+        rounds.strays.push_back(message);
+        drop(rounds);
         self.count_dropped(is_full);
         None
     }
 
-    /// Deals with a message that is not of a reader's own round.
+    /// Deals with a message that is not of the round of the receiver that read it.
     #[cold]
-    fn deal_with(&self, message: Buf) {
+    fn on_other(&self, message: Buf) {
         let Some(message) = self.sort(message) else { return };
-        let standing = match wire::header(&message) {
-            Some((Kind::Standing, _)) => wire::decode::<Standing>(&message).ok(),
+        let progress = match wire::header(&message) {
+            Some((Kind::PeerProgress, _)) => wire::decode::<PeerProgress>(&message).ok(),
             _ => None,
         };
-        match standing {
-            // One that finds no room is said again.
-            Some(standing) => self.count_dropped(self.agent.try_send(standing).is_err()),
+        match progress {
+            // One that finds no room is repeated.
+            Some(progress) => self.count_dropped(self.agent.try_send(progress).is_err()),
             None => self.count_dropped(true),
         }
     }
@@ -164,10 +148,10 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         }
     }
 
-    /// Tells all others. A failure is not reported: what matters is said again.
-    pub(super) async fn say(&self, standing: &Standing) {
-        let tag = Tag::of_round(standing.life, standing.round);
-        if let Ok(bytes) = wire::encode(Kind::Standing, tag, standing)
+    /// Tells all others. A failure is not reported: progress that matters is repeated.
+    pub(super) async fn send_progress(&self, progress: &PeerProgress) {
+        let tag = Tag::of_round(progress.life, progress.round);
+        if let Ok(bytes) = wire::encode(Kind::PeerProgress, tag, progress)
             && let Ok(message) = Buf::copy_of(&bytes, 0)
         {
             let _ = self.base.send(message).await;
@@ -176,63 +160,80 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     async fn read_one(&self) -> Result<(), Error> {
         self.liveness.check()?;
-        // A lane that nothing is put into, whose news would interrupt the reception.
-        let nobody = EpochQueue::among([0; wire::HEADER], true);
+        // A queue that nothing is put into, whose news would interrupt the reception.
+        let unused = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
-        if let Some(message) = Parked::new(&self.liveness, &nobody, nobody.state(), reception).await? {
-            self.deal_with(message);
+        if let Some(message) = Parked::new(&self.liveness, &unused, unused.state(), reception).await? {
+            self.on_other(message);
         }
         Ok(())
     }
 }
 
-impl<B: Connection<Data = Buf>> Meanwhile for Shared<B> {
-    fn runtime(&self) -> &impl Runtime {
-        self.base.base().runtime()
+impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
+    type Queue = RoundQueue;
+    type Base = B::Base;
+
+    fn base(&self) -> &B::Base {
+        self.base.base()
     }
 
     fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.read_one()
     }
+
+    /// Datagrams were counted, and Chunnels may still hold messages that they made of them.
+    fn complete(&self, old: &RoundQueue, new: &RoundQueue) -> bool {
+        new.lift_limit();
+        old.queue.end();
+        self.liveness.wake();
+        true
+    }
+
+    fn read_through(&self, old: &RoundQueue, new: &RoundQueue) {
+        old.queue.set_aside(true);
+        new.queue.set_aside(false);
+        self.liveness.wake();
+    }
+
+    fn forget(&self, round: &Arc<RoundQueue>) {
+        let mut rounds = self.rounds();
+        rounds.open.retain(|other| !Arc::ptr_eq(other, round));
+        if rounds.retired.len() >= MAX_RETIRED {
+            rounds.retired.pop_front();
+        }
+        rounds.retired.push_back(round.queue.header);
+    }
 }
 
 impl<B: Connection<Data = Buf>> GroupLink<B> {
-    /// The same link, for whoever does not send or receive over it.
-    pub(super) fn again(&self) -> Self {
-        Self { shared: self.shared.clone(), lane: self.lane.clone() }
-    }
-
-    pub(super) fn parts(&self) -> (Arc<Shared<B>>, Arc<GroupLane>) {
-        (self.shared.clone(), self.lane.clone())
-    }
-
     fn own_id(&self) -> u64 {
         self.shared.own_id.load(Ordering::Relaxed)
     }
 
     /// Waits as long as others could not keep what this end would send.
     #[cold]
-    async fn until_there_is_room(&self) -> Result<(), Error> {
-        let has_none = || self.lane.room() == Some(0);
+    async fn until_allowed(&self) -> Result<(), Error> {
+        let has_none = || self.round.allowance() == Some(0);
         while has_none() {
-            let lane = &self.lane.lane;
-            Parked::aside(&self.shared.liveness, lane, lane.state(), has_none).await?;
+            let queue = &self.round.queue;
+            Parked::aside(&self.shared.liveness, queue, queue.state(), has_none).await?;
         }
         Ok(())
     }
 
-    /// The next message that another reader has read, in this state of the lane. Without one, waits as long as that one reads.
+    /// The next message of the queue, which is in this state. Without one, waits as long as receivers of another round read.
     #[cold]
-    async fn look(&self, state: u8) -> Result<Option<Buf>, Error> {
-        let lane = &self.lane.lane;
-        if let Some((message, _)) = lane.take() {
+    async fn queued(&self, state: u8) -> Result<Option<Buf>, Error> {
+        let queue = &self.round.queue;
+        if let Some((message, _)) = queue.take() {
             return Ok(Some(message));
         }
         if EpochQueue::is_over(state) {
             return Err(Error::new(ErrorKind::Closed, "the round is over").at("rendezvous"));
         }
         if EpochQueue::is_aside(state) {
-            Parked::aside(&self.shared.liveness, lane, state, || true).await?;
+            Parked::aside(&self.shared.liveness, queue, state, || true).await?;
         }
         Ok(None)
     }
@@ -252,31 +253,31 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.shared.liveness.check()?;
-        if self.lane.room() == Some(0) {
-            self.until_there_is_room().await?;
+        if self.round.allowance() == Some(0) {
+            self.until_allowed().await?;
         }
-        self.shared.base.send(self.lane.seal(message, self.own_id())?).await
+        self.shared.base.send(self.round.seal(message, self.own_id())?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         let shared = &*self.shared;
         loop {
             shared.liveness.check()?;
-            let state = self.lane.lane.state();
+            let state = self.round.queue.state();
             if state != 0 {
-                match self.look(state).await? {
+                match self.queued(state).await? {
                     Some(message) => return Ok(message),
                     None if EpochQueue::is_aside(state) => continue,
                     None => {}
                 }
             }
             let reception = pin!(shared.base.recv());
-            let reception = Parked::new(&shared.liveness, &self.lane.lane, state, reception);
+            let reception = Parked::new(&shared.liveness, &self.round.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
-            match self.lane.open(&mut message) {
-                Sorting::Ours => return Ok(message),
-                Sorting::Bad => shared.count_dropped(true),
-                Sorting::Other => shared.deal_with(message),
+            match self.round.open(&mut message) {
+                Sorted::Own => return Ok(message),
+                Sorted::Bad => shared.count_dropped(true),
+                Sorted::Other => shared.on_other(message),
             }
         }
     }
@@ -284,15 +285,15 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         loop {
             self.shared.liveness.check()?;
-            let mut room = self.lane.room().unwrap_or(u32::MAX);
-            if room == 0 {
-                self.until_there_is_room().await?;
+            let mut allowance = self.round.allowance().unwrap_or(u32::MAX);
+            if allowance == 0 {
+                self.until_allowed().await?;
                 continue;
             }
             let mut done = None;
             let sealed = std::iter::from_fn(|| {
-                room = room.checked_sub(1)?;
-                match messages.next().map(|message| self.lane.seal(message, self.own_id())) {
+                allowance = allowance.checked_sub(1)?;
+                match messages.next().map(|message| self.round.seal(message, self.own_id())) {
                     Some(Ok(message)) => return Some(message),
                     Some(Err(error)) => done = Some(Err(error)),
                     None => done = Some(Ok(())),
@@ -300,7 +301,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                 None
             });
             self.shared.base.send_batch(sealed).await?;
-            // Else there may be more than there was room for.
+            // Otherwise there may be more than was allowed.
             if let Some(done) = done {
                 return done;
             }
@@ -314,9 +315,9 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
         }
         loop {
             shared.liveness.check()?;
-            let state = self.lane.lane.state();
+            let state = self.round.queue.state();
             if state != 0 {
-                match self.look(state).await? {
+                match self.queued(state).await? {
                     Some(message) => {
                         into.extend([message]);
                         return Ok(1);
@@ -328,7 +329,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
             let mut sorter = Sorter { link: self, into, data: 0 };
             {
                 let reception = pin!(shared.base.recv_batch(&mut sorter, limit));
-                Parked::new(&shared.liveness, &self.lane.lane, state, reception).await?;
+                Parked::new(&shared.liveness, &self.round.queue, state, reception).await?;
             }
             if sorter.data > 0 {
                 return Ok(sorter.data);
@@ -346,7 +347,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
     }
 }
 
-/// Hands this round's messages of a burst on, and the others to whom they are for.
+/// Hands this round's messages of a burst on, and the others to their queues.
 struct Sorter<'a, B: Connection<Data = Buf>, I> {
     link: &'a GroupLink<B>,
     into: &'a mut I,
@@ -356,13 +357,13 @@ struct Sorter<'a, B: Connection<Data = Buf>, I> {
 impl<B: Connection<Data = Buf>, I: Extend<Buf>> Extend<Buf> for Sorter<'_, B, I> {
     fn extend<M: IntoIterator<Item = Buf>>(&mut self, messages: M) {
         for mut message in messages {
-            match self.link.lane.open(&mut message) {
-                Sorting::Ours => {
+            match self.link.round.open(&mut message) {
+                Sorted::Own => {
                     self.data += 1;
                     self.into.extend([message]);
                 }
-                Sorting::Bad => self.link.shared.count_dropped(true),
-                Sorting::Other => self.link.shared.deal_with(message),
+                Sorted::Bad => self.link.shared.count_dropped(true),
+                Sorted::Other => self.link.shared.on_other(message),
             }
         }
     }
@@ -370,6 +371,6 @@ impl<B: Connection<Data = Buf>, I: Extend<Buf>> Extend<Buf> for Sorter<'_, B, I>
 
 impl<B: Connection<Data = Buf>> fmt::Debug for GroupLink<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupLink").field("round", &self.lane.id).finish_non_exhaustive()
+        f.debug_struct("GroupLink").field("round", &self.round.id).finish_non_exhaustive()
     }
 }

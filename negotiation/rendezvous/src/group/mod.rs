@@ -1,28 +1,29 @@
 //! Connections with any number of endpoints, whose stack changes while they are in use.
 //!
-//! Participants agree on a stack [through a store](crate), and talk over a [group](bertha_core::Group).
+//! Participants agree on a stack [through a store](crate::store), and talk over a [group](bertha_core::Group). Changes are
+//! carried out by the machine and the task that change the stack between two ends as well; only the way to agree is another one.
 //!
-//! * [`gathers`]: the bound that generic code needs. [`connection`]: what the application holds.
-//! * [`link`]: what a stack stands on: 16 bytes in front of each message say which round it belongs to, who sent it, and which
-//!   one it is. [`lane`]: one round of it; [`senders`]: how many messages came from whom; [`counter`]: how
-//!   many were sent.
-//! * [`standings`]: what is known of where the others stand, without I/O. [`handover`]: the steps of a change that take time.
-//! * [`agent`]: the task that follows the store, and changes the rounds.
+//! * [`runs_among`]: the bound that generic code needs. [`connection`]: the connection that the application holds.
+//! * [`link`]: the connection on which a stack stands: 16 bytes in front of each message name its round, its sender, and its number.
+//!   [`round`]: one round of it; [`senders`]: the messages that came from each sender; [`counter`]: those that this end sent.
+//! * [`by_store`]: how participants agree on a change, without I/O. [`progress`]: how far each of them is, without I/O;
+//!   [`rest`]: waiting for them. [`agent`]: both, for the task that changes the stack.
 //!
 //! **A change.** Everyone builds the new stack. Once the store has committed it, each participant ends its sends, drains its
 //! Chunnels, and sends in the new round from then on. It says so to all; and once all others have said so too, so that it need not
-//! answer anyone in the old round any more, it says how many messages it has sent there. Who has received so many from each of
-//! the others, or knows that they are gone, lets the old stack run dry, and receives in the new round.
+//! answer anyone in the old round any more, it says how many messages it has sent there. A participant that has received so many from
+//! each of the others, or knows that they are gone, lets the old stack run dry, and receives in the new round.
 //!
 //! So each message is delivered in the round in which it was sent, and all of a round before the next: by a change none is lost,
 //! none repeated, and no two of one sender are swapped.
 
 mod agent;
+mod by_store;
 mod connection;
 mod counter;
-mod handover;
 mod link;
-mod peer_progress;
+mod progress;
+mod rest;
 mod round;
 mod runs_among;
 mod senders;

@@ -1,4 +1,4 @@
-//! One round among any number of endpoints: what is sent and what arrives in it.
+//! One round of a group: the messages that this end sends and receives in it.
 
 use super::counter::Counter;
 use super::senders::Senders;
@@ -15,24 +15,24 @@ pub(super) struct RoundId {
 }
 
 /// A round's messages.
-pub(super) struct GroupLane {
+pub(crate) struct RoundQueue {
     pub(super) id: RoundId,
-    /// What waits for this round's reader.
-    pub(super) lane: EpochQueue,
+    /// Messages that wait for this round's receivers.
+    pub(super) queue: EpochQueue,
     pub(super) senders: Senders,
-    /// What this end sends.
+    /// How many messages this end has sent.
     sent: Counter,
-    /// How many messages this end may send, as long as others can't receive in this round yet and have to keep them.
+    /// How many messages this end may send in all, as long as others can't receive in this round yet and have to keep them.
     allowance: AtomicU32,
 }
 
-/// No limit.
+/// An allowance without limit.
 const UNLIMITED: u32 = u32::MAX;
 
-/// What a message is to a lane.
-pub(super) enum Sorting {
+/// What a message is to a round.
+pub(super) enum Sorted {
     /// Of this round; its header is off.
-    Ours,
+    Own,
     /// Of this round, but too short, or there is no room for its sender.
     Bad,
     /// Something else.
@@ -45,28 +45,28 @@ impl RoundId {
     }
 }
 
-impl GroupLane {
-    /// A round, which reads the base itself or has another round's reader read for it.
+impl RoundQueue {
+    /// A round. `from_start`: all that is sent in it arrives here. `is_aside`: another round's receivers read for it.
     pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
-        let lane = EpochQueue::among(id.header(), is_aside);
+        let queue = EpochQueue::among(id.header(), is_aside);
         let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
-        Self { id, lane, senders: Senders::new(from_start), sent, allowance }
+        Self { id, queue, senders: Senders::new(from_start), sent, allowance }
     }
 
     /// Among so many participants, sends no more than all others have room for, until they are ready.
-    pub(super) fn hold_back(&self, participants: usize) {
+    pub(super) fn limit_sends(&self, participants: usize) {
         let each = GROUP_CAPACITY / 2 / participants.max(1);
         self.allowance.store(each as u32, Ordering::Relaxed);
     }
 
-    /// The others are ready. Whoever waits has to be woken.
-    pub(super) fn let_go(&self) {
+    /// The others are ready. Waiting sends have to be woken.
+    pub(super) fn lift_limit(&self) {
         self.allowance.store(UNLIMITED, Ordering::Relaxed);
     }
 
     /// How many messages this end may send now; nothing if there is no limit.
     #[inline]
-    pub(super) fn room(&self) -> Option<u32> {
+    pub(super) fn allowance(&self) -> Option<u32> {
         match self.allowance.load(Ordering::Relaxed) {
             UNLIMITED => None,
             allowance => Some(allowance.saturating_sub(self.sent())),
@@ -78,7 +78,7 @@ impl GroupLane {
         self.sent.total()
     }
 
-    /// Puts the header in front of a message. One that is dropped then is missed by the others as if it were lost.
+    /// Puts the header in front of a message, and counts it. One that is dropped then is missed by the others as if it were lost.
     #[inline]
     pub(super) fn seal(&self, mut message: Buf, sender: u64) -> Result<Buf, Error> {
         if message.headroom() < GROUP_HEADER {
@@ -86,22 +86,22 @@ impl GroupLane {
         }
         let number = self.sent.next();
         let header = message.prepend(GROUP_HEADER)?;
-        header[..HEADER].copy_from_slice(&self.lane.header.to_le_bytes());
+        header[..HEADER].copy_from_slice(&self.queue.header.to_le_bytes());
         header[HEADER..].copy_from_slice(&Origin { number, sender }.to_bytes());
         Ok(message)
     }
 
     /// Takes the header off a message of this round, and counts it.
     #[inline]
-    pub(super) fn open(&self, message: &mut Buf) -> Sorting {
-        if !self.lane.strip(message) {
-            return Sorting::Other;
+    pub(super) fn open(&self, message: &mut Buf) -> Sorted {
+        if !self.queue.strip(message) {
+            return Sorted::Other;
         }
         match origin(message) {
             Some(origin) if message.advance(GROUP_HEADER - HEADER).is_ok() && self.senders.count(origin) => {
-                Sorting::Ours
+                Sorted::Own
             }
-            _ => Sorting::Bad,
+            _ => Sorted::Bad,
         }
     }
 }

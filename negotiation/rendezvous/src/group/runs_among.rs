@@ -1,8 +1,8 @@
 //! The one bound that generic code needs.
 
-use super::agent::{Agent, Changes, State, build, known, round_of};
-use super::connection::{Bottom, MultiEndpoint};
-use super::handover::Stage;
+use super::agent::{Channels, State, StoreAgent, build};
+use super::by_store::round_of;
+use super::connection::{GroupMember, Handles, MultiEndpoint};
 use super::link::{GroupLink, Shared};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
@@ -11,15 +11,15 @@ use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
 use bertha_negotiation::Agreement;
 use bertha_negotiation::handshake::{Requirements, check_possible};
-use bertha_negotiation::internals::Rounds;
+use bertha_negotiation::internals::{Shell, Staged};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// How many standings of others wait for the agent; they are said again.
-const HEARD: usize = 1024;
+/// The bound of the queue of the others' progress. They repeat what found no place.
+const INBOUND: usize = 1024;
 
-/// How many wishes of the application wait for the agent.
-const WISHES: usize = 8;
+/// The bound of the queue of the application's requests.
+const REQUESTS: usize = 8;
 
 /// A group over which the stack `S` runs among any number of participants.
 ///
@@ -78,48 +78,38 @@ where
     ) -> BoxFuture<'static, Result<MultiEndpoint<S::Connection>, Error>> {
         Box::pin(async move {
             let settings = RendezvousSettings { renews: true, ..settings };
-            // First, so that what others send from the moment at which they see this participant is here.
+            // First, so that messages of others arrive from the moment at which they see this participant.
             let base = self.join().await?;
             let nodes = stack.nodes();
-            // Before anybody hears of it.
+            // Before anything is written.
             check_possible(&nodes, Requirements::new(Set::NONE, base.base().properties()))?;
             let runtime = base.base().runtime().clone();
             let participant =
                 Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;
             let in_force = participant.joined().clone();
-            let (to_agent, heard) = mpsc::channel(HEARD);
+            let (to_agent, inbound) = mpsc::channel(INBOUND);
             let shared = Shared::new(base, in_force.own_id, to_agent);
             let (leads, picks) = (in_force.leads(), in_force.picks.clone());
-            // Who leads the first round has made it, so it hears all that is sent in it.
-            let link = shared.begin(round_of(&in_force), leads, false);
-            let again = link.again();
+            // The leader of the first round has made it, so all that is sent in it arrives here.
+            let Staged { link, queue } = shared.open_round(round_of(&in_force), leads, false);
             let before = shared.base.base().reserved();
-            let built = build(&stack, link, &picks, leads).await?;
-            let current = Stage::new(built, &again, before);
-            let rounds = Arc::new(Rounds::new(&current.round));
-            let agreement = Agreement::among(leads, &nodes, (in_force.round, picks));
+            let first = build(&stack, link, &picks, leads).await?;
+            let reserved = shared.base.base().reserved().saturating_sub(before);
+            let agreement = Arc::new(Agreement::among(leads, &nodes, (in_force.round, picks)));
             let participants = Arc::new([in_force.own_id]);
-            let (state, seen) = watch::channel(State { agreement: Arc::new(agreement), participants });
-            let (wishes, wished) = mpsc::channel(WISHES);
-            let (leaving, farewell) = mpsc::channel(1);
-            let agent = Agent {
-                stack: Arc::new(stack),
-                shared: shared.clone(),
-                rounds: rounds.clone(),
-                participant,
-                settings: settings.clone(),
-                heard,
-                wished,
-                farewell,
-                state,
-                known: known(runtime.now(), &in_force),
-                current,
-                in_force,
-                changes: Changes::default(),
-            };
-            let task = runtime.spawn(agent.run());
-            let bottom: Arc<dyn Bottom<_>> = shared;
-            Ok(MultiEndpoint::new(rounds, bottom, (wishes, leaving), seen, settings.handover_timeout, task))
+            let (to_state, state) = watch::channel(State { agreement, participants });
+            let (requests, requested) = mpsc::channel(REQUESTS);
+            let (leaving, asked_to_leave) = mpsc::channel(1);
+            let channels =
+                Channels { inbound, requests: requested, leaving: asked_to_leave, state: to_state };
+            let drain_limit = settings.handover_timeout;
+            let agent = StoreAgent::new(Arc::new(stack), shared.clone(), participant, settings, channels);
+            let shell = Shell::new(agent, first, queue, reserved);
+            let epochs = shell.epochs();
+            let task = runtime.spawn(shell.run());
+            let member: Arc<dyn GroupMember<_>> = shared;
+            let handles = Handles { requests, leaving, state };
+            Ok(MultiEndpoint::new(epochs, member, handles, drain_limit, task))
         })
     }
 }

@@ -1,27 +1,27 @@
-//! How many messages of a round arrived from whom, counted without a lock.
+//! The messages of a round that arrived, counted by sender without a lock.
 
 use crate::store::limits::PARTICIPANTS;
 use bertha_negotiation::wire::Origin;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Four times as many as there can be participants, so that those who come and go during a round find one.
-const PLACES: usize = 4 * PARTICIPANTS;
+/// Four times as many as there can be participants, so that those that come and go during a round find one.
+const ENTRIES: usize = 4 * PARTICIPANTS;
 
-/// How many places are looked at for a sender. Ids are random, so few are taken near each other.
+/// The number of entries that are looked at for a sender. Ids are random, so few are taken near each other.
 const PROBES: usize = 16;
 
-/// In the place of an id: the place was somebody's, and is free.
+/// In place of an id: the entry was some sender's, and is free.
 const FREE: u64 = u64::MAX;
 
 /// A table of senders.
 pub(super) struct Senders {
-    places: Box<[Place]>,
+    entries: Box<[Entry]>,
     /// Whether the first messages of all senders are expected.
     from_start: bool,
 }
 
 /// A sender.
-struct Place {
+struct Entry {
     /// 0 if there never was one, [`FREE`] if there is none any more.
     id: AtomicU64,
     received: AtomicU32,
@@ -30,51 +30,51 @@ struct Place {
 }
 
 impl Senders {
-    /// Nobody yet. `from_start`: what everyone sends in this round arrives here; else what they send from some time on.
+    /// Without senders. `from_start`: all messages of the round arrive here; otherwise those from some time on.
     pub(super) fn new(from_start: bool) -> Self {
-        let place = || Place {
+        let entry = || Entry {
             id: AtomicU64::new(0),
             received: AtomicU32::new(0),
             first: AtomicU32::new(first(from_start)),
         };
-        Self { places: (0..PLACES).map(|_| place()).collect(), from_start }
+        Self { entries: (0..ENTRIES).map(|_| entry()).collect(), from_start }
     }
 
     /// Counts a message that has arrived. Whether there is room for its sender.
     #[inline]
     pub(super) fn count(&self, origin: Origin) -> bool {
-        // Relaxed: the numbers stand for themselves, and whoever decides by them looks again.
-        for place in self.probe(origin.sender) {
-            let id = place.id.load(Ordering::Relaxed);
+        // Relaxed: each number stands for itself, and decisions by them are made after a second look.
+        for entry in self.probe(origin.sender) {
+            let id = entry.id.load(Ordering::Relaxed);
             if id == origin.sender {
-                place.count(origin);
+                entry.count(origin);
                 return true;
             }
             if id == 0 {
                 break;
             }
         }
-        let admitted = self.probe(origin.sender).find(|place| place.admit(origin.sender));
-        admitted.inspect(|place| place.count(origin)).is_some()
+        let admitted = self.probe(origin.sender).find(|entry| entry.admit(origin.sender));
+        admitted.inspect(|entry| entry.count(origin)).is_some()
     }
 
     /// Makes room for others: these have gone so long ago that nothing comes of them any more.
     pub(super) fn forget(&self, gone: &[u64]) {
-        let places = self.places.iter().filter(|place| gone.contains(&place.id.load(Ordering::Relaxed)));
-        for place in places {
-            place.received.store(0, Ordering::Relaxed);
-            place.first.store(first(self.from_start), Ordering::Relaxed);
-            place.id.store(FREE, Ordering::Relaxed);
+        let entries = self.entries.iter().filter(|entry| gone.contains(&entry.id.load(Ordering::Relaxed)));
+        for entry in entries {
+            entry.received.store(0, Ordering::Relaxed);
+            entry.first.store(first(self.from_start), Ordering::Relaxed);
+            entry.id.store(FREE, Ordering::Relaxed);
         }
     }
 
     /// How many of the `sent` messages of a sender are missing; negative if some came twice.
     pub(super) fn missing(&self, sender: u64, sent: u32) -> i32 {
-        let known = self.probe(sender).find(|place| place.id.load(Ordering::Relaxed) == sender);
+        let known = self.probe(sender).find(|entry| entry.id.load(Ordering::Relaxed) == sender);
         match known {
-            Some(place) => {
-                let expected = sent.wrapping_sub(place.first.load(Ordering::Relaxed));
-                expected.wrapping_sub(place.received.load(Ordering::Relaxed)) as i32
+            Some(entry) => {
+                let expected = sent.wrapping_sub(entry.first.load(Ordering::Relaxed));
+                expected.wrapping_sub(entry.received.load(Ordering::Relaxed)) as i32
             }
             None if self.from_start => sent as i32,
             None => 0,
@@ -82,9 +82,9 @@ impl Senders {
     }
 
     #[inline]
-    fn probe(&self, sender: u64) -> impl Iterator<Item = &Place> {
-        let start = sender as usize % PLACES;
-        (start..start + PROBES).filter_map(|at| self.places.get(at % PLACES))
+    fn probe(&self, sender: u64) -> impl Iterator<Item = &Entry> {
+        let start = sender as usize % ENTRIES;
+        (start..start + PROBES).filter_map(|at| self.entries.get(at % ENTRIES))
     }
 }
 
@@ -93,7 +93,7 @@ fn first(from_start: bool) -> u32 {
     if from_start { 0 } else { u32::MAX }
 }
 
-impl Place {
+impl Entry {
     #[inline]
     fn count(&self, origin: Origin) {
         self.received.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// Gives the place to a sender, if it is free or the sender's already.
+    /// Gives the entry to a sender, if it is free or the sender's already.
     #[cold]
     fn admit(&self, sender: u64) -> bool {
         let free = self.id.load(Ordering::Relaxed);
@@ -156,20 +156,20 @@ mod tests {
     #[test]
     fn a_full_table_takes_nobody_else_and_nobody_has_no_id() {
         let senders = Senders::new(true);
-        let stride = PLACES as u64;
+        let stride = ENTRIES as u64;
         assert!((1..=PROBES as u64).all(|sender| senders.count(origin(sender * stride, 0))));
         assert!(!senders.count(origin(99 * stride, 0)));
         assert!(senders.count(origin(stride, 1)));
-        assert!([0, FREE].iter().all(|nobody| !Senders::new(true).places[0].admit(*nobody)));
+        assert!([0, FREE].iter().all(|nobody| !Senders::new(true).entries[0].admit(*nobody)));
     }
 
     #[test]
     fn who_has_gone_makes_room_and_nobody_else_is_forgotten() {
         for from_start in [true, false] {
             let senders = Senders::new(from_start);
-            let all: Vec<u64> = (1..=PROBES as u64).map(|sender| sender * PLACES as u64).collect();
+            let all: Vec<u64> = (1..=PROBES as u64).map(|sender| sender * ENTRIES as u64).collect();
             assert!(all.iter().all(|sender| senders.count(origin(*sender, 0))));
-            let (first, last, newcomer) = (all[0], all[PROBES - 1], 99 * PLACES as u64);
+            let (first, last, newcomer) = (all[0], all[PROBES - 1], 99 * ENTRIES as u64);
             senders.forget(&[first, 7]);
             assert!(senders.count(origin(last, 1)) && senders.count(origin(newcomer, 5)));
             assert_eq!(

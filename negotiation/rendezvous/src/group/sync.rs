@@ -1,8 +1,8 @@
-//! What counting is built of; the tests under loom put loom's in their place.
+//! The atomics of counting; the tests under loom put loom's in their place.
 
 pub(super) use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// How many threads count by themselves.
+/// The number of threads with counts of their own.
 pub(super) const THREADS: usize = 8;
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);

@@ -1,36 +1,36 @@
-//! How long policies wait after an upgrade that came to nothing.
+//! The pause of policies after an upgrade that came to nothing.
 
 use super::record::Record;
 
-/// How many ticks the policies wait after the first: a lease.
+/// The first pause, in ticks: a lease.
 const FIRST: u16 = 3;
 
-/// How often that doubles: up to 32 leases.
+/// The number of doublings: up to 32 leases.
 const DOUBLINGS: u8 = 5;
 
-/// How long the policies hold back what they wish for.
+/// How long the policies hold back a proposal.
 ///
-/// That an upgrade came to nothing is no decision against its stack: whoever did not answer in time may have been cut off, or the
-/// store may have been, and who refused may have had no memory left. So they wish for it again, but ever more rarely, since
-/// nobody can join while an upgrade is under way. That somebody is to lead can wait for no more than the first of these pauses.
+/// An upgrade that came to nothing is no decision against its stack: a participant that did not answer in time may have been cut
+/// off, or the store may have been, and one that refused may have had no memory left. So policies propose it again, but ever more
+/// rarely, since nobody can join while an upgrade is under way. A round without a leader waits for the first of these pauses only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Backoff {
     /// The last round that came to nothing, as far as it is known.
     round: u64,
-    /// How many in a row.
+    /// The number of them in a row.
     count: u8,
-    /// How many ticks have passed since; no more than are waited for.
+    /// The ticks since then, up to the pause.
     waited: u16,
 }
 
 impl Backoff {
-    /// Others are there now, or the same have staged something: what came to nothing before says nothing any more.
+    /// Others are there now, or the same ones have staged something, so earlier failures say nothing any more.
     pub(super) fn begin_anew(&mut self, record: Option<&Record>) {
         let round = record.and_then(refused).unwrap_or(self.round);
         *self = Self { round, ..Self::default() };
     }
 
-    /// Takes note of what the record says.
+    /// Takes note of the record's last refusal.
     pub(super) fn learn(&mut self, record: &Record) {
         let Some(round) = refused(record).filter(|round| *round != self.round) else { return };
         self.round = round;
@@ -38,7 +38,7 @@ impl Backoff {
         self.waited = 0;
     }
 
-    /// A third of a lease has passed. Whether less is held back than before.
+    /// A third of a lease has passed. Returns whether less is held back than before.
     pub(super) fn tick(&mut self) -> bool {
         let before = (self.holds_back(), self.holds_back_leaders());
         self.waited = (self.waited + 1).min(self.wait());
@@ -49,12 +49,12 @@ impl Backoff {
         self.waited < self.wait()
     }
 
-    /// Whether even somebody to lead the round in force has to wait.
+    /// Whether even the proposal of a new leader has to wait.
     pub(super) fn holds_back_leaders(&self) -> bool {
         self.waited < self.wait().min(FIRST)
     }
 
-    /// For how many ticks to wait.
+    /// The pause in ticks.
     fn wait(&self) -> u16 {
         self.count.checked_sub(1).map_or(0, |doublings| FIRST << doublings)
     }

@@ -1,4 +1,5 @@
-//! What a participant that is in does about what it sees.
+//! The next transaction of a participant that is in: it refuses, stages, commits, expires or proposes an upgrade, puts the record
+//! right, or leaves.
 
 use super::event::Event;
 use super::join::record_of;
@@ -35,10 +36,10 @@ impl Member {
         }
     }
 
-    /// What the record has to be if it can't be believed, since it contradicts what this participant knows and agreed to.
+    /// The right record, if the one in the store contradicts the knowledge and consent of this participant.
     ///
-    /// It was in all the time, so nothing can have come into force that it did not accept; and nobody honest believes that
-    /// something did.
+    /// The participant was in all the time, so nothing can have come into force that it did not accept, and no participant that
+    /// keeps to the protocol believes that something did.
     fn restoration(&self, view: &View, presence: Presence) -> Option<Record> {
         let in_force = self.in_force.as_ref().filter(|_| self.is_inside())?;
         let Recorded::Record(record) = &view.record else { return Some(record_of(in_force)) };
@@ -100,7 +101,7 @@ impl Member {
         }
     }
 
-    /// Proposes what it wishes for.
+    /// Proposes the stack that it intends.
     fn bring_up(&mut self, view: &View, version: Revision, record: &Record) -> Option<Transaction> {
         let intent = self.intent.as_ref().filter(|_| self.is_inside())?;
         let proposed =
@@ -129,7 +130,7 @@ impl Member {
                 self.events.push_back(why);
             } else {
                 self.come_again();
-                // So that others who wait come first.
+                // So that others that wait come first.
                 self.paused = true;
             }
             return None;

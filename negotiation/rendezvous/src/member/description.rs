@@ -6,8 +6,8 @@ use bertha_negotiation::wire::{Offer, OfferedNode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The longest description, in bytes: two of them, and what is around them, fit into one entry of a store.
-const LONGEST: usize = 7 * 1024;
+/// The longest description, in bytes: a record with two of them fits into one entry of a store.
+const MAX_LEN: usize = 7 * 1024;
 
 /// The layers of a stack without alternatives, as an encoded [`Offer`]: what each participant needs to decide whether it
 /// can run that stack, and what that means for its own.
@@ -15,7 +15,7 @@ const LONGEST: usize = 7 * 1024;
 pub struct Description(Vec<u8>);
 
 impl Description {
-    /// The description of what is left of `nodes` once the alternatives are picked.
+    /// The description of the stack that is left of `nodes` once the alternatives are picked.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if it can't be offered, [`TooLarge`](ErrorKind::TooLarge) if it is longer than
@@ -26,9 +26,9 @@ impl Description {
         let offer = Offer::new(0, &layers).map_err(|mismatch| invalid(mismatch.to_string()))?;
         let bytes = postcard::to_allocvec(&offer)
             .map_err(|error| invalid(format!("the stack can't be described: {error}")))?;
-        if bytes.len() > LONGEST {
+        if bytes.len() > MAX_LEN {
             let what = format!(
-                "the stack's description takes {} bytes, at most {LONGEST} are possible; use smaller capabilities",
+                "the stack's description takes {} bytes, at most {MAX_LEN} are possible; use smaller capabilities",
                 bytes.len()
             );
             return Err(Error::new(ErrorKind::TooLarge, what).at("rendezvous"));
@@ -38,7 +38,7 @@ impl Description {
 
     /// The layers; nothing if the description is malformed or still has alternatives.
     pub fn layers(&self) -> Option<Vec<OfferedNode>> {
-        if self.0.len() > LONGEST {
+        if self.0.len() > MAX_LEN {
             return None;
         }
         let (offer, []) = postcard::take_from_bytes::<Offer>(&self.0).ok()? else { return None };
@@ -46,7 +46,7 @@ impl Description {
         layers.iter().all(|node| matches!(node, OfferedNode::Layer(_))).then_some(layers)
     }
 
-    /// What tells it from other descriptions by mistake; whoever means to can make two that have the same.
+    /// A checksum against mistakes; two descriptions can be made to have the same one on purpose.
     pub(super) fn check(&self) -> u32 {
         crc32fast::hash(&self.0)
     }

@@ -1,4 +1,4 @@
-//! What a participant is told.
+//! The events that a participant reports to its owner.
 
 use super::description::Description;
 use bertha_core::ErrorKind;
@@ -14,7 +14,7 @@ pub struct InForce {
     pub stack: Description,
     /// Which alternatives of the participant's own stack that means, in pre-order.
     pub picks: Vec<u8>,
-    /// The participant that leads it: who proposed it, or made the record. It may have gone.
+    /// The participant that leads it: its proposer, or the one that made the record. It may have gone.
     pub leader: u64,
     /// This participant's id. Another one after it expired and joined again.
     pub own_id: u64,
@@ -27,7 +27,7 @@ impl InForce {
     }
 }
 
-/// What happened, in this order.
+/// An event. Events come in the order in which they happened.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
@@ -48,43 +48,43 @@ pub enum Event {
     },
     /// Everyone staged this stack: use it from now on. After a fault it may be one that was abandoned before.
     Commit(InForce),
-    /// What was to be staged for this round won't be used. The stack in force stays.
+    /// The stack that was to be staged for this round won't be used. The stack in force stays.
     Abandoned {
         /// The round that came to nothing.
         round: u64,
     },
-    /// What this participant proposed was refused, or not staged in time. The stack in force stays, for everyone.
+    /// The proposal of this participant was refused, or not staged in time. The stack in force stays, for everyone.
     Refused {
         /// The round that it would have had.
         round: u64,
         /// Which Chunnel of which participant, and why.
         reason: String,
     },
-    /// These participants are there, in ascending order, this one among them.
+    /// All participants, in ascending order, this one among them.
     Participants(Vec<u64>),
     /// The store took this participant for gone, since it did not hear from it in time. The others may have agreed on
     /// another stack meanwhile. Joins again; the stack in use stays until then.
     Expired,
     /// The store can't be reached, or refuses. The stack in use stays.
     StoreLost {
-        /// What kind of failure.
+        /// The kind of failure.
         kind: ErrorKind,
-        /// What it says.
+        /// Its text.
         reason: String,
     },
     /// The store answers again.
     StoreBack,
-    /// Somebody wrote what the protocol does not allow, a commit that not everyone had staged for example. It was not
+    /// An entry contradicted the protocol, such as a commit that not everyone had staged. It was not
     /// believed, and the record was put right.
     Fault {
-        /// What was wrong.
+        /// The contradiction.
         reason: String,
     },
     /// The participant has left, as it was asked to.
     Left,
     /// The participant can't join, or can't join again: it runs no stack that the others run, and somebody refused its own.
     Failed {
-        /// What kind of failure.
+        /// The kind of failure.
         kind: ErrorKind,
         /// Why.
         reason: String,

@@ -1,4 +1,4 @@
-//! Coming in: adopting the stack in force, or making the record, or applying with a stack of one's own.
+//! Joining: adopting the stack in force, making the record, or applying with a stack of one's own.
 
 use super::event::{Event, InForce};
 use super::machine::{Admission, Intent, Member, Membership};
@@ -8,13 +8,13 @@ use crate::store::{Revision, Transaction};
 use bertha_core::ErrorKind;
 
 impl Member {
-    /// The transaction with which to come in; nothing while that has to wait.
+    /// The transaction that joins; nothing while that has to wait.
     pub(super) fn enter(&mut self, view: &View) -> Option<Transaction> {
         self.intent = None;
         let (entry, record) = match &view.record {
             Recorded::Record(record) if !view.participants.is_empty() => {
-                // A newcomer waits for the end of an upgrade. And what not everyone has agreed to is no stack in force,
-                // whatever the record says.
+                // A newcomer waits for the end of an upgrade. A stack to which not everyone has agreed is not in force,
+                // even if the record says so.
                 if record.proposal.is_some() || view.missing(record.round, &record.stack).next().is_some() {
                     return None;
                 }
@@ -24,12 +24,12 @@ impl Member {
                 }
                 self.come_in(view, record)?
             }
-            // Everyone expired, and the store still knows: whoever was inside goes on from there.
+            // Everyone expired, and the record is still there: a participant that was inside goes on from it.
             Recorded::Record(record) if self.was_in(record.life) && self.adopted(record).is_ok() => {
                 let record = record.refused(None, "everyone expired".into());
                 (Admission::Adopts(self.adopted(&record).ok()?), record)
             }
-            // Whoever is inside puts it right.
+            // A participant that is inside puts it right.
             Recorded::Malformed(_) | Recorded::Absent if !view.participants.is_empty() => return None,
             _ => self.begin(view)?,
         };
@@ -68,7 +68,7 @@ impl Member {
         Ok(InForce { life, round, stack: record.stack.clone(), picks, leader, own_id: self.id })
     }
 
-    /// With the stack in force if that can be run, with a proposal otherwise.
+    /// Adopts the stack in force if it can be run, and applies with a proposal otherwise.
     fn come_in(&mut self, view: &View, record: &Record) -> Option<(Admission, Record)> {
         let reason = match self.adopted(record) {
             Ok(stack) => return Some((Admission::Adopts(stack), record.clone())),
@@ -87,7 +87,7 @@ impl Member {
         Some((Admission::Applies(proposed.last), proposed))
     }
 
-    /// Makes the record, with what is in use here or would be preferred.
+    /// Makes the record, with the stack in use here or the preferred one.
     fn begin(&mut self, view: &View) -> Option<(Admission, Record)> {
         let last = match &view.record {
             Recorded::Record(record) => record.last,

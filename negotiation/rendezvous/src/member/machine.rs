@@ -1,4 +1,4 @@
-//! One participant.
+//! One participant of a connection, as a state machine.
 
 use super::backoff::Backoff;
 use super::event::{Event, InForce};
@@ -13,67 +13,66 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many transactions in a row may lose a race before the participant pauses until the next tick.
+/// The number of races that transactions may lose in a row before the participant pauses until the next tick.
 const RACES: usize = 100;
 
-/// How many events may wait to be taken before the participant does nothing but stay alive.
+/// The number of events that may wait before the participant does nothing but renew its lease.
 const EVENTS: usize = 64;
 
 /// Times and bounds that a participant writes into the store or keeps itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MemberSettings {
-    /// How long the participant counts as there after it was last announced of, on the store's clock.
+    /// The time for which the participant counts as there after its last renewal, on the store's clock.
     pub lease: Duration,
-    /// How long everyone together has to stage an upgrade that this participant proposes, on the store's clock.
+    /// The time that all together have to stage an upgrade that this participant proposes, on the store's clock.
     pub staging: Duration,
-    /// With how many participants another one is turned away; at most [`limits::PARTICIPANTS`].
+    /// The number of participants at which another one is turned away; at most [`limits::PARTICIPANTS`].
     pub participants: usize,
-    /// Whether to propose the stack in force again when whoever leads its round has gone.
+    /// Whether to propose the stack in force again when the leader of its round has gone.
     pub renews: bool,
 }
 
 /// One participant of a connection, without I/O and without a clock.
 ///
 /// Its methods are of four kinds. Commands of its owner: [`propose`](Self::propose), [`staged`](Self::staged),
-/// [`refuse`](Self::refuse), [`leave`](Self::leave). What the store says: `handle_*`; and [`tick`](Self::tick), three times
-/// per lease. What is to be asked of the store: [`poll_request`](Self::poll_request), one request at a time. What happened:
+/// [`refuse`](Self::refuse), [`leave`](Self::leave). Answers and news of the store: `handle_*`; and [`tick`](Self::tick), three
+/// times per lease. Requests to the store: [`poll_request`](Self::poll_request), one at a time. Events:
 /// [`poll_event`](Self::poll_event).
 ///
-/// What it asks for next follows from the newest snapshot alone, not from what it did before. So a request whose outcome is
-/// unknown, a lost race, and a proposer that crashed are no cases of their own: whoever sees what is missing does it. All of
-/// its transactions depend on its own entry, so one that the store took for gone changes nothing before it has joined again.
+/// The next request follows from the newest snapshot alone, not from earlier requests. So a request whose outcome is
+/// unknown, a lost race, and a proposer that crashed are no cases of their own: any participant takes a step that it sees missing.
+/// All of its transactions depend on its own entry, so a participant that has expired changes nothing before it has joined again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Member {
     pub(super) own: Arc<OwnStack>,
     pub(super) settings: MemberSettings,
     pub(super) ids: Ids,
-    /// Another one for each stay, so that the entry of an earlier stay is never taken for this one's.
+    /// Chosen once per stay, so the entry of an earlier stay is never taken for this one's.
     pub(super) id: u64,
-    /// That of the record, if this participant makes it during this stay. So one that is made twice, since the store did not say
-    /// that it was, is the same.
+    /// The life of a record that this participant makes, chosen once per stay, so retrying to make it is idempotent.
     pub(super) life: u64,
     pub(super) membership: Membership,
     pub(super) in_force: Option<InForce>,
     pub(super) staged: Option<Staged>,
-    /// What it is to propose.
+    /// The stack to propose.
     pub(super) intent: Option<Intent>,
-    /// What it proposed, until that is decided.
+    /// Its own proposal, until that is decided.
     pub(super) proposed: Option<OwnProposal>,
-    /// The last stack that it staged and that then came to nothing. Should the record say one day that everyone agreed to
-    /// it all the same, which only a fault can bring about, then nobody must be left behind.
+    /// The last stack that it staged and that then came to nothing. After a fault the record may still say that everyone agreed to
+    /// it; then this participant has to follow.
     pub(super) withdrawn: Option<InForce>,
-    /// What the policies wished for among those who are there, and got.
+    /// The stack that the policies proposed among the present participants, and that came into force.
     pub(super) tried: Option<Vec<u8>>,
     /// Upgrades that came to nothing.
     pub(super) backoff: Backoff,
     pub(super) view: Option<View>,
-    /// Everyone who is there, in ascending order.
+    /// All participants, in ascending order.
     pub(super) present: Vec<u64>,
-    /// Put the record right since the last tick. Once per tick keeps a faulty participant from making the others busy.
+    /// Whether it put the record right since the last tick. Once per tick, so a faulty participant can't keep the others busy.
     pub(super) restored: bool,
     pub(super) events: VecDeque<Event>,
     in_flight: bool,
-    /// What was announced of changes while a request was in flight, whose answer may be older or newer.
+    /// The latest revision announced while a request was in flight, whose answer may be older or newer.
     announced: Revision,
     missed: bool,
     /// The store has changed since the view.
@@ -90,14 +89,14 @@ pub struct Member {
 pub(super) enum Membership {
     /// It wants in.
     Outside,
-    /// It asked to be let in, and this is what it means if it was.
+    /// It asked to be let in, in this way.
     Entering(Admission),
     /// It is in.
     Inside {
         /// It is there to propose its stack, since it can't run the one in force.
         applies: bool,
     },
-    /// It applied in vain, though nobody refused: it makes way for the others, and comes again.
+    /// It applied in vain, though nobody refused: it makes way for the others, and joins again later.
     Retreating,
     /// It wants out.
     Leaving(Event),
@@ -142,11 +141,11 @@ pub(super) struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct OwnProposal {
     pub(super) round: u64,
-    /// Nothing if the participant wishes for something else since, as when the store was slow to say that this was proposed.
+    /// Nothing if the participant has another intent by now, as when the store was slow to confirm this proposal.
     pub(super) intent: Option<Intent>,
 }
 
-/// What to ask of the store.
+/// A request to the store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Carry this out; without writes it is a read. Answer with [`Member::handle_outcome`].
@@ -237,12 +236,12 @@ impl Member {
         Ok(())
     }
 
-    /// The owner is ready to switch to the stack of `round`. Nothing happens if that is not what it was asked for last.
+    /// The owner is ready to switch to the stack of `round`. Ignored for any other round than it was asked for last.
     pub fn staged(&mut self, round: u64) {
         self.answer(round, Answer::Ready);
     }
 
-    /// The owner can't run the stack of `round` after all. Nothing happens if that is not what it was asked for last.
+    /// The owner can't run the stack of `round` after all. Ignored for any other round than it was asked for last.
     pub fn refuse(&mut self, round: u64, reason: impl Into<String>) {
         self.answer(round, Answer::Refused(reason.into()));
     }
@@ -261,7 +260,7 @@ impl Member {
         self.go(Event::Left);
     }
 
-    /// Leaves, and says `why` when it is out.
+    /// Leaves, and reports `why` once it is out.
     pub(super) fn go(&mut self, why: Event) {
         if !matches!(self.membership, Membership::Leaving(_) | Membership::Gone) {
             self.membership = Membership::Leaving(why);
@@ -283,7 +282,7 @@ impl Member {
                 self.stale = self.announced > outcome.snapshot.revision;
                 self.view = Some(View::of(&outcome.snapshot));
                 self.follow();
-                // Who is not in yet has a transaction to come, and so a newer view.
+                // A participant that is not in yet has a transaction to come, and so a newer view.
                 self.stale |= self.missed && matches!(self.membership, Membership::Inside { .. });
             }
             Err(error) => self.store_failed(&error),
@@ -322,8 +321,7 @@ impl Member {
         self.stale |= !self.in_flight;
     }
 
-    /// A third of the lease has passed on the caller's clock: time to say that the participant is alive, and to try again
-    /// what failed.
+    /// A third of the lease has passed on the caller's clock: time to renew it, and to retry failed requests.
     pub fn tick(&mut self) {
         self.renew = matches!(self.membership, Membership::Inside { .. });
         self.stale |= !self.renew;
@@ -334,7 +332,7 @@ impl Member {
         }
     }
 
-    /// What to ask of the store now. Nothing while an answer is outstanding.
+    /// The next request to the store. Nothing while an answer is outstanding.
     pub fn poll_request(&mut self) -> Option<Request> {
         if self.in_flight || self.membership == Membership::Gone {
             return None;
@@ -358,7 +356,7 @@ impl Member {
         if self.stale {
             return Some(Request::Transact(Transaction::new()));
         }
-        // Who knows nothing supposes that nobody is there. If that is wrong, the answer says what is.
+        // Without knowledge the connection is supposed to be empty. If that is wrong, the transaction fails and its answer says so.
         let view = self.view.take().unwrap_or_else(|| View::of(&Snapshot::default()));
         let transaction = match &self.membership {
             Membership::Outside | Membership::Entering(_) => self.enter(&view),
@@ -370,7 +368,7 @@ impl Member {
         transaction.map(Request::Transact)
     }
 
-    /// What has happened, in order.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

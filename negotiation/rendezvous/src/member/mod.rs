@@ -1,6 +1,9 @@
-//! The protocol of rendezvous without its I/O: what the store answers comes in, transactions and events go out.
+//! The protocol of rendezvous, without I/O: answers of the store come in, transactions and events go out.
 //!
-//! What is in the store stands in [`record`]; what one participant does about it in [`Member`].
+//! * [`record`]: the entries in the store. [`description`]: a stack as it stands there. [`view`]: all of them, read from a snapshot.
+//! * [`machine`]: one participant, which [joins](join), [decides](decide) about the next step, and [draws the
+//!   consequences](observe) of each new snapshot. [`backoff`]: its patience with upgrades that come to nothing.
+//! * [`own_stack`]: what it can run, and prefers. [`event`]: what it reports.
 
 mod backoff;
 mod decide;

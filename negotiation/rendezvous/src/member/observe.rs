@@ -1,4 +1,4 @@
-//! What a new snapshot means for a participant.
+//! The consequences of a new snapshot for a participant.
 
 use super::event::{Event, InForce};
 use super::machine::{Admission, Answer, Intent, Member, Membership, OwnProposal, Staged};
@@ -38,7 +38,7 @@ impl Member {
         self.learn(view);
     }
 
-    /// The store took it for gone: what it staged no longer counts, and it has to come in anew.
+    /// The participant has expired in the store: its staged stack no longer counts, and it has to join anew.
     fn expired(&mut self) {
         self.abandon();
         if let Some(OwnProposal { round, .. }) = self.proposed.take() {
@@ -50,7 +50,7 @@ impl Member {
         self.events.push_back(Event::Expired);
     }
 
-    /// Has to come in anew. What it staged no longer counts.
+    /// Has to join anew. A staged stack no longer counts.
     pub(super) fn come_again(&mut self) {
         self.withdrawn = None;
         (self.id, self.life) = (self.ids.draw(), self.ids.draw());
@@ -62,7 +62,7 @@ impl Member {
             Recorded::Record(record) => Some(record),
             _ => None,
         };
-        // Before a commit, so that whoever changes to the stack knows with whom.
+        // Before a commit, so that the owner knows the participants when it changes to the stack.
         if !view.participants.keys().eq(&self.present) {
             self.present = view.participants.keys().copied().collect();
             self.events.push_back(Event::Participants(self.present.clone()));
@@ -80,8 +80,8 @@ impl Member {
         self.consult_policies();
     }
 
-    /// A commit is believed only from a record of a stack that this participant has staged, and that everyone who is there
-    /// has accepted.
+    /// A commit is believed only from a record of a stack that this participant has staged, and that all participants
+    /// have accepted.
     fn learn_commit(&mut self, view: &View, record: &Record) {
         if view.missing(record.round, &record.stack).next().is_some() {
             return;
@@ -103,7 +103,7 @@ impl Member {
         });
     }
 
-    /// What this participant staged, if it is the stack of the record, and is not in force yet.
+    /// The stack that this participant staged, if it is that of the record and not in force yet.
     pub(super) fn agreed_to(&self, record: &Record) -> Option<&InForce> {
         let ready = self.staged.as_ref().filter(|staged| staged.answer == Answer::Ready);
         let agreed = ready.map(|staged| &staged.stack).into_iter().chain(&self.withdrawn);
@@ -112,10 +112,10 @@ impl Member {
         })
     }
 
-    /// What this participant wished for is about to be in force. Its policies don't intent for it again among the same
+    /// The stack that this participant proposed is about to be in force. Its policies don't propose it again among the same
     /// participants, or two that disagree would never come to rest.
     fn granted(&mut self, Intent { picks, by_policy }: Intent) {
-        // What only got another leader was not wished for.
+        // A stack that only got another leader was not preferred to another one.
         if by_policy && self.in_force.as_ref().is_none_or(|known| known.picks != picks) {
             self.tried = Some(picks);
         }
@@ -151,7 +151,7 @@ impl Member {
 
     fn abandon(&mut self) {
         let Some(Staged { stack, answer }) = self.staged.take() else { return };
-        // Whose owner refused, or was never asked, has nothing to take back.
+        // An owner that refused, or was never asked, has nothing to discard.
         if let Answer::Asked | Answer::Ready = answer {
             self.events.push_back(Event::Abandoned { round: stack.round });
         }
@@ -163,7 +163,7 @@ impl Member {
         let applies = self.membership == (Membership::Inside { applies: true });
         let is_own = proposal.proposer == self.id;
         let known = self.in_force.as_ref().filter(|_| !applies).map(|known| (known.life, known.round));
-        // Who applies has to be gone before anything else is decided, and what follows from a wrong record is nothing.
+        // An applicant has to be gone before anything else is decided, and nothing follows from a wrong record.
         let follows = known.is_none_or(|known| known == (record.life, record.round));
         if self.staged.is_some() || proposal.round <= record.round || (applies && !is_own) || !follows {
             return;
@@ -186,13 +186,13 @@ impl Member {
         self.staged = Some(Staged { stack, answer });
     }
 
-    /// Takes note that the upgrade under way is this participant's own. Which picks it wished for with that.
+    /// Takes note that the upgrade under way is this participant's own. Returns the picks that it proposed.
     fn own_picks(&mut self, proposal: &Proposal) -> Option<Vec<u8>> {
         let Proposal { round, stack, .. } = proposal;
         if self.proposed.as_ref().is_none_or(|proposed| proposed.round != *round) {
             let own = &self.own;
             let is_this =
-                |intent: &mut Intent| own.describe(&intent.picks).is_ok_and(|wished| wished == *stack);
+                |intent: &mut Intent| own.describe(&intent.picks).is_ok_and(|intended| intended == *stack);
             self.proposed = Some(OwnProposal { round: *round, intent: self.intent.take_if(is_this) });
         }
         Some(self.proposed.as_ref()?.intent.as_ref()?.picks.clone())

@@ -1,4 +1,4 @@
-//! What a participant itself can run, and would like to.
+//! A participant's own stack, and its preferences.
 
 use super::description::Description;
 use bertha_core::{Error, ErrorKind, Node, preferred};
@@ -47,17 +47,17 @@ impl OwnStack {
         preferred(&self.nodes, participants)
     }
 
-    /// What it would rather have than `picks` among so many participants, as far as its preferences depend on their number; nothing
-    /// if it has no such wish. What it prefers always is no reason to change a stack that is in use.
+    /// The picks that it prefers to `picks` among so many participants, as far as its preferences depend on their number; nothing
+    /// if these are fine. An unconditional preference is no reason to change a stack that is in use.
     pub fn improvement(&self, picks: &[u8], participants: usize) -> Option<Vec<u8>> {
-        let mut wished = picks.to_vec();
-        heed_conditions(&self.nodes, &mut wished, participants);
-        (wished != picks).then_some(wished)
+        let mut wanted = picks.to_vec();
+        apply_conditions(&self.nodes, &mut wanted, participants);
+        (wanted != picks).then_some(wanted)
     }
 }
 
-// A participant's own stack never changes, so it does not tell two states of the participant apart. This is what a model
-// checker compares states with.
+// A participant's own stack never changes, so it does not tell two states of the participant apart, which a model checker
+// compares.
 impl PartialEq for OwnStack {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -70,9 +70,9 @@ impl Hash for OwnStack {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// Changes `picks`, one for each choice in `nodes`, to what is preferred among so many participants wherever that depends on
+/// Changes `picks`, one for each choice in `nodes`, to the preferred ones among so many participants wherever that depends on
 /// their number.
-fn heed_conditions(nodes: &[Node], mut picks: &mut [u8], participants: usize) {
+fn apply_conditions(nodes: &[Node], mut picks: &mut [u8], participants: usize) {
     for node in nodes {
         let (here, behind) = picks.split_at_mut(node.selects());
         picks = behind;
@@ -85,7 +85,7 @@ fn heed_conditions(nodes: &[Node], mut picks: &mut [u8], participants: usize) {
         if std::mem::replace(pick, wanted) != wanted {
             inside.copy_from_slice(&preferred(branch, participants));
         } else {
-            heed_conditions(branch, inside, participants);
+            apply_conditions(branch, inside, participants);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What participants write into the store.
+//! The entries that participants write into the store.
 //!
 //! | key | value | lives |
 //! |---|---|---|
@@ -46,7 +46,7 @@ pub struct Record {
     pub round: u64,
     /// The stack in force.
     pub stack: Description,
-    /// Who proposed it, or made the record.
+    /// The participant that proposed it, or made the record.
     pub leader: u64,
     /// The latest round that was ever proposed. The next is greater, so no round stands for two stacks.
     pub last: u64,
@@ -61,7 +61,7 @@ pub struct Record {
 pub struct Proposal {
     /// The round that it would have.
     pub round: u64,
-    /// Who wants it.
+    /// The participant that wants it.
     pub proposer: u64,
     /// The stack.
     pub stack: Description,
@@ -72,13 +72,13 @@ pub struct Proposal {
 pub struct Refusal {
     /// The round that it would have had.
     pub round: u64,
-    /// Who refused; nobody if time was up.
+    /// The participant that refused; nobody if time was up.
     pub by: Option<u64>,
     /// Which Chunnel and why.
     pub reason: String,
 }
 
-/// That a participant is there, and what it agreed to.
+/// A participant's entry: its consent, and by its existence its presence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Presence {
     /// The round that was in force when this was written, as the participant knew it.
@@ -95,7 +95,7 @@ impl Presence {
         Self { in_force: round, accepted: 0, check: 0 }
     }
 
-    /// Whether it has agreed to this stack as that of `round`, or came when that was decided.
+    /// Whether it has agreed to this stack as that of `round`, or joined when that was decided.
     pub(super) fn has_accepted(&self, round: u64, stack: &Description) -> bool {
         self.in_force >= round || (self.accepted == round && self.check == stack.check())
     }
@@ -110,7 +110,7 @@ pub(super) fn encode<T: Serialize>(value: &T) -> Option<Vec<u8>> {
 /// The value in `bytes`.
 ///
 /// # Errors
-/// Says what is wrong with them.
+/// The fault in the bytes.
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.split_first() {
         Some((&VERSION, body)) => match postcard::take_from_bytes(body) {

@@ -1,4 +1,4 @@
-//! What a snapshot of the store means.
+//! The state of a connection, read from a snapshot of the store.
 
 use super::description::Description;
 use super::record::{self, Presence, RECORD, Record, UPGRADE};
@@ -16,12 +16,12 @@ pub struct View {
     pub record_version: Revision,
     /// Whether there is still time for the upgrade under way.
     pub in_time: bool,
-    /// Everyone who is there, with the version of their entry. Who wrote something else than a [`Presence`] counts as
+    /// All participants, with the versions of their entries. One whose entry is no [`Presence`] counts as
     /// not having agreed to anything.
     pub participants: BTreeMap<u64, (Revision, Presence)>,
 }
 
-/// What stands in the place of the record.
+/// The entry of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Recorded {
     /// Nothing.
@@ -54,7 +54,7 @@ impl View {
         }
     }
 
-    /// Who has not agreed to this stack as that of `round`.
+    /// The participants that have not agreed to this stack as that of `round`.
     pub fn missing(&self, round: u64, stack: &Description) -> impl Iterator<Item = u64> {
         let all = self.participants.iter();
         all.filter(move |(_, (_, presence))| !presence.has_accepted(round, stack)).map(|(id, _)| *id)

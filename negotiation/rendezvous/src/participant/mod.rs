@@ -12,16 +12,16 @@ use std::pin::pin;
 use task::{Command, Task};
 use tokio::sync::{mpsc, oneshot};
 
-/// How many events wait for whoever takes them. More wait in the participant, which then does nothing but stay alive.
+/// The bound of the queue of events. More wait in the participant, which then does nothing but renew its lease.
 const EVENTS: usize = 64;
 
-/// How many commands wait for the participant's task.
+/// The bound of the queue of commands.
 const COMMANDS: usize = 16;
 
 /// An endpoint's part in agreeing on a stack with the other endpoints, through a store.
 ///
-/// It tells the endpoint what to do as [`Event`]s, which have to be taken with [`next`](Self::next): who does not answer an
-/// [`Event::Stage`] in time keeps an upgrade from happening. A store that fails stops newcomers, and nobody who is in: the
+/// Its [`Event`]s say what the endpoint has to do, and have to be taken with [`next`](Self::next): an endpoint that does not answer an
+/// [`Event::Stage`] in time keeps an upgrade from happening. A store that fails stops newcomers, and no participant that is in: the
 /// stack in force stays, and once the store is back the participant joins it anew, whether or not the store lost its data.
 ///
 /// One task runs it. Dropping the participant ends the task, and the others take it for gone when its lease has expired; to
@@ -39,10 +39,10 @@ impl<R: Runtime> Participant<R> {
     /// Joins the connection `name` with `stack`: adopts the stack in force if `stack` has alternatives that make it; makes
     /// the connection if nobody is there; else proposes its preferred alternatives, and is in if all others can run those.
     ///
-    /// Takes two round trips to the store; an upgrade that is under way is waited for. A proposal that somebody was late to answer is
+    /// Takes two round trips to the store; an upgrade that is under way is waited for. A proposal that a participant was late to answer is
     /// no decision, and made again.
     ///
-    /// Dropping the future gives up; what it wrote expires.
+    /// Dropping the future gives up; entries that it wrote expire.
     ///
     /// # Errors
     /// * [`Refused`](ErrorKind::Refused): the stack in force can't be run, and somebody refused the other.
@@ -66,8 +66,8 @@ impl<R: Runtime> Participant<R> {
         };
         let member = Member::new(own, member_settings, runtime.random());
         let (commands, requested) = mpsc::channel(COMMANDS);
-        let (told, mut events) = mpsc::channel(EVENTS);
-        let task = Task::new(store, name, runtime.clone(), &settings, member, requested, told);
+        let (to_owner, mut events) = mpsc::channel(EVENTS);
+        let task = Task::new(store, name, runtime.clone(), &settings, member, requested, to_owner);
         let task = runtime.spawn(task.run());
         let deadline = pin!(runtime.sleep_until(runtime.now() + settings.join_timeout));
         let joined = match select(pin!(joined(&mut events, &commands)), deadline).await {
@@ -85,7 +85,7 @@ impl<R: Runtime> Participant<R> {
         &self.joined
     }
 
-    /// What happens next. Nothing once the participant is out: after [`Event::Left`] or [`Event::Failed`].
+    /// The next event. Nothing once the participant is out: after [`Event::Left`] or [`Event::Failed`].
     ///
     /// Cancellation-safe.
     pub async fn next(&mut self) -> Option<Event> {
@@ -93,7 +93,7 @@ impl<R: Runtime> Participant<R> {
     }
 
     /// Whether there is an event to be taken now.
-    pub(crate) fn has_news(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
@@ -136,7 +136,7 @@ impl<R: Runtime> Participant<R> {
         self.part().await
     }
 
-    /// The same; what it is asked after that fails.
+    /// The same; later commands fail.
     pub(crate) async fn part(&mut self) -> Result<(), Error> {
         // That the store was lost some time ago says nothing about leaving.
         while self.events.try_recv().is_ok() {}

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// What the endpoint asks of its participant.
+/// A command of the endpoint to its participant.
 #[derive(Debug)]
 pub(super) enum Command {
     Propose(Vec<u8>, oneshot::Sender<Result<(), Error>>),
@@ -28,9 +28,10 @@ pub(super) struct Task<S: RendezvousStore, R> {
     member: Member,
     commands: mpsc::Receiver<Command>,
     events: mpsc::Sender<Event>,
-    /// How often the participant says that it is alive.
+    /// The pause between renewals of the lease.
     interval: Duration,
-    patience: Duration,
+    /// The time limit of each answer of the store.
+    store_timeout: Duration,
     request: Option<BoxFuture<'static, Answer>>,
     change: BoxFuture<'static, (Change, Option<S::Watch>)>,
     tick: BoxFuture<'static, ()>,
@@ -67,12 +68,12 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
     ) -> Self {
         let store = Arc::new(store);
         let interval = settings.lease / 3;
-        let patience = settings.store_timeout;
+        let store_timeout = settings.store_timeout;
         let change = Box::pin(next_change(
             store.clone(),
             name.clone(),
             runtime.clone(),
-            patience,
+            store_timeout,
             Duration::ZERO,
             None,
         ));
@@ -85,7 +86,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             commands,
             events,
             interval,
-            patience,
+            store_timeout,
             request: None,
             change,
             tick,
@@ -94,7 +95,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
 
     pub(super) async fn run(mut self) {
         while !self.member.is_gone() {
-            self.tell();
+            self.emit();
             if self.request.is_none() {
                 self.request = self.member.poll_request().map(|request| self.send(request));
             }
@@ -109,9 +110,9 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
                         Answer::Renewed(renewed) => self.member.handle_renewed(renewed),
                     }
                 }
-                Input::Changed(change, watch) => self.learn(change, watch),
-                Input::Asked(Some(command)) => self.obey(command),
-                // Nobody listens any more.
+                Input::Changed(change, watch) => self.on_change(change, watch),
+                Input::Asked(Some(command)) => self.on_command(command),
+                // The participant was dropped.
                 Input::Asked(None) => return,
                 Input::Tick => {
                     self.tick = Box::pin(self.runtime.sleep_until(self.runtime.now() + self.interval));
@@ -142,20 +143,20 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
     }
 
     /// Hands out events while there is room for them. Otherwise they wait: each tick tries again.
-    fn tell(&mut self) {
+    fn emit(&mut self) {
         while self.events.capacity() > 0
             && let Some(event) = self.member.poll_event()
         {
             tracing::debug!(name = %self.name, participant = self.member.id(), ?event, "rendezvous");
-            // There is room; and if nobody listens any more, the task ends soon.
+            // There is room; and if the participant was dropped, the task ends soon.
             let _ = self.events.try_send(event);
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn on_command(&mut self, command: Command) {
         match command {
             Command::Propose(picks, answer) => {
-                // Who asked may not want to know any more.
+                // The caller may have given up.
                 let _ = answer.send(self.member.propose(&picks));
             }
             Command::Staged(round) => self.member.staged(round),
@@ -164,7 +165,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
         }
     }
 
-    fn learn(&mut self, change: Change, watch: Option<S::Watch>) {
+    fn on_change(&mut self, change: Change, watch: Option<S::Watch>) {
         let mut pause = Duration::ZERO;
         match change {
             Change::Watching => self.member.handle_missed(),
@@ -175,19 +176,19 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
             }
         }
         let (store, name, runtime) = (self.store.clone(), self.name.clone(), self.runtime.clone());
-        self.change = Box::pin(next_change(store, name, runtime, self.patience, pause, watch));
+        self.change = Box::pin(next_change(store, name, runtime, self.store_timeout, pause, watch));
     }
 
     fn send(&self, request: Request) -> BoxFuture<'static, Answer> {
         let (store, name) = (self.store.clone(), self.name.clone());
-        let (runtime, patience) = (self.runtime.clone(), self.patience);
+        let (runtime, store_timeout) = (self.runtime.clone(), self.store_timeout);
         Box::pin(async move {
             match request {
-                Request::Transact(transaction) => {
-                    Answer::Outcome(in_time(&runtime, patience, store.transact(&name, &transaction)).await)
-                }
+                Request::Transact(transaction) => Answer::Outcome(
+                    in_time(&runtime, store_timeout, store.transact(&name, &transaction)).await,
+                ),
                 Request::Renew { key, ttl } => {
-                    Answer::Renewed(in_time(&runtime, patience, store.renew(&name, &key, ttl)).await)
+                    Answer::Renewed(in_time(&runtime, store_timeout, store.renew(&name, &key, ttl)).await)
                 }
             }
         })
@@ -199,7 +200,7 @@ async fn next_change<S: RendezvousStore, R: Runtime>(
     store: Arc<S>,
     name: Name,
     runtime: R,
-    patience: Duration,
+    store_timeout: Duration,
     pause: Duration,
     watch: Option<S::Watch>,
 ) -> (Change, Option<S::Watch>) {
@@ -207,7 +208,7 @@ async fn next_change<S: RendezvousStore, R: Runtime>(
         if !pause.is_zero() {
             runtime.sleep_until(runtime.now() + pause).await;
         }
-        return match in_time(&runtime, patience, store.watch(&name)).await {
+        return match in_time(&runtime, store_timeout, store.watch(&name)).await {
             Ok(watch) => (Change::Watching, Some(watch)),
             Err(error) => (Change::Failed(error), None),
         };
@@ -218,17 +219,17 @@ async fn next_change<S: RendezvousStore, R: Runtime>(
     }
 }
 
-/// What the store answers, if it does so in time.
+/// The answer of the store, or an error if there is none in time.
 async fn in_time<T>(
     runtime: &impl Runtime,
-    patience: Duration,
+    store_timeout: Duration,
     call: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let deadline = pin!(runtime.sleep_until(runtime.now() + patience));
+    let deadline = pin!(runtime.sleep_until(runtime.now() + store_timeout));
     match select(pin!(call), deadline).await {
         Either::Left((answer, _)) => answer,
         Either::Right(_) => {
-            Err(Error::new(ErrorKind::Unreachable, format!("the store did not answer for {patience:?}")))
+            Err(Error::new(ErrorKind::Unreachable, format!("the store did not answer for {store_timeout:?}")))
         }
     }
 }

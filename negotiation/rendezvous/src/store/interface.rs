@@ -1,4 +1,4 @@
-//! What rendezvous asks of a key-value store.
+//! The traits of a key-value store for rendezvous.
 
 use super::name::Name;
 use super::transaction::{Outcome, Revision, Snapshot, Transaction};
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// * [`Unavailable`](bertha_core::ErrorKind::Unavailable): the store answers, and refuses: it asks for a password, has no
 ///   memory left, or is a replica that must not be written to. Nothing took place.
 /// * [`Exhausted`](bertha_core::ErrorKind::Exhausted): the connection has more entries than are read.
-/// * [`Malformed`](bertha_core::ErrorKind::Malformed): what the store holds is not what this library wrote.
+/// * [`Malformed`](bertha_core::ErrorKind::Malformed): the store holds entries that this library did not write.
 ///
 /// # Cancellation
 /// A future that is dropped leaves the store as it was or with the whole transaction, never with a part of it.
@@ -29,7 +29,7 @@ pub trait RendezvousStore: Send + Sync + 'static {
     /// Waits for changes of one connection.
     type Watch: Watch;
 
-    /// Carries out `transaction` if all of its conditions hold; says whether they did, and what is in the store right
+    /// Carries out `transaction` if all of its conditions hold; says whether they did, and which entries are in the store right
     /// after.
     fn transact(
         &self,

@@ -15,5 +15,5 @@ pub const OPERATIONS: usize = 16;
 /// The most entries of a connection: those of all participants and two more.
 pub const ENTRIES: usize = PARTICIPANTS + 2;
 
-/// The most participants of a connection. Whoever comes when there are so many is turned away.
+/// The most participants of a connection. Beyond that a newcomer is turned away.
 pub const PARTICIPANTS: usize = 256;

@@ -1,4 +1,4 @@
-//! What is asked of a store, and what it answers.
+//! Requests to a store, and its answers.
 
 use super::limits;
 use bertha_core::{Error, ErrorKind};
@@ -30,7 +30,7 @@ pub struct Transaction {
     writes: Vec<(String, Write)>,
 }
 
-/// What happens to one entry.
+/// A change of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Write {
     /// It gets this value, and a new version even if the value is the same.
@@ -87,12 +87,12 @@ impl Transaction {
         self
     }
 
-    /// Which version each of these entries must have.
+    /// The version that each of these entries must have.
     pub fn conditions(&self) -> &[(String, Revision)] {
         &self.conditions
     }
 
-    /// What happens to each of these entries.
+    /// The changes of these entries.
     pub fn writes(&self) -> &[(String, Write)] {
         &self.writes
     }
@@ -140,7 +140,7 @@ impl Transaction {
     }
 }
 
-/// What a transaction came to.
+/// The result of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Outcome {
     /// Whether its conditions held, and so its writes took place.
@@ -152,7 +152,7 @@ pub struct Outcome {
 /// All entries of a connection at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Snapshot {
-    /// Which moment.
+    /// The moment.
     pub revision: Revision,
     /// The entries by their keys.
     pub entries: BTreeMap<String, Entry>,
@@ -175,7 +175,7 @@ impl Snapshot {
 pub struct Entry {
     /// The revision at which it was last written.
     pub version: Revision,
-    /// What was written.
+    /// Its value.
     pub value: Vec<u8>,
 }
 

@@ -1,14 +1,14 @@
 //! The Chunnel itself.
 
 use crate::ChecksumConnection;
-use bertha_core::{Base, Buf, Capability, Carries, Chunnel, Error, Identity, ConnectContext};
+use bertha_core::{Base, Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 /// Puts a CRC-32 in front of each message, and drops messages on arrival whose checksum is wrong.
 ///
 /// The checksum is that of Ethernet and zip (polynomial 0x04C11DB7, reflected), little endian. It finds damage, not
-/// forgery: whoever changes a message on purpose can change its checksum too.
+/// forgery: an attacker who changes a message can change its checksum too.
 ///
 /// The Chunnel is all configuration, and so its own capability: two ends with different seeds are refused when they
 /// connect.
@@ -52,7 +52,11 @@ impl Checksum {
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checksum {
     type Connection = ChecksumConnection<Inner>;
 
-    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         inner.base().reserve(Self::LENGTH);
         Ok(ChecksumConnection::new(inner, *self))
     }

@@ -5,7 +5,7 @@ use crate::burst::Verified;
 use bertha_core::{Base, Buf, Connection, Error};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What [`Checksum`] makes of a connection that carries bytes.
+/// The connection of a [`Checksum`], over one that carries bytes.
 ///
 /// Damaged messages are dropped and counted, so over a datapath that damages messages it loses them instead. `send`
 /// copies a message that has no headroom for the checksum; one from [`Base::buffer`] has.

@@ -1,23 +1,26 @@
-//! The published suite: what the documentation of `Connection` promises, over a simulated network.
+//! The published suite for Chunnels, over a simulated network.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnel_checksum::Checksum;
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_sim::{Sim, SimDatapath};
 use bertha_negotiation::Negotiate;
-use bertha_tests::conformance::{self, Bufs};
+use bertha_tests::conformance::{self, Bufs, Recorder};
 
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// Both ends of a connection with this Chunnel.
+/// Both ends of a connection with this Chunnel, directly above the suite's layers.
 async fn connected(
     client: &SimDatapath,
     server: &SimDatapath,
+    [below_client, below_server]: [Recorder; 2],
 ) -> (impl Connection<Data = Buf>, impl Connection<Data = Buf>) {
-    let stack = make_stack!(Checksum::seeded(7));
-    let mut incoming = stack.listen(server.clone(), (SERVER, 0)).await.unwrap();
+    let listening = make_stack!(Checksum::seeded(7), below_server);
+    let mut incoming = listening.listen(server.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
-    let (connection, accepted) = futures_util::join!(stack.connect(client.clone(), to), incoming.next());
+    let stack = make_stack!(Checksum::seeded(7), below_client);
+    let (connection, accepted) =
+        futures_util::join!(stack.connect(client.clone(), to).into_future(), incoming.next());
     let accepted = accepted.unwrap().unwrap();
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);
@@ -29,6 +32,6 @@ fn a_connection_with_checksums_keeps_every_promise() {
     for seed in 0..3 {
         let mut sim = Sim::new(seed);
         let (client, server) = (sim.network().host([10, 0, 0, 1]), sim.network().host(SERVER));
-        sim.run(conformance::connection(async || connected(&client, &server).await, &Bufs));
+        sim.run(conformance::chunnel(async |below| connected(&client, &server, below).await, &Bufs));
     }
 }

@@ -6,7 +6,7 @@ use bertha_core::{Buf, Connection, ErrorKind, Runtime, Wrap, make_stack};
 use bertha_datapath_sim::{Sim, pair};
 use bertha_negotiation::Negotiate;
 
-/// What an end with checksums sends for each message, seen without them.
+/// The bytes that an end with checksums sends for each message, received without them.
 async fn sealed(
     here: &impl Connection<Data = Buf>,
     there: &impl Connection<Data = Buf>,

@@ -13,7 +13,7 @@ pub struct Checked<C> {
 }
 
 impl<C> Checked<C> {
-    /// What `checksum` adds to what `codec` encodes.
+    /// Puts `checksum` in front of the encoding of `codec`.
     pub fn new(codec: C, checksum: Checksum) -> Self {
         Self { codec, checksum }
     }

@@ -4,7 +4,7 @@ use crate::Checked;
 use bertha_chunnel_checksum::Checksum;
 use bertha_chunnels::Serialize;
 use bertha_chunnels::serialize::{Codec, SerializeConnection};
-use bertha_core::{Buf, Carries, Chunnel, Describe, Error, Identity, ConnectContext, Node};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Describe, Error, Identity, Node};
 use std::fmt;
 
 /// [`Serialize`] and [`Checksum`] in one: encodes each message behind the place of its checksum, in the same buffer.
@@ -24,7 +24,7 @@ impl<T, C> SerializeChecked<T, C> {
         Self { serialize, checksum }
     }
 
-    /// What the other end sees, top first.
+    /// The layers that the other end sees, top first.
     fn layers(&self) -> Vec<Node> {
         [self.serialize.nodes(), self.checksum.nodes()].concat()
     }
@@ -38,7 +38,11 @@ where
 {
     type Connection = SerializeConnection<Inner, T, Checked<C>>;
 
-    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Self::Connection, Error> {
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
         let codec = Checked::new(self.serialize.codec().clone(), self.checksum);
         Serialize::with_codec(codec).connect_wrap(inner, context).await
     }

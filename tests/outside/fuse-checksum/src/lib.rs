@@ -14,7 +14,7 @@
 //! );
 //! ```
 //!
-//! What goes over the wire is the same, byte for byte, and negotiation sees the same two layers: a peer need not have
+//! The bytes on the wire are the same, and negotiation sees the same two layers: a peer need not have
 //! the pass. `tests/cost.rs` counts what it saves.
 
 #![forbid(unsafe_code)]

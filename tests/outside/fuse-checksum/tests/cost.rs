@@ -1,4 +1,4 @@
-//! What the pass saves, in instructions per message: the test runs itself under valgrind, which counts them.
+//! The instructions per message that the pass saves: the test runs itself under valgrind, which counts them.
 //!
 //! Without arguments it compares. `cost separate 1000` and `cost fused 1000` move a thousand messages, to be counted.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
@@ -30,7 +30,7 @@ async fn exchange(here: impl Connection<Data = Message>, there: impl Connection<
     }
 }
 
-/// What is counted.
+/// The work that is counted.
 fn run(stack: &str, count: u32) {
     let mut sim = Sim::new(1);
     let (here, there) = pair(sim.runtime());

@@ -36,7 +36,8 @@ where
 {
     let mut incoming = server.0.listen(server.1.clone(), (SERVER, 0)).await.unwrap();
     let to = incoming.local_addr();
-    let (connection, accepted) = futures_util::join!(client.0.connect(client.1.clone(), to), incoming.next());
+    let (connection, accepted) =
+        futures_util::join!(client.0.connect(client.1.clone(), to).into_future(), incoming.next());
     // The address stays in use, as a server's does.
     std::mem::forget(incoming);
     (connection.unwrap(), accepted.unwrap().unwrap())

@@ -80,7 +80,7 @@ fn both_take_messages_of_the_same_length() {
         assert_eq!(too_large!(limited(), count), count == 93);
         assert_eq!(too_large!(optimize!(limited(), FuseChecksum), count), count == 93);
     }
-    // What a datagram holds, without the checksum and three bytes for the length.
+    // The bytes that fit into a datagram, without the checksum and three for the length.
     for count in [65_500, 65_501] {
         assert_eq!(too_large!(unlimited(), count), count == 65_501);
         assert_eq!(too_large!(optimize!(unlimited(), FuseChecksum), count), count == 65_501);

@@ -4,7 +4,9 @@
 mod reading;
 mod station;
 
+use bertha::chunnels::Serialize;
 use bertha::prelude::*;
+use bertha::Error;
 use bertha_chunnel_checksum::Checksum;
 use bertha_pass_fuse_checksum::FuseChecksum;
 use reading::Reading;
@@ -33,8 +35,9 @@ const fn reading(millikelvin: u32) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bertha::ErrorKind;
 
-    /// What a client with the first stack hears from a server with the second.
+    /// The readings that a client with the first stack gets from a server with the second.
     macro_rules! highest {
         ($client:expr, $server:expr) => {{
             let server = station::serve($server, bertha::datapath()).await.unwrap();

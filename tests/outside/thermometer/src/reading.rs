@@ -1,9 +1,10 @@
 //! The thermometer's side.
 
 use bertha::prelude::*;
+use bertha::{Addr, Error};
 use serde::{Deserialize, Serialize as Encode};
 
-/// What a thermometer shows.
+/// The reading of a thermometer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Deserialize)]
 pub struct Reading {
     pub sensor: u32,

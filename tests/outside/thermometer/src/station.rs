@@ -2,6 +2,7 @@
 
 use crate::reading::Reading;
 use bertha::prelude::*;
+use bertha::{Addr, Error};
 use std::net::Ipv4Addr;
 
 /// Starts a server on a free port of this machine, and returns where it is. It answers each reading with the highest so

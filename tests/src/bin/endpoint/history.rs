@@ -1,4 +1,4 @@
-//! What happened, line by line, in a file that outlives the process.
+//! The history of a process, line by line, in a file that outlives it.
 
 use bertha_core::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A file to which each line is written at once, so that a process that is killed has said all that it did.
+/// A file to which each line is written at once, so that a kill loses none.
 #[derive(Debug, Clone)]
 pub(crate) struct History(Arc<File>);
 
@@ -16,7 +16,7 @@ impl History {
         Ok(Self(Arc::new(File::create_new(path).map_err(Error::from)?)))
     }
 
-    /// Adds a line, with the time in milliseconds in front, for whoever reads it.
+    /// Adds a line, with the time in milliseconds in front, for a person to read.
     pub(crate) fn say(&self, what: fmt::Arguments<'_>) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let line = format!("{} {what}\n", now.as_millis());

@@ -14,7 +14,7 @@ type Message = (u64, u64);
 /// How many numbers a stream has.
 const COUNT: u64 = 1000;
 
-/// What comes after the last of them.
+/// The mark behind the last number.
 const END: u64 = u64::MAX;
 
 /// How many may be on their way, and after how many the receiver says how far it is.
@@ -40,7 +40,7 @@ fn settings() -> Settings {
     settings
 }
 
-/// Sends streams, whatever becomes of them.
+/// Sends one stream after the other, after failures too.
 pub(crate) async fn send(to: &Addr, history: &History) -> Result<(), Error> {
     loop {
         let stream = TokioRuntime.random();
@@ -60,7 +60,7 @@ async fn send_one(to: &Addr, stream: u64, history: &History) -> Result<(), Error
             if let Ok(permit) = window.acquire().await {
                 permit.forget();
             }
-            // Before it is sent, since who receives it may be faster than this process.
+            // Before it is sent, since the receiver may be faster than this process.
             history.say(format_args!("sent {stream:016x} {number}"));
             connection.send((stream, number)).await?;
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -1,7 +1,7 @@
 //! Entries expire on the store's clock.
 
 use super::{StoreSite, value};
-use crate::conformance::PATIENCE;
+use crate::conformance::TIMEOUT;
 use bertha_core::Runtime;
 use bertha_rendezvous::{Name, RendezvousStore, Revision, Transaction};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(4);
 async fn gone<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>, name: &Name, key: &str) {
     let start = site.runtime.now();
     while value(&site.read(name).await, key).is_some() {
-        assert!(site.runtime.now() < start + PATIENCE, "{key} did not expire");
+        assert!(site.runtime.now() < start + TIMEOUT, "{key} did not expire");
         site.pause(SHORT / 10).await;
     }
 }
@@ -31,7 +31,7 @@ pub async fn an_entry_expires<S: RendezvousStore, R: Runtime>(site: &StoreSite<'
     assert_eq!(value(&site.read(&name).await, "stays"), Some(vec![2]));
 }
 
-/// Who has seen an entry can't act on it once it has expired, and sees a later revision.
+/// A condition on an entry that has expired fails, and the revision is a later one.
 pub async fn expiry_is_a_change<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let written = site.applied(&name, Transaction::new().put_for("short", vec![1], SHORT)).await;
@@ -69,7 +69,7 @@ pub async fn writing_starts_the_time_anew<S: RendezvousStore, R: Runtime>(site: 
     }
 }
 
-/// What is gone stays gone.
+/// An expired entry does not come back.
 pub async fn what_has_expired_is_not_renewed<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     assert_eq!(site.renew(&name, "never there", SHORT).await, None);

@@ -1,4 +1,4 @@
-//! What every rendezvous store must pass: what the documentation of [`RendezvousStore`] promises, as checks.
+//! The conformance suite of rendezvous stores: the promises in the documentation of [`RendezvousStore`], as checks.
 
 mod bounds;
 mod expiry;
@@ -10,7 +10,7 @@ pub use expiry::*;
 pub use transactions::*;
 pub use watching::*;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use bertha_core::{Error, Runtime};
 use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction};
 use futures_util::future::{Either, select};
@@ -61,20 +61,20 @@ pub async fn store<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
 }
 
 impl<S: RendezvousStore, R: Runtime> StoreSite<'_, S, R> {
-    /// A name that nobody has used.
+    /// An unused name.
     pub fn name(&self) -> Name {
         Name::new(format!("conformance-{:016x}", self.runtime.random())).unwrap()
     }
 
-    /// What comes of `future`, which must come soon.
+    /// The output of `future`, which must be ready soon.
     pub async fn soon<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
-        match self.within(PATIENCE, future).await {
+        match self.within(TIMEOUT, future).await {
             Some(result) => result,
-            None => panic!("{what}: nothing happened for {PATIENCE:?}"),
+            None => panic!("{what}: nothing happened for {TIMEOUT:?}"),
         }
     }
 
-    /// What comes of `future` within `duration`.
+    /// The output of `future`, if it is ready within `duration`.
     pub async fn within<T>(&self, duration: Duration, future: impl Future<Output = T>) -> Option<T> {
         let timer = pin!(self.runtime.sleep_until(self.runtime.now() + duration));
         match select(pin!(future), timer).await {

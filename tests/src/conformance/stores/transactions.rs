@@ -6,12 +6,12 @@ use bertha_rendezvous::{RendezvousStore, Revision, Transaction};
 use futures_util::future::{join, join_all};
 use std::time::Duration;
 
-/// A name that nobody has used has no entries.
+/// An unused name has no entries.
 pub async fn a_name_without_entries_is_empty<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     assert!(site.read(&site.name()).await.entries.is_empty());
 }
 
-/// What was put is in the outcome's snapshot and in the next read, in the same version; each write has a later one.
+/// An entry that was put is in the outcome's snapshot and in the next read, in the same version; each write has a later one.
 pub async fn what_was_put_is_read<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let written = site.applied(&name, Transaction::new().put("a", vec![1]).put("b/c", vec![2])).await;
@@ -50,7 +50,7 @@ pub async fn a_transaction_is_all_or_nothing<S: RendezvousStore, R: Runtime>(sit
     assert_eq!((value(&after, "a"), value(&after, "b")), (None, Some(vec![2])));
 }
 
-/// Who loses learns what it lost to, without a second round trip.
+/// A refused transaction returns the entries that refused it, without a second round trip.
 pub async fn a_failed_transaction_says_what_is_there<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {
@@ -77,7 +77,7 @@ pub async fn a_version_never_stands_for_two_values<S: RendezvousStore, R: Runtim
     assert!(!site.transact(&name, stale).await.applied);
 }
 
-/// Of many who make an entry that must not be there, one succeeds.
+/// Of many writers that create the same entry, one succeeds.
 pub async fn of_many_creators_one_wins<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let name = site.name();
     let creators = (0..16_u8).map(|id| {
@@ -138,7 +138,7 @@ pub async fn names_do_not_see_each_other<S: RendezvousStore, R: Runtime>(site: &
     assert_eq!(value(&site.read(&longer).await, "a"), Some(vec![1]));
 }
 
-/// A transaction whose future is dropped leaves no half of itself, and the store goes on.
+/// A transaction whose future is dropped is applied whole or not at all, and the store goes on.
 pub async fn a_dropped_transaction_is_whole_or_nothing<S: RendezvousStore, R: Runtime>(
     site: &StoreSite<'_, S, R>,
 ) {

@@ -23,7 +23,7 @@ async fn reported<S: RendezvousStore, R: Runtime>(
     site.soon("a change", reached).await;
 }
 
-/// A write, and a removal, wake who waits; what happens under other names does not.
+/// Writes and removals end a wait; those under other names do not.
 pub async fn a_change_is_reported<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     let (name, other) = (site.name(), site.name());
     let mut changes = watch(site, &name).await;
@@ -47,7 +47,7 @@ pub async fn a_change_is_reported<S: RendezvousStore, R: Runtime>(site: &StoreSi
     assert!(nothing.is_none(), "another name has not changed");
 }
 
-/// What changes between watching and waiting is reported by the wait.
+/// A change between watching and waiting is reported by the wait.
 pub async fn a_change_before_waiting_is_reported<S: RendezvousStore, R: Runtime>(site: &StoreSite<'_, S, R>) {
     for _ in 0..20 {
         let name = site.name();

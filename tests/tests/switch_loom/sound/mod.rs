@@ -1,4 +1,4 @@
-//! Seats, rounds and calls as they are, over loom's primitives behind the names that they use.
+//! Slots, epochs and calls as they are, over loom's primitives behind the names that they use.
 
 mod sync;
 
@@ -7,11 +7,11 @@ pub(crate) mod counter;
 
 #[path = "../../../../negotiation/src/upgrade/calls.rs"]
 mod calls;
+#[path = "../../../../negotiation/src/upgrade/epoch.rs"]
+pub(crate) mod epoch;
 #[path = "../../../../negotiation/src/link/last_waiter.rs"]
 mod last_waiter;
-#[path = "../../../../negotiation/src/upgrade/place.rs"]
-pub(crate) mod place;
-#[path = "../../../../negotiation/src/upgrade/round.rs"]
-pub(crate) mod round;
-#[path = "../../../../negotiation/src/upgrade/seats.rs"]
-pub(crate) mod seats;
+#[path = "../../../../negotiation/src/upgrade/slot.rs"]
+pub(crate) mod slot;
+#[path = "../../../../negotiation/src/upgrade/slots.rs"]
+pub(crate) mod slots;

@@ -1,4 +1,4 @@
-//! Loom's primitives behind the names that seats and rounds use.
+//! Loom's primitives behind the names that slots and epochs use.
 
 pub(crate) use loom::sync::Arc;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 /// Fewer than the model has threads that count, and calls at once.
 pub(crate) const THREADS: usize = 1;
-pub(crate) const PLACES: usize = 1;
+pub(crate) const SLOTS: usize = 1;
 
 /// The number of this thread of the model.
 pub(crate) fn thread() -> usize {

@@ -1,4 +1,4 @@
-//! What went wrong with etcd, in our words.
+//! Errors of etcd, as errors of a store.
 
 use bertha_core::{Error, ErrorKind};
 use std::error::Error as _;
@@ -13,7 +13,7 @@ const DEADLINE_EXCEEDED: i32 = 4;
 const NOT_FOUND: i32 = 5;
 const UNAVAILABLE: i32 = 14;
 
-/// What comes of `call` within [`ANSWER_TIMEOUT`].
+/// The result of `call`, or an error if there is none within [`ANSWER_TIMEOUT`].
 pub(super) async fn in_time<T>(
     call: impl Future<Output = Result<T, etcd_client::Error>>,
 ) -> Result<T, Error> {
@@ -25,7 +25,7 @@ pub(super) fn late() -> etcd_client::Error {
     etcd_client::Error::IoError(io::ErrorKind::TimedOut.into())
 }
 
-/// The error for what the client library reports.
+/// The error for one of the client library.
 pub(super) fn failure(error: etcd_client::Error) -> Error {
     use etcd_client::Error as E;
     let (kind, what) = match &error {
@@ -33,7 +33,7 @@ pub(super) fn failure(error: etcd_client::Error) -> Error {
             (ErrorKind::Unreachable, "the cluster does not answer; is it running?")
         }
         E::GRpcStatus(status) => match status.code() as i32 {
-            // Whatever ended the connection has a source; what the cluster says itself has none.
+            // A failure of the connection has a source; an error of the cluster itself has none.
             UNAVAILABLE | DEADLINE_EXCEEDED => {
                 (ErrorKind::Unreachable, "the cluster does not answer; is it running?")
             }
@@ -56,7 +56,7 @@ pub(super) fn says_no_lease(error: &Error) -> bool {
     matches!(source, Some(etcd_client::Error::GRpcStatus(status)) if status.code() as i32 == NOT_FOUND)
 }
 
-/// The error for what can't be what this store wrote.
+/// The error for an entry that this store did not write.
 pub(super) fn malformed(what: &'static str) -> Error {
     Error::new(ErrorKind::Malformed, what).at("EtcdStore")
 }

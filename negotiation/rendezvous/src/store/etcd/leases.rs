@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many leases are remembered. One that is forgotten is looked up, or granted anew.
+/// The bound of remembered leases. A forgotten one is looked up, or granted anew.
 const MAX_KEPT: usize = 256;
 
 /// The leases of entries that this store wrote.
@@ -25,8 +25,8 @@ struct Kept {
 }
 
 impl Leases {
-    /// The lease of an entry, if it was for this time to live and half of that is left. What is written with a lease in its last
-    /// moment vanishes with it: etcd takes the write for as long as it has yet to notice that the lease has expired.
+    /// The lease of an entry, if it was for this time to live and half of that is left. An entry that is written with a lease in its last
+    /// moment vanishes with it: etcd takes the write as long as it has not noticed yet that the lease has expired.
     pub(super) fn kept(&self, name: &Name, key: &str, ttl: Duration) -> Option<i64> {
         let kept = self.lock();
         let kept = kept.iter().find(|kept| kept.key == key && kept.name == *name && kept.ttl == ttl)?;

@@ -25,18 +25,18 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// What stands in front of a connection's name.
+/// The prefix of a connection's name.
 const PREFIX: &str = "/bertha/rendezvous/";
 
-/// How often to ask whether a connection in use still is one. Servers take more than one question in five seconds amiss.
+/// The pause between keep-alive pings on a connection in use. Servers reject more than one in five seconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(6);
 
 /// A store in an etcd cluster of version 3.4 or later. Runs on tokio alone.
 ///
-/// Connects when it is first used, and again when the connection was lost, or nothing comes of it for eight seconds. Times to live are
+/// Connects when it is first used, and again when the connection was lost, or has been silent for eight seconds. Times to live are
 /// whole seconds, rounded up, and at least what the cluster's election time-out asks for.
 ///
-/// A record whose participants all crashed stays, with a few hundred bytes, until somebody uses its name again.
+/// A record whose participants all crashed stays, with a few hundred bytes, until its name is used again.
 pub struct EtcdStore {
     endpoints: Vec<String>,
     client: OnceCell<Client>,
@@ -60,7 +60,7 @@ impl EtcdStore {
 
     async fn client(&self) -> Result<Client, Error> {
         let connect = async || {
-            // Nobody says so when a firewall forgets about a connection.
+            // A firewall that forgets about a connection drops its packets in silence.
             let options = ConnectOptions::new()
                 .with_connect_timeout(ANSWER_TIMEOUT)
                 .with_keep_alive(KEEP_ALIVE, ANSWER_TIMEOUT)

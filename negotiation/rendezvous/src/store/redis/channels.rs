@@ -1,4 +1,4 @@
-//! Which channels of the server are watched, over the connection that carries the requests as well.
+//! The channels of the server that are watched, over the connection that carries the requests as well.
 
 use crate::store::transaction::Revision;
 use redis::aio::MultiplexedConnection;
@@ -31,8 +31,8 @@ impl Channels {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what the server says unasked. What nobody watches, and what is no revision, is dropped.
-    pub(super) fn take(&self, push: PushInfo) {
+    /// A push of the server. One of a channel without watchers, or without a revision, is dropped.
+    pub(super) fn on_push(&self, push: PushInfo) {
         if push.kind == PushKind::Disconnection {
             return self.end();
         }
@@ -109,14 +109,14 @@ impl Subscription {
         Ok(())
     }
 
-    /// Waits for what happens next. Nothing once the connection to the server is lost. Cancellation-safe.
+    /// Waits for the next revision. Nothing once the connection to the server is lost. Cancellation-safe.
     pub(super) async fn next(&mut self) -> Option<Revision> {
         self.reached.changed().await.ok()?;
         Some(*self.reached.borrow_and_update())
     }
 }
 
-/// Tells the server that nobody watches `channel` any more, if that is still so when it is this task's turn.
+/// Unsubscribes from `channel`, if it still has no watchers when it is this task's turn.
 async fn give_up(channels: Arc<Channels>, mut connection: MultiplexedConnection, channel: String) {
     let _turn = channels.turn.lock().await;
     let is_unused = {

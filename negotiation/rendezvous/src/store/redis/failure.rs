@@ -1,9 +1,9 @@
-//! What went wrong with Redis, in our words.
+//! Errors of Redis, as errors of a store.
 
 use bertha_core::{Error, ErrorKind};
 use redis::RedisError;
 
-/// The error for what the client library reports.
+/// The error for one of the client library.
 pub(super) fn failure(error: RedisError) -> Error {
     let (kind, what) = match error.code() {
         _ if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() => {
@@ -16,7 +16,7 @@ pub(super) fn failure(error: RedisError) -> Error {
     Error::new(kind, format!("{what} ({error})")).at("RedisStore").because(error)
 }
 
-/// The error for what can't be what the script wrote.
+/// The error for an answer that the script did not write.
 pub(super) fn malformed(what: &'static str) -> Error {
     Error::new(ErrorKind::Malformed, what).at("RedisStore")
 }

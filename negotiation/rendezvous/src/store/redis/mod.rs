@@ -1,11 +1,11 @@
 //! The store in a Redis server.
 //!
 //! The entries of a connection are one hash, so that a connection lives on one node of a cluster, and everything that
-//! happens to them is one run of a script. Entries carry the time at which they expire, by the server's clock; whoever
-//! touches the hash next removes what has expired. Changes are published on a channel.
+//! happens to them is one run of a script. Entries carry the time at which they expire, by the server's clock; the next
+//! run of the script removes expired ones. Changes are published on a channel.
 //!
-//! One connection to the server carries the requests of all who share the store, and the changes that they watch (RESP3
-//! pushes). So whoever joins where others of the process are already waits for no connection and no subscription.
+//! One connection to the server carries the requests of all participants that share the store, and the changes that they watch
+//! (RESP3 pushes). So a participant that joins where others of the process are already waits for no connection and no subscription.
 
 mod channels;
 mod failure;
@@ -32,23 +32,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// What stands in front of a connection's name in the key of its hash. The braces make a cluster keep key and channel
+/// The prefix of a connection's name in the key of its hash. The braces make a cluster keep key and channel
 /// on one node.
 const PREFIX: &str = "bertha:rendezvous:{";
 
-/// How long a hash is kept that nobody touches, in milliseconds: a day. A connection whose participants all crashed
+/// The time for which an untouched hash is kept, in milliseconds: a day. A connection whose participants all crashed
 /// leaves no more than that behind.
 const RETENTION_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How long to wait for the server, to connect and for each answer.
+/// The time limit of connecting, and of each answer of the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A store in a Redis server of version 6 or later. Runs on tokio alone.
 ///
-/// Connects when it is first used, and again when the connection was lost, or nothing came of it for two seconds though something
-/// was asked. What the server promises about durability is
-/// what the store promises: with replication or without `appendfsync always`, a server that crashes may forget what it
-/// had confirmed. Participants notice, and join anew.
+/// Connects when it is first used, and again when the connection was lost, or an answer is owed for two seconds. The store is as durable
+/// as the server: with replication or without `appendfsync always`, a server that crashes may forget confirmed writes.
+/// Participants notice, and join anew.
 pub struct RedisStore {
     client: Client,
     server: Mutex<Option<Server>>,
@@ -90,9 +89,9 @@ impl RedisStore {
 
     async fn run(&self, call: &ScriptInvocation<'_>) -> Result<(bool, Revision, Vec<Vec<u8>>), Error> {
         let mut server = self.server().await?;
-        server.silence.asked();
+        server.silence.on_request();
         let answer: Result<(u8, u64, Vec<Vec<u8>>), _> = call.invoke_async(&mut server.connection).await;
-        server.silence.heard();
+        server.silence.on_answer();
         match answer {
             Ok((applied, revision, entries)) => Ok((applied == 1, Revision(revision), entries)),
             Err(error) => Err(self.lost(&server, error).await),
@@ -113,7 +112,7 @@ impl RedisStore {
             .set_connection_timeout(Some(ANSWER_TIMEOUT))
             .set_response_timeout(Some(ANSWER_TIMEOUT))
             .set_push_sender(move |push: PushInfo| {
-                pushes.take(push);
+                pushes.on_push(push);
                 Ok::<_, Infallible>(())
             });
         let connection =
@@ -181,9 +180,9 @@ impl RendezvousStore for RedisStore {
     async fn watch(&self, name: &Name) -> Result<RedisWatch, Error> {
         let server = self.server().await?;
         let Server { connection, channels, silence } = server.clone();
-        silence.asked();
+        silence.on_request();
         let subscription = Subscription::new(channels, connection, channel(name)).await;
-        silence.heard();
+        silence.on_answer();
         match subscription {
             Ok(subscription) => Ok(RedisWatch(subscription)),
             Err(error) => Err(self.lost(&server, error).await),
@@ -197,9 +196,9 @@ impl RendezvousStore for RedisStore {
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(format!("{PREFIX}*}}")).arg("COUNT").arg(100);
-            server.silence.asked();
+            server.silence.on_request();
             let answer: Result<(u64, Vec<String>), _> = scan.query_async(&mut server.connection).await;
-            server.silence.heard();
+            server.silence.on_answer();
             let (next, keys) = match answer {
                 Ok(answer) => answer,
                 Err(error) => return Err(self.lost(&server, error).await),

@@ -1,0 +1,110 @@
+//! For how long to go on connecting.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The first pause before connecting again.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause before connecting again.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// Decides after each failed connection whether to make another one, and how long to pause before it.
+///
+/// The time runs while nothing more of the file gets through: it begins again when the receiver has more of the file than
+/// ever before, or when a connection broke that had taken more. A refusing receiver has thrown away what the last connection
+/// took, so after a refusal its own word alone counts.
+#[derive(Debug)]
+pub(crate) struct Persistence {
+    limit: Duration,
+    deadline: Instant,
+    pause: Duration,
+    /// The most bytes that the receiver said it had.
+    confirmed: Option<u64>,
+    /// The most bytes that any connection had taken when it broke.
+    taken: u64,
+}
+
+/// A connection that failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure {
+    /// The bytes that the receiver said it had, if it said so.
+    pub(crate) confirmed: Option<u64>,
+    /// The place in the file, in bytes, up to which the connection had taken it.
+    pub(crate) taken: u64,
+    /// Whether the receiver refused the file.
+    pub(crate) is_refusal: bool,
+}
+
+impl Persistence {
+    /// Gives up once nothing gets through for `limit`.
+    pub(crate) fn new(limit: Duration, now: Instant) -> Self {
+        Self { limit, deadline: now + limit, pause: MIN_PAUSE, confirmed: None, taken: 0 }
+    }
+
+    /// The pause before the next connection; `None` if it is time to give up.
+    pub(crate) fn failed(&mut self, failure: Failure, now: Instant) -> Option<Duration> {
+        let has_broken_later = !failure.is_refusal && failure.taken > self.taken;
+        if failure.confirmed > self.confirmed || has_broken_later {
+            (self.deadline, self.pause) = (now + self.limit, MIN_PAUSE);
+        }
+        self.confirmed = self.confirmed.max(failure.confirmed);
+        self.taken = self.taken.max(failure.taken);
+        let pause = self.pause;
+        self.pause = (2 * pause).min(MAX_PAUSE);
+        (now + pause <= self.deadline).then_some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    /// How long connections are made that each take `each` and fail as `failure` says of the one of that number.
+    fn lasts(each: Duration, failure: impl Fn(u64) -> Failure) -> Duration {
+        let start = Instant::now();
+        let (mut persistence, mut now) = (Persistence::new(LIMIT, start), start);
+        for number in 0..1_000 {
+            now += each;
+            match persistence.failed(failure(number), now) {
+                Some(pause) => now += pause,
+                None => return now - start,
+            }
+        }
+        panic!("goes on for ever");
+    }
+
+    #[test]
+    fn a_receiver_without_space_is_given_up_in_time() {
+        // Each connection takes some more bytes into its buffers than the one before.
+        let full = |number: u64| Failure { confirmed: Some(4_000), taken: 8_000 + number, is_refusal: true };
+        let each = Duration::from_millis(300);
+        assert!(lasts(each, full) <= LIMIT + 2 * each);
+    }
+
+    #[test]
+    fn a_receiver_that_never_answers_is_given_up_in_time() {
+        let silent = |_| Failure { confirmed: None, taken: 0, is_refusal: false };
+        assert!(lasts(Duration::ZERO, silent) <= LIMIT);
+    }
+
+    #[test]
+    fn connections_go_on_while_the_file_does() {
+        let each = Duration::from_secs(60);
+        let breaks = |number: u64| Failure { confirmed: Some(0), taken: number.min(9), is_refusal: false };
+        assert!(lasts(each, breaks) > 9 * each);
+        let refuses = |number: u64| Failure { confirmed: Some(number.min(9)), taken: 0, is_refusal: true };
+        assert!(lasts(each, refuses) > 9 * each);
+    }
+
+    #[test]
+    fn pauses_grow_up_to_their_bound() {
+        let now = Instant::now();
+        let mut persistence = Persistence::new(LIMIT, now);
+        let failure = Failure { confirmed: None, taken: 0, is_refusal: false };
+        let pauses: Vec<_> = (0..6).map(|_| persistence.failed(failure, now).unwrap().as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 2000]);
+    }
+}

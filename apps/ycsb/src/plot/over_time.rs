@@ -1,0 +1,94 @@
+//! Values over time, in panels one below the other.
+
+use super::{GRID, PlotError, colour, font, linear, number, svg};
+use plotters::prelude::*;
+
+/// A diagram of one quantity.
+#[derive(Clone, Debug)]
+pub struct Panel<'a> {
+    /// The quantity and its unit.
+    pub name: &'a str,
+    /// Its lines; those of one place in all panels have one colour.
+    pub series: Vec<Series>,
+    /// A value to mark by a dashed line.
+    pub mark: Option<f64>,
+}
+
+/// A line.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its name in the legend of the first panel.
+    pub label: String,
+    /// Seconds and values, in order.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Draws the panels over one axis of time.
+///
+/// # Errors
+/// [`PlotError`] when they can't be drawn.
+pub fn over_time(title: &str, panels: &[Panel<'_>]) -> Result<String, PlotError> {
+    svg((900, 640), |root| {
+        let root = root.titled(title, font(17))?;
+        for (number_of_panel, (area, panel)) in
+            root.split_evenly((panels.len().max(1), 1)).iter().zip(panels).enumerate()
+        {
+            let points = || panel.series.iter().flat_map(|series| &series.points);
+            let time = linear(points().map(|point| point.0));
+            let value = linear(points().map(|point| point.1).chain(panel.mark));
+            let mut chart = ChartBuilder::on(area)
+                .margin(10)
+                .x_label_area_size(40)
+                .y_label_area_size(78)
+                .build_cartesian_2d(0.0..time, 0.0..value)?;
+            chart
+                .configure_mesh()
+                .disable_x_mesh()
+                .light_line_style(WHITE)
+                .bold_line_style(GRID)
+                .x_desc("Time (s)")
+                .y_desc(panel.name)
+                .label_style(font(13))
+                .x_label_formatter(&|time| number(*time))
+                .y_label_formatter(&|value| number(*value))
+                .draw()?;
+            if let Some(mark) = panel.mark {
+                let ends = [(0.0, mark), (time, mark)];
+                chart.draw_series(DashedLineSeries::new(ends, 6, 5, BLACK.stroke_width(1)))?;
+            }
+            for (number_of_series, series) in panel.series.iter().enumerate() {
+                let colour = colour(number_of_series);
+                chart
+                    .draw_series(LineSeries::new(series.points.iter().copied(), colour.stroke_width(1)))?
+                    .label(&series.label)
+                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
+            }
+            if number_of_panel == 0 {
+                chart
+                    .configure_series_labels()
+                    .background_style(WHITE)
+                    .border_style(GRID)
+                    .label_font(font(13))
+                    .draw()?;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_series_has_a_line_and_the_first_panel_a_legend() {
+        let series = |label: &str| Series {
+            label: label.into(),
+            points: (0..10).map(|it| (f64::from(it), 2.0 * f64::from(it))).collect(),
+        };
+        let panel = |name, mark| Panel { name, series: vec![series("one"), series("other")], mark };
+        let drawn = over_time("t", &[panel("above", Some(3.0)), panel("below", None)]).unwrap();
+        assert_eq!(drawn.matches("other").count(), 1, "{drawn}");
+        assert!(drawn.contains("above") && drawn.contains("below") && !drawn.contains("NaN"));
+    }
+}

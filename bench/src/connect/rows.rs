@@ -1,0 +1,130 @@
+//! The rows of set-up, and their box plots.
+
+use super::{Trial, Way};
+use crate::Error;
+use crate::harness::{Effort, median, percentile, ratio_of_medians};
+use crate::report::{Budget, Report};
+use bertha_ycsb::plot::{Spread, spreads};
+use clap::Args;
+
+/// The store of `bertha-bench connect`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The Redis server to join through; else the one of scripts/services env, if there is any
+    #[arg(long)]
+    redis: Option<String>,
+}
+
+/// Clients of one way in a row, with a server of their own; then it is the next way's turn.
+const BLOCK: usize = 25;
+
+/// 0-RTT against a bare socket, and 1-RTT less one round trip.
+const SET_UP: Budget = Budget::AtMost(1.6);
+
+/// Joining through a store, in round trips to it.
+#[cfg(feature = "redis")]
+const RENDEZVOUS: Budget = Budget::AtMost(2.5);
+
+/// A way, and the clients that took it, block by block.
+struct Taken {
+    way: Way,
+    blocks: Vec<Vec<Trial>>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// Those of the connections.
+pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
+    use Way::{Bare, Memory, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared};
+    let mut report = Report::new("connect");
+    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "one more way with Redis"))]
+    let mut ways = vec![Bare, ZeroRtt, OneRtt, ZeroRttShared, OneRttShared, OneRttIdentity, Memory];
+    match options.redis.clone().or_else(|| std::env::var("BERTHA_REDIS").ok()) {
+        #[cfg(feature = "redis")]
+        Some(url) => ways.push(Way::Redis(url)),
+        #[cfg(not(feature = "redis"))]
+        Some(_) => report.skip("rendezvous, Redis", "built without it: `--features redis`"),
+        None => report.skip("rendezvous, Redis", "no server; run scripts/bench, which starts one"),
+    }
+    let taken = in_turn(ways, effort.pick(40, 5))?;
+    ratios(&taken, &mut report);
+    for taken in &taken {
+        taken.describe(&mut report);
+    }
+    let times = taken.iter().filter_map(|taken| Spread::of(taken.way.name(), &taken.set_ups()));
+    let drawn = spreads("Time to connect and receive the first echo", &times.collect::<Vec<_>>());
+    report.draw("connect.svg", drawn)?;
+    Ok(report)
+}
+
+/// Block by block, forwards and backwards in turn, so that drift of the machine hits all alike.
+fn in_turn(ways: Vec<Way>, blocks: usize) -> Result<Vec<Taken>, Error> {
+    let mut taken: Vec<_> = ways.into_iter().map(|way| Taken { way, blocks: Vec::new() }).collect();
+    for number in 0..blocks {
+        for at in 0..taken.len() {
+            let at = if number % 2 == 0 { at } else { taken.len() - 1 - at };
+            let trials = taken[at].way.sample(BLOCK)?;
+            taken[at].blocks.push(trials);
+        }
+    }
+    Ok(taken)
+}
+
+impl Taken {
+    fn set_ups(&self) -> Vec<f64> {
+        self.blocks.iter().flatten().map(|trial| trial.set_up).collect()
+    }
+
+    /// The median of each block.
+    fn medians(&self, time: fn(&Trial) -> f64) -> Vec<f64> {
+        let middle = |block: &Vec<Trial>| median(&block.iter().map(time).collect::<Vec<_>>());
+        self.blocks.iter().map(|block| middle(block).unwrap_or(f64::NAN)).collect()
+    }
+
+    fn describe(&self, report: &mut Report) {
+        let (name, set_ups) = (self.way.name(), self.set_ups());
+        for percent in [5, 25, 50, 75, 95] {
+            let value = percentile(&set_ups, f64::from(percent) / 100.0).unwrap_or(f64::NAN);
+            report.figure(format!("{name}, p{percent}"), value, "us");
+        }
+        let exchange = match self.way {
+            Way::Bare | Way::ZeroRtt | Way::ZeroRttShared => "one more echo",
+            Way::OneRtt | Way::OneRttShared | Way::OneRttIdentity => "one more echo",
+            _ => "a read of the store",
+        };
+        let trials: Vec<_> = self.blocks.iter().flatten().copied().collect();
+        report.median(format!("{name}, {exchange}, p50"), &trials, |it| it.round_trip, "us");
+    }
+}
+
+/// Medians of blocks that were measured next to each other.
+fn ratios(taken: &[Taken], report: &mut Report) {
+    let Some(bare) = taken.iter().find(|taken| taken.way == Way::Bare) else { return };
+    let (bare, rtt) = (bare.medians(|it| it.set_up), bare.medians(|it| it.round_trip));
+    for taken in taken {
+        let (way, set_up) = (&taken.way, taken.medians(|it| it.set_up));
+        let (pairs, what): (Vec<_>, _) = match way {
+            Way::Bare => continue,
+            Way::ZeroRtt | Way::ZeroRttShared => {
+                (set_up.into_iter().zip(bare.clone()).collect(), " to bare UDP")
+            }
+            Way::OneRtt | Way::OneRttShared | Way::OneRttIdentity => {
+                let less = set_up.iter().zip(&rtt).map(|(set_up, rtt)| set_up - rtt);
+                (less.zip(bare.clone()).collect(), " less one round trip, to bare UDP")
+            }
+            _ => {
+                let round_trips = taken.medians(|it| it.round_trip);
+                (set_up.into_iter().zip(round_trips).collect(), " to a round trip to the store")
+            }
+        };
+        let budget = match way {
+            Way::ZeroRtt | Way::OneRtt => Some(SET_UP),
+            #[cfg(feature = "redis")]
+            Way::Redis(_) => Some(RENDEZVOUS),
+            // A store in the same process is asked by a function call, so there is no round trip to compare with.
+            _ => None,
+        };
+        report.ratio(format!("{}{what}", way.name()), ratio_of_medians(&pairs, 0), budget);
+    }
+}

@@ -1,0 +1,112 @@
+//! The key-value store over Bertha, and a client for it, both as an application would write them.
+//!
+//! The server is that of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over `Serialize`, and
+//! shards with `Serialize`. The client negotiates the same and gets `ClientShard`. Load, window and messages are those of
+//! the store on [raw sockets](super::raw).
+
+use super::client::Client;
+use super::workload::{Phase, Script};
+use super::{Sample, Setup};
+use crate::harness::{self, Recorder, runtime};
+use crate::{Error, ErrorKind};
+use bertha::prelude::*;
+use bertha_chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use bertha_core::Addr;
+use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
+use bertha_kvstore::{Capacity, Message, Options, Server, Shards, shard_map};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Instant;
+use tokio::task::{LocalSet, spawn_local};
+
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Requests that wait between the router and a shard.
+const QUEUE: usize = 1024;
+
+/// Runs the store on the first usable core, and the client on the last. With several shards it is one client with one
+/// connection, and as many more requests in flight.
+///
+/// # Errors
+/// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Bertha`] when a connection fails,
+/// [`ErrorKind::Stalled`] when the store stops answering, [`ErrorKind::Codec`] when it refuses a request.
+pub(super) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
+    let usable = harness::usable()?;
+    let Some((&client_core, &[server_core, ..])) = usable.split_last() else {
+        return Err(Error::new(ErrorKind::Core, "the store and its client need two cores"));
+    };
+    let shards =
+        setup.shards.try_into().map_err(Error::while_doing(ErrorKind::Core, "counting the shards"))?;
+    let options = Options { shards: Shards::Local(shards), ..Options::default() };
+    // Its threads inherit the core.
+    let start = || Server::start(options).map_err(failed("starting the store"));
+    let server = harness::run_on(server_core, start)?;
+    let (map, addr) = (server.map().clone(), server.addr());
+    let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, map, addr)));
+    server.stop().map_err(failed("stopping the store"))?;
+    sample
+}
+
+/// Runs router, shards and client as tasks of the calling thread: for the instruction counter, since their batches are then
+/// the same in every run.
+///
+/// # Errors
+/// As [`across_cores`], but for the cores.
+pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
+    let stopper = Stopper::new();
+    LocalSet::new().block_on(&runtime()?, async {
+        let (local, queues) = LocalShards::new(setup.shards, QUEUE);
+        let mut addresses = Vec::new();
+        for queue in queues {
+            let shard = Listening::open(make_stack!(Serialize::<Message>::new()), ANY_PORT);
+            let shard = shard.await.map_err(failed("opening a shard"))?;
+            addresses.push(Addr::from(shard.addr().map_err(failed("opening a shard"))?));
+            let store = Shard::new(Capacity::default());
+            let from_router = store.clone();
+            spawn_local(async move { from_router.serve_queue(queue).await });
+            spawn_local(shard.serve(store, stopper.subscribe()));
+        }
+        let map = shard_map(addresses).map_err(failed("making a shard map"))?;
+        let server = ServerShard::new(map.clone()).local(local).map_err(failed("making a stack"))?;
+        let stack = make_stack!(select!(ClientShard::new(map.clone()), server), Serialize::<Message>::new());
+        let router = Listening::open(stack, ANY_PORT).await.map_err(failed("opening the router"))?;
+        let addr = router.addr().map_err(failed("opening the router"))?;
+        spawn_local(router.serve(Router, stopper.subscribe()));
+        measure(setup, map, addr).await
+    })
+}
+
+/// Connects, loads the store, and measures.
+async fn measure(setup: &Setup, map: ShardMap, server: SocketAddr) -> Result<Sample, Error> {
+    let stack = make_stack!(
+        select!(ClientShard::new(map.clone()), ServerShard::new(map)),
+        Serialize::<Message>::new(),
+    );
+    let connection = stack.connect(bertha::datapath(), server).await.map_err(failed("connecting"))?;
+    let mut client = Client::new(connection, setup.in_flight * setup.shards.max(1));
+    let sample = load_and_measure(&mut client, setup, &mut setup.workload.script()?).await;
+    client.close().await?;
+    sample
+}
+
+/// Loads the store of a connection, and measures.
+///
+/// # Errors
+/// Those of the connection; [`ErrorKind::Stalled`] when the store stops answering.
+pub(crate) async fn load_and_measure<C>(
+    client: &mut Client<C>,
+    setup: &Setup,
+    script: &mut Script,
+) -> Result<Sample, Error>
+where
+    C: Connection<Data = Message>,
+{
+    let records = script.records();
+    client.run(script, Phase::Load, records, &mut Recorder::new()?).await?;
+    let (mut latency, started) = (Recorder::new()?, Instant::now());
+    client.run(script, Phase::Mix, setup.requests, &mut latency).await?;
+    Ok(Sample::new(&latency, started.elapsed(), client.resent()))
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(bertha::Error) -> Error {
+    Error::while_doing(ErrorKind::Bertha, doing)
+}

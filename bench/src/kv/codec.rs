@@ -1,0 +1,50 @@
+//! The form of a message in a datagram, written and read by hand: bincode 2 with integers of fixed length, little endian.
+
+use crate::{Error, ErrorKind};
+use bertha_kvstore::Message;
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+
+/// The largest length prefix that is believed: a datagram.
+const DATAGRAM: usize = 65_536;
+
+const CONFIGURATION: Configuration<LittleEndian, Fixint, Limit<DATAGRAM>> =
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<DATAGRAM>();
+
+/// Writes the message at the start of `space` and returns its length in bytes.
+///
+/// # Errors
+/// [`ErrorKind::Codec`] when `space` is too small.
+#[inline]
+pub(crate) fn encode(message: &Message, space: &mut [u8]) -> Result<usize, Error> {
+    bincode::serde::encode_into_slice(message, space, CONFIGURATION)
+        .map_err(Error::while_doing(ErrorKind::Codec, "encoding a message"))
+}
+
+/// Reads the message in a datagram.
+///
+/// # Errors
+/// [`ErrorKind::Codec`] when the datagram is not a message.
+#[inline]
+pub(crate) fn decode(datagram: &[u8]) -> Result<Message, Error> {
+    bincode::serde::decode_from_slice(datagram, CONFIGURATION)
+        .map(|(message, _)| message)
+        .map_err(Error::while_doing(ErrorKind::Codec, "decoding a message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_survives_and_a_cut_one_is_an_error() {
+        let (message, length) = (Message::put(7, "key", vec![9; 5]), 8 + 3 + 8 + 4 + 8 + 5);
+        let mut space = [0; 64];
+        assert_eq!(encode(&message, &mut space).unwrap(), length);
+        assert_eq!(decode(&space[..length]).unwrap(), message);
+        assert_eq!(decode(&space[..length - 1]).unwrap_err().kind(), ErrorKind::Codec);
+        assert_eq!(encode(&message, &mut space[..length - 1]).unwrap_err().kind(), ErrorKind::Codec);
+        let mut hostile = [0xff; 40];
+        hostile[7] = 0x7f;
+        assert_eq!(decode(&hostile).unwrap_err().kind(), ErrorKind::Codec);
+    }
+}

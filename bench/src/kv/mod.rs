@@ -1,0 +1,197 @@
+//! `bertha-bench kv`: the key-value store under workload B, over Bertha and by hand; and offered twice its peak.
+
+mod bertha;
+mod client;
+mod closed_loop;
+mod codec;
+mod overload;
+mod raw;
+mod workload;
+
+#[cfg(feature = "dpdk")]
+pub(crate) use {bertha::load_and_measure, client::Client};
+
+pub(crate) use codec::encode;
+pub(crate) use workload::{Phase, Workload};
+
+use crate::Error;
+use crate::harness::{Counter, Effort, Latency, Paired, Recorder, alternate};
+use crate::report::{Budget, Report};
+use clap::Args;
+use std::time::Duration;
+
+/// The most messages that either store or client takes before it sends: the same over Bertha and by hand.
+const BURST: usize = 256;
+
+/// The load on a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// Shards, each with its own socket; one at least.
+    pub(crate) shards: usize,
+    /// Requests in flight for each shard.
+    pub(crate) in_flight: usize,
+    /// Requests that are measured, over all shards.
+    pub(crate) requests: u64,
+    /// The mix of requests.
+    pub(crate) workload: Workload,
+}
+
+impl Default for Setup {
+    /// One shard, workload B, and 512 requests in flight: enough that both cores always have work. With 32 they sleep
+    /// and wake in turn for most of the time, and a slower program would be just as fast.
+    fn default() -> Self {
+        Self { shards: 1, in_flight: 512, requests: 100_000, workload: Workload::default() }
+    }
+}
+
+/// One run of a store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sample {
+    /// Requests answered per second.
+    pub(crate) requests_per_second: f64,
+    /// From the first sending of a request to its reply.
+    pub(crate) latency: Latency,
+    /// Requests that were sent again because nothing came back for a while.
+    pub(crate) resent: u64,
+}
+
+impl Sample {
+    fn new(latency: &Recorder, elapsed: Duration, resent: u64) -> Self {
+        let requests_per_second = latency.count() as f64 / elapsed.as_secs_f64();
+        Self { requests_per_second, latency: latency.summary(), resent }
+    }
+}
+
+/// The load of `bertha-bench kv`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Shards, each with a thread and a socket
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    shards: Vec<usize>,
+    /// Requests in flight to each shard; few of them measure wake-ups instead of work
+    #[arg(long, default_value_t = Setup::default().in_flight)]
+    in_flight: usize,
+    /// Bytes of each value
+    #[arg(long, default_value_t = Workload::default().value_bytes)]
+    value_bytes: usize,
+}
+
+/// Negotiation, Chunnels and routing, against the store by hand.
+const INSTRUCTIONS: Budget = Budget::AtMost(1.03);
+const THROUGHPUT: Budget = Budget::AtLeast(0.97);
+
+/// Measures.
+///
+/// # Errors
+/// Those of the stores, and of the counter.
+pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
+    let mut report = Report::new("kv");
+    instructions(&mut report, effort.pick(50_000, 20_000))?;
+    for &shards in &options.shards {
+        let workload = Workload { value_bytes: options.value_bytes, ..Workload::default() };
+        let requests = effort.pick(400_000, 200_000);
+        let setup = Setup { shards, in_flight: options.in_flight, requests, workload };
+        let paired = alternate(effort.pairs(), || raw::across_cores(&setup), || bertha::across_cores(&setup));
+        let name = format!("{shards} shards, throughput and latency");
+        if let Some(paired) = report.unless_impossible(&name, paired)? {
+            times(&paired, shards, &mut report);
+        }
+    }
+    overload::run(&mut report, effort)?;
+    Ok(report)
+}
+
+/// The work of client and store per request, over Bertha and by hand.
+///
+/// # Errors
+/// Those of the counter.
+pub(crate) fn instructions(report: &mut Report, requests: u64) -> Result<(), Error> {
+    for shards in [1, 2] {
+        let name = |program| format!("{}, {program}, both ends, per request", shown(shards));
+        let count =
+            |program: &str| Counter::of_probe(format!("kv-{program}-{shards}"))?.instructions(requests);
+        let raw = report.count(&name("raw sockets"), count("raw"))?;
+        let bertha = report.count(&name("Bertha"), count("bertha"))?;
+        if let (Some(raw), Some(bertha)) = (raw, bertha) {
+            let name = format!("{}, instructions, Bertha to raw sockets", shown(shards));
+            report.bounded(name, bertha / raw, "x", INSTRUCTIONS);
+        }
+    }
+    Ok(())
+}
+
+/// Runs a probe, `raw-SHARDS` or `bertha-SHARDS`, if there is one of that name.
+pub(crate) fn probe(name: &str, requests: u64) -> Option<Result<(), Error>> {
+    let (program, shards) = name.split_once('-')?;
+    let setup = Setup { requests, shards: shards.parse().ok().filter(|it| *it > 0)?, ..Setup::default() };
+    match program {
+        "raw" => Some(raw::on_one_thread(&setup).map(drop)),
+        "bertha" => Some(bertha::on_one_thread(&setup).map(drop)),
+        _ => None,
+    }
+}
+
+fn shown(shards: usize) -> String {
+    if shards == 1 { "1 shard".to_owned() } else { format!("{shards} shards") }
+}
+
+fn times(paired: &Paired<Sample>, shards: usize, report: &mut Report) {
+    let shards = shown(shards);
+    for (name, samples) in [("raw sockets", paired.a()), ("Bertha", paired.b())] {
+        figures(&format!("{shards}, {name}"), &samples, report);
+    }
+    let throughput = |it: &Sample| it.requests_per_second;
+    report.compare(
+        &format!("{shards}, throughput, Bertha to raw sockets"),
+        paired,
+        throughput,
+        Some(THROUGHPUT),
+    );
+    report.compare(&format!("{shards}, p99, Bertha to raw sockets"), paired, |it| it.latency.p99_us, None);
+}
+
+/// The medians of some runs of a store.
+pub(crate) fn figures(name: &str, samples: &[Sample], report: &mut Report) {
+    report.median(format!("{name}, throughput"), samples, |it| it.requests_per_second, "ops/s");
+    report.median(format!("{name}, p50"), samples, |it| it.latency.p50_us, "us");
+    report.median(format!("{name}, p99"), samples, |it| it.latency.p99_us, "us");
+    report.median(format!("{name}, resent"), samples, |it| it.resent as f64, "requests");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::harness::usable;
+
+    fn few(shards: usize, in_flight: usize) -> Setup {
+        let workload = Workload { records: 50, value_bytes: 10, reads: 0.5 };
+        Setup { shards, in_flight, requests: 501, workload }
+    }
+
+    #[test]
+    fn every_request_is_answered_on_one_thread() {
+        for (shards, in_flight) in [(1, 1), (1, 300), (2, 8)] {
+            for run in [raw::on_one_thread, bertha::on_one_thread] {
+                let sample = run(&few(shards, in_flight)).unwrap();
+                assert!(sample.requests_per_second > 0.0 && sample.latency.p50_us > 0.0, "{sample:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_request_is_answered_across_cores() {
+        for run in [raw::across_cores, bertha::across_cores] {
+            match run(&few(2, 8)) {
+                Err(error) if usable().unwrap().len() < 2 => assert_eq!(error.kind(), ErrorKind::Core),
+                sample => assert!(sample.unwrap().latency.p99_us > 0.0),
+            }
+        }
+    }
+
+    #[test]
+    fn probes_are_known_by_their_names() {
+        assert!(probe("raw-1", 10).unwrap().is_ok() && probe("bertha-2", 10).unwrap().is_ok());
+        assert!(probe("bertha-0", 1).is_none() && probe("other-1", 1).is_none());
+    }
+}

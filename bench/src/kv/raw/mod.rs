@@ -1,0 +1,116 @@
+//! The key-value store on raw UDP sockets, and a client for it: the work of a good programmer who needs this one program.
+//!
+//! Receives up to 32 buffers per system call, each of which may hold many coalesced datagrams; decodes, handles and encodes
+//! one after the other into reused buffers; sends the replies as few runs. Nothing is allocated but the contents of
+//! messages. One socket and one thread per shard. Bursts and runs are as long as those of the store over Bertha.
+
+mod client;
+mod inbox;
+mod outbox;
+mod server;
+mod socket;
+
+use super::workload::Phase;
+use super::{Sample, Setup};
+use crate::harness::{self, Recorder, runtime};
+use crate::{Error, ErrorKind};
+use bertha_core::Addr;
+use bertha_kvstore::{Store, shard_map};
+use client::{Client, Shards};
+use futures_util::future::{Either, select};
+use socket::BatchSocket;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::mpsc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// The loopback address with a port that the system chooses.
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Runs every shard on a thread of its own and the client on another.
+///
+/// The client has the last usable core to itself; the shards share the others.
+///
+/// # Errors
+/// [`ErrorKind::Core`] with fewer than two usable cores, [`ErrorKind::Socket`] when a socket fails,
+/// [`ErrorKind::Stalled`] when a shard stops answering, [`ErrorKind::Codec`] when one refuses a request.
+pub(crate) fn across_cores(setup: &Setup) -> Result<Sample, Error> {
+    let usable = harness::usable()?;
+    let Some((&client_core, server_cores @ [_, ..])) = usable.split_last() else {
+        return Err(Error::new(ErrorKind::Core, "the store and its client need two cores"));
+    };
+    std::thread::scope(|scope| {
+        let (mut threads, mut addresses) = (Vec::new(), Vec::new());
+        for shard in 0..setup.shards {
+            let core = server_cores[shard % server_cores.len()];
+            let (opened, address) = mpsc::channel();
+            let (stop, stopped) = oneshot::channel();
+            let thread = scope.spawn(move || {
+                harness::pin(core)?;
+                runtime()?.block_on(serve_until(opened, stopped))
+            });
+            threads.push((thread, stop));
+            // A shard that fails before it has an address drops the channel; its thread has the error.
+            let Ok(address) = address.recv() else { break };
+            addresses.push(address);
+        }
+        let sample = harness::run_on(client_core, || runtime()?.block_on(measure(setup, addresses)));
+        let mut served = Ok(());
+        for (thread, stop) in threads {
+            // A shard that has failed does not listen any more.
+            let _ = stop.send(());
+            let panicked = |_| Err(Error::new(ErrorKind::Core, "a shard panicked"));
+            served = served.and(thread.join().unwrap_or_else(panicked));
+        }
+        served.and(sample)
+    })
+}
+
+/// Runs the shards and the client as tasks of the calling thread: for the instruction counter, since their batches are then
+/// the same in every run.
+///
+/// # Errors
+/// As [`across_cores`], but for the cores.
+pub(crate) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
+    runtime()?.block_on(async {
+        let (mut shards, mut addresses) = (tokio::task::JoinSet::new(), Vec::new());
+        for _ in 0..setup.shards {
+            let socket = BatchSocket::open()?;
+            addresses.push(socket.address()?);
+            shards.spawn(async move { server::serve(&socket, &mut Store::default()).await });
+        }
+        let client = pin!(measure(setup, addresses));
+        match select(client, pin!(shards.join_next())).await {
+            Either::Left((sample, _)) => sample,
+            Either::Right((Some(Ok(Err(failed))), _)) => Err(failed),
+            Either::Right(_) => Err(Error::new(ErrorKind::Core, "a shard ended")),
+        }
+    })
+}
+
+/// Opens a shard, sends its address, and serves until told to stop.
+async fn serve_until(opened: mpsc::Sender<SocketAddr>, stopped: oneshot::Receiver<()>) -> Result<(), Error> {
+    let socket = BatchSocket::open()?;
+    let address = socket.address()?;
+    opened.send(address).map_err(Error::while_doing(ErrorKind::Core, "sending a shard's address"))?;
+    let mut store = Store::default();
+    tokio::select! {
+        biased;
+        failed = server::serve(&socket, &mut store) => match failed? {},
+        _ = stopped => Ok(()),
+    }
+}
+
+/// Loads all shards, then measures.
+async fn measure(setup: &Setup, addresses: Vec<SocketAddr>) -> Result<Sample, Error> {
+    let map = shard_map(addresses.iter().copied().map(Addr::from))
+        .map_err(Error::while_doing(ErrorKind::Bertha, "making a shard map"))?;
+    let mut client = Client::new(Shards { addresses, map }, setup.in_flight * setup.shards)?;
+    let mut script = setup.workload.script()?;
+    let records = script.records();
+    client.run(&mut script, Phase::Load, records, &mut Recorder::new()?).await?;
+    let (mut latency, started) = (Recorder::new()?, Instant::now());
+    client.run(&mut script, Phase::Mix, setup.requests, &mut latency).await?;
+    Ok(Sample::new(&latency, started.elapsed(), client.resent()))
+}

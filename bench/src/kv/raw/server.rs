@@ -1,0 +1,27 @@
+//! The serving loop of one shard.
+
+use super::inbox::Inbox;
+use super::socket::BatchSocket;
+use crate::Error;
+use crate::kv::{BURST, codec};
+use bertha_kvstore::Store;
+use std::convert::Infallible;
+
+/// Answers requests until it is dropped, and sends replies in bursts as the store over Bertha does. A datagram that is not a
+/// message gets no answer.
+pub(super) async fn serve(socket: &BatchSocket, store: &mut Store) -> Result<Infallible, Error> {
+    let mut inbox = Inbox::new();
+    let mut outbox = socket.outbox();
+    loop {
+        socket.recv(&mut inbox).await?;
+        for (number, (client, datagram)) in inbox.datagrams().enumerate() {
+            if outbox.is_full() || (number > 0 && number % BURST == 0) {
+                socket.flush(&mut outbox).await?;
+            }
+            let Ok(mut message) = codec::decode(datagram) else { continue };
+            store.answer(&mut message);
+            outbox.push(client, |space| codec::encode(&message, space))?;
+        }
+        socket.flush(&mut outbox).await?;
+    }
+}

@@ -1,0 +1,108 @@
+//! `bench/RESULTS.md`: all rows of all programs, those that miss their budgets first, with the machine.
+
+use super::{Report, Row, directory, machine, table};
+use crate::{Error, ErrorKind};
+use std::fmt::Write;
+use std::path::Path;
+
+/// A program whose rows are on the page.
+pub(crate) struct Section {
+    /// The program's name.
+    pub(crate) name: &'static str,
+    /// Its purpose, in one sentence.
+    pub(crate) about: String,
+    /// The error, if it ran and failed.
+    pub(crate) failure: Option<String>,
+}
+
+/// Writes the page and its figures into `place`, out of the reports that the programs have published.
+///
+/// # Errors
+/// [`ErrorKind::Report`] when a file can't be written.
+pub(crate) fn write(place: &Path, sections: &[Section]) -> Result<(), Error> {
+    let reports: Vec<_> = sections.iter().map(|section| Report::published(section.name).ok()).collect();
+    let page = render(sections, &reports, &machine::describe());
+    let pictures = place.join("results");
+    let copy = |name: &String| std::fs::copy(directory().join(name), pictures.join(name)).map(drop);
+    std::fs::create_dir_all(&pictures)
+        .and_then(|()| reports.iter().flatten().flat_map(|report| &report.drawings).try_for_each(copy))
+        .and_then(|()| std::fs::write(place.join("RESULTS.md"), page))
+        .map_err(Error::while_doing(ErrorKind::Report, format!("writing {}", place.display())))
+}
+
+// Writing to a `String` can't fail, so the results of `write!` are dropped.
+fn render(sections: &[Section], reports: &[Option<Report>], machine: &[String]) -> String {
+    let mut page = String::from(
+        "# Results\n\n\
+         Written by `scripts/bench`; do not edit. A row is judged by its median against its budget (`NO` where it is missed).\n\
+         Intervals are those of 95 %, of medians of runs in turn (ABBA order). Instructions are those of user space, by callgrind.\n",
+    );
+    if reports.iter().flatten().any(|report| report.is_quick) {
+        page.push_str(
+            "\n**This was a quick run: few samples, so times and ratios of times are rough; counts are exact.**\n",
+        );
+    }
+    page.push('\n');
+    for line in machine {
+        let _ = writeln!(page, "* {line}");
+    }
+    let rows =
+        || sections.iter().zip(reports).filter_map(|(section, report)| Some((section, report.as_ref()?)));
+    let missed = || rows().flat_map(|(section, report)| report.rows.iter().map(move |row| (section, row)));
+    let missed: Vec<_> = missed().filter(|(_, row)| row.is_kept() == Some(false)).collect();
+    let judged = rows().flat_map(|(_, report)| &report.rows).filter(|row| row.is_kept().is_some()).count();
+    let _ = writeln!(page, "\n## Missed budgets: {} of {judged}\n", missed.len());
+    if !missed.is_empty() {
+        page.push_str("| program | row | value | unit | interval | budget |\n|---|---|--:|---|---|---|\n");
+    }
+    for (section, row) in missed {
+        let [name, value, unit, interval, budget, _] = table::cells(row);
+        let _ = writeln!(page, "| `{}` | {name} | {value} | {unit} | {interval} | {budget} |", section.name);
+    }
+    for (section, report) in sections.iter().zip(reports) {
+        let _ = writeln!(page, "\n## `{}`\n\n{}", section.name, section.about);
+        if let Some(failure) = &section.failure {
+            let _ = writeln!(page, "\n**Failed: {failure}**");
+        } else if let Some(report) = report {
+            append(&mut page, report);
+        } else {
+            page.push_str("\nNot run.\n");
+        }
+    }
+    page
+}
+
+fn append(page: &mut String, report: &Report) {
+    page.push_str("\n| row | value | unit | interval | budget | kept |\n|---|--:|---|---|---|---|\n");
+    // Missed, then kept, then without a budget.
+    let rank = |row: &&Row| row.is_kept().map_or(2, u8::from);
+    let mut rows: Vec<_> = report.rows.iter().collect();
+    rows.sort_by_key(rank);
+    for row in rows {
+        let _ = writeln!(page, "| {} |", table::cells(row).join(" | "));
+    }
+    for drawing in &report.drawings {
+        let _ = writeln!(page, "\n![{drawing}](results/{drawing})");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Budget;
+
+    #[test]
+    fn what_is_missed_stands_first() {
+        let mut report = Report::new("p");
+        report.figure("plain", 1.0, "s");
+        report.bounded("kept", 1.0, "s", Budget::AtMost(2.0));
+        report.bounded("missed", 3.0, "s", Budget::AtMost(2.0));
+        let section = |name| Section { name, about: String::new(), failure: None };
+        let page = render(&[section("p"), section("q")], &[Some(report), None], &[]);
+        assert!(page.contains("## Missed budgets: 1 of 2"), "{page}");
+        let rows = page.split("## `p`").nth(1).unwrap();
+        let position = |name| rows.find(name).unwrap();
+        assert!(position("| missed") < position("| kept") && position("| kept") < position("| plain"));
+        assert!(rows.contains("Not run."));
+    }
+}

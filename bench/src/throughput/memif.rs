@@ -1,0 +1,66 @@
+//! The same stack over two DPDK ports that share memory, with the frames of Ethernet and with larger ones.
+
+use super::{Contender, ETHERNET, Ends, Setup, over};
+use crate::dpdk_echo::config;
+use crate::harness::{Effort, median, ratio_of_medians};
+use crate::report::Report;
+use crate::{Error, ErrorKind};
+use bertha_datapath_dpdk::{Config, Dpdk};
+
+/// The MTU of jumbo frames, as most Ethernet switches carry them.
+const JUMBO: u16 = 9000;
+
+/// The headers of IPv4 and UDP.
+const HEADERS: usize = 28;
+
+/// Buffers of each port. Few, since they are used in turn: of many, each has left the processor's cache when it is needed
+/// again.
+const BUFFERS: u32 = 1023;
+
+/// Files over memif and over kernel UDP in turn.
+pub(super) fn run(
+    connections: &[usize],
+    bytes: usize,
+    effort: Effort,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let usual = Config::default().mtu;
+    for (number, mtu, datagram) in [(0, usual, ETHERNET), (1, JUMBO, usize::from(JUMBO) - HEADERS)] {
+        let ends = ends(number, mtu)?;
+        for &connections in connections {
+            let setup = Setup { connections, bytes, datagram };
+            let row = format!("{datagram}-byte datagrams, {connections} connections: Bertha over memif");
+            match race(&ends, &setup, effort.pick(7, 3), &row, report) {
+                // The other rows are worth having.
+                Err(error) if matches!(error.kind(), ErrorKind::Bertha | ErrorKind::Stalled) => {
+                    report.skip(&row, &error.to_string());
+                }
+                raced => raced?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ends(number: u32, mtu: u16) -> Result<Ends<Dpdk>, Error> {
+    let open = |side, role, address| {
+        let dpdk = Dpdk::open(&Config { mtu, buffers: BUFFERS, ..config(number, side, role, address) });
+        dpdk.map_err(Error::while_doing(ErrorKind::Bertha, "opening a port"))
+    };
+    Ok(Ends {
+        server: open(0, "server", "10.0.0.1/24")?,
+        client: open(1, "client", "10.0.0.2/24")?,
+        at: ([10, 0, 0, 1], 0).into(),
+    })
+}
+
+fn race(ends: &Ends<Dpdk>, setup: &Setup, runs: usize, row: &str, report: &mut Report) -> Result<(), Error> {
+    let mut pairs = Vec::new();
+    for _ in 0..runs {
+        pairs.push((over(ends, setup)?, Contender::Bertha.run(setup)?));
+    }
+    let memif: Vec<_> = pairs.iter().map(|(memif, _)| *memif).collect();
+    report.figure(row, median(&memif).unwrap_or(f64::NAN) / 1e6, "MB/s");
+    report.ratio(format!("{row}, to kernel UDP"), ratio_of_medians(&pairs, 0), None);
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! The rows of goodput.
+
+use super::{CHUNK, Contender, ETHERNET, LOOPBACK, Setup};
+use crate::Error;
+use crate::harness::{Counter, Effort, alternate, median, ratio_of_medians};
+use crate::report::{Budget, Report};
+use clap::Args;
+
+/// The files of `bertha-bench throughput`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Connections at once
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 16])]
+    connections: Vec<usize>,
+}
+
+/// Encrypted Bertha against `quinn`.
+#[cfg(feature = "quic")]
+const ENCRYPTED: Budget = Budget::AtLeast(1.0);
+
+/// The stack with a Chunnel that does nothing against the one without, in instructions.
+const NOTHING: Budget = Budget::AtMost(1.001);
+
+/// Measures.
+///
+/// # Errors
+/// Those of the contenders, and of the counter.
+pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
+    let mut report = Report::new("throughput");
+    let bytes = effort.pick(50_000_000, 10_000_000);
+    for datagram in [ETHERNET, LOOPBACK] {
+        for &connections in &options.connections {
+            let setup = Setup { connections, bytes, datagram };
+            let raced = race(&setup, effort.pick(7, 3));
+            let Some(samples) = report.unless_impossible("goodput", raced)? else { return Ok(report) };
+            describe(&setup, &samples, &mut report);
+        }
+    }
+    #[cfg(feature = "dpdk")]
+    super::memif::run(&options.connections, bytes, effort, &mut report)?;
+    let setup = Setup { connections: 1, bytes: 16_000_000, datagram: ETHERNET };
+    let paired = alternate(
+        effort.pick(301, 11),
+        || Contender::Bertha.run(&setup),
+        || Contender::WithNothing.run(&setup),
+    )?;
+    report.compare("goodput with a no-op Chunnel, to without", &paired, |it| *it, None);
+    count(&mut report, effort.pick(200, 50))?;
+    Ok(report)
+}
+
+/// The goodput of one contender, run by run.
+struct Samples {
+    contender: Contender,
+    goodput: Vec<f64>,
+}
+
+/// All contenders in turn, `runs` times.
+fn race(setup: &Setup, runs: usize) -> Result<Vec<Samples>, Error> {
+    let all = Contender::ALL.iter().map(|contender| Samples { contender: *contender, goodput: Vec::new() });
+    let mut all: Vec<_> = all.collect();
+    let count = all.len();
+    for run in 0..runs {
+        for place in 0..count {
+            // Another one begins each time, and each other time they go backwards.
+            let at = (run + place) % count;
+            let samples = &mut all[if run % 2 == 0 { at } else { count - 1 - at }];
+            samples.goodput.push(samples.contender.run(setup)?);
+        }
+    }
+    Ok(all)
+}
+
+fn describe(setup: &Setup, all: &[Samples], report: &mut Report) {
+    let row = format!("{}-byte datagrams, {} connections", setup.datagram, setup.connections);
+    let of = |wanted| {
+        let found = all.iter().find(|samples| samples.contender == wanted);
+        found.map_or(&[][..], |samples| &samples.goodput)
+    };
+    let mut ratio = |one, other, what: &str, budget| {
+        let pairs: Vec<_> = of(one).iter().copied().zip(of(other).iter().copied()).collect();
+        report.ratio(format!("{row}: {what}"), ratio_of_medians(&pairs, 0), budget);
+    };
+    #[cfg(feature = "quic")]
+    {
+        ratio(Contender::Sealed, Contender::Quinn, "encrypted Bertha to quinn", Some(ENCRYPTED));
+        ratio(Contender::Bertha, Contender::Quinn, "Bertha, not encrypted, to quinn", None);
+    }
+    ratio(Contender::Bertha, Contender::Tcp, "Bertha to kernel TCP", None);
+    ratio(Contender::Bertha, Contender::Raw, "Bertha to raw datagrams", None);
+    for samples in all {
+        let middle = median(&samples.goodput).unwrap_or(f64::NAN);
+        report.figure(format!("{row}: {}", samples.contender.name()), middle / 1e6, "MB/s");
+    }
+}
+
+fn count(report: &mut Report, messages: u64) -> Result<(), Error> {
+    let of = |probe: &str| Counter::of_probe(format!("throughput-{probe}"))?.instructions(messages);
+    let megabyte = |probe| of(probe).map(|chunk| chunk * 1e6 / CHUNK as f64);
+    let plain = report.count("1 MB in memory, both ends", megabyte("memory"))?;
+    let nothing =
+        report.count("1 MB in memory with a no-op Chunnel, both ends", megabyte("memory-nothing"))?;
+    if let (Some(plain), Some(nothing)) = (plain, nothing) {
+        let name = "instructions per MB in memory, with a no-op Chunnel to without";
+        report.bounded(name, nothing / plain, "x", NOTHING);
+    }
+    for (name, probe) in [
+        ("1 MB over UDP, both ends", "udp"),
+        ("1 MB over UDP with a no-op Chunnel, both ends", "udp-nothing"),
+        ("1 MB over UDP, encrypted (Seal), both ends", "udp-sealed"),
+    ] {
+        report.count(name, megabyte(probe))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,551 @@
+//! How two ends agree on a change of stacks, without I/O: either proposes, and the other one agrees or not.
+//!
+//! ```text
+//! proposer                                other end
+//!   | Propose  ---------------------------->  | finds a stack
+//!   | builds its stack  <--------  Accept     | builds its stack
+//!   |                   <-- Accept, ready     |
+//!   | stops sending in the old epoch, drains  |
+//!   | Begin    ---------------------------->  | stops sending in the old epoch, drains
+//!   | sends in the new epoch  <----  Begin    | sends in the new epoch
+//! ```
+//!
+//! Until its `Begin` is sent the proposer can give up, and nothing has changed; from then on both ends change. The other
+//! end is bound once it was ready, and its old stack works on meanwhile. Each attempt has a number of its own, higher than
+//! all that its proposer has seen, so late messages of an earlier attempt are recognised. It is the number of the epoch if the
+//! attempt succeeds.
+
+use super::handover::Handover;
+use super::pick::Pick;
+use crate::auth::hash;
+use crate::handshake::{Requirements, check_picks, find_wished};
+use crate::wire::{self, Offer, Upgrade, UpgradeStep};
+use bertha_core::{Error, ErrorKind, Node, Role};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// The longest pause between repetitions.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// What is known of a connection whose stack may change.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    /// The connection id.
+    pub(crate) id: u64,
+    pub(crate) role: Role,
+    /// This end's stack with all alternatives.
+    pub(crate) nodes: Vec<Node>,
+    /// What a stack has to guarantee, and what the transport does.
+    pub(crate) requirements: Requirements,
+    /// How long a proposal may take.
+    pub(crate) proposal_timeout: Duration,
+    /// When it is first repeated.
+    pub(crate) repeat_after: Duration,
+}
+
+/// One end's part in agreeing with the peer.
+#[derive(Debug)]
+pub(crate) struct PeerAgreement {
+    terms: Terms,
+    /// This end's picks in force.
+    picks: Vec<u8>,
+    in_force: u64,
+    /// The highest number seen.
+    highest: u64,
+    phase: Phase,
+    handover: Handover<u64>,
+    request: Option<Request>,
+    repetition: Option<Repetition>,
+    outbound: VecDeque<Upgrade>,
+    reports: VecDeque<Result<(), Error>>,
+}
+
+/// What the application asked for, and until when.
+#[derive(Debug, Clone)]
+struct Request {
+    pick: Pick,
+    until: Instant,
+}
+
+/// When the last message is repeated, and the pause after that.
+#[derive(Debug, Clone, Copy)]
+struct Repetition {
+    at: Instant,
+    pause: Duration,
+}
+
+/// What an attempt agreed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Agreed {
+    /// The branch of each of this end's choices.
+    pub(crate) picks: Vec<u8>,
+    /// Why alternatives were passed over, for people.
+    reasons: String,
+    /// A hash of what the ends said to agree on it, the same on both.
+    pub(crate) said: [u8; 32],
+}
+
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    /// This end has proposed.
+    Proposing {
+        epoch: u64,
+        request: Request,
+        offer: Offer,
+        agreed: Option<Agreed>,
+        is_ready: bool,
+    },
+    /// The peer has proposed.
+    Staging {
+        epoch: u64,
+        accept: UpgradeStep,
+        agreed: Agreed,
+    },
+    /// Both change.
+    Switching {
+        epoch: u64,
+        /// This end's own, until it is granted.
+        request: Option<Request>,
+        agreed: Agreed,
+        /// How many messages this end has sent in the old epoch, once that is known.
+        sent: Option<u64>,
+        /// The same of the peer.
+        peer_sent: Option<u64>,
+        /// Whether the peer has seen that this end has begun.
+        is_seen: bool,
+    },
+}
+
+impl PeerAgreement {
+    /// Of a connection that begins with `picks`.
+    pub(crate) fn new(terms: Terms, picks: Vec<u8>) -> Self {
+        Self {
+            terms,
+            picks,
+            in_force: 0,
+            highest: 0,
+            phase: Phase::Idle,
+            handover: Handover::new(0),
+            request: None,
+            repetition: None,
+            outbound: VecDeque::new(),
+            reports: VecDeque::new(),
+        }
+    }
+
+    /// The machine that carries changes out.
+    pub(crate) fn handover(&mut self) -> &mut Handover<u64> {
+        &mut self.handover
+    }
+
+    /// Whether no change is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle)
+            && self.request.is_none()
+            && self.handover.is_steady()
+            && self.reports.is_empty()
+    }
+
+    /// Whether a request is neither granted nor refused yet; then there may be no other.
+    pub(crate) fn has_request(&self) -> bool {
+        self.request.is_some()
+            || matches!(self.phase, Phase::Proposing { .. } | Phase::Switching { request: Some(_), .. })
+    }
+
+    /// What the attempt under way agreed on.
+    pub(crate) fn agreed(&self) -> Option<&Agreed> {
+        match &self.phase {
+            Phase::Proposing { agreed, .. } => agreed.as_ref(),
+            Phase::Staging { agreed, .. } | Phase::Switching { agreed, .. } => Some(agreed),
+            Phase::Idle => None,
+        }
+    }
+
+    /// How many messages the peer's application has sent in the old epoch, once the peer has said so.
+    pub(crate) fn peer_sent(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Switching { peer_sent, .. } => *peer_sent,
+            _ => None,
+        }
+    }
+
+    /// What became of a request.
+    pub(crate) fn poll_report(&mut self) -> Option<Result<(), Error>> {
+        self.reports.pop_front()
+    }
+
+    /// When to call [`poll_transmit`](Self::poll_transmit) next, if nothing else happens.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let until = match &self.phase {
+            Phase::Proposing { request, .. } => Some(request.until),
+            _ => self.request.as_ref().map(|request| request.until),
+        };
+        let repetition = self.repetition.map(|repetition| repetition.at);
+        until.into_iter().chain(repetition).min()
+    }
+
+    /// The next message to the peer, which goes out before the next step is carried out.
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Upgrade> {
+        self.give_up_late_requests(now);
+        if let Some(Repetition { at, pause }) = self.repetition
+            && now >= at
+        {
+            self.repetition = None;
+            let again = match &self.phase {
+                Phase::Proposing { epoch, offer, .. } => {
+                    Some((*epoch, UpgradeStep::Propose { offer: offer.clone() }))
+                }
+                Phase::Staging { epoch, accept, .. } if self.handover.is_built() => {
+                    Some((*epoch, accept.clone()))
+                }
+                Phase::Switching { epoch, sent: Some(sent), is_seen: false, .. } => {
+                    Some((*epoch, UpgradeStep::Begin { sent: *sent }))
+                }
+                _ => None,
+            };
+            if let Some((epoch, step)) = again {
+                self.send(epoch, step);
+                self.repetition = Some(Repetition { at: now + pause, pause: (pause * 2).min(MAX_PAUSE) });
+            }
+        }
+        self.outbound.pop_front()
+    }
+
+    fn give_up_late_requests(&mut self, now: Instant) {
+        if self.request.as_ref().is_some_and(|request| now >= request.until) {
+            self.request = None;
+            let what = "another change of the stack took the whole time";
+            self.reports.push_back(Err(error(ErrorKind::TimedOut, what)));
+        }
+        if matches!(&self.phase, Phase::Proposing { request, .. } if now >= request.until) {
+            let what = "the other end did not agree to another stack in time; it may not be receiving, or it was not heard, since a `recv` here is kept and not polled";
+            self.abort(now, error(ErrorKind::TimedOut, what));
+        }
+    }
+
+    fn send(&mut self, epoch: u64, step: UpgradeStep) {
+        self.outbound.push_back(Upgrade { id: self.terms.id, round: epoch, step });
+    }
+
+    fn repeat_from(&mut self, now: Instant) {
+        let pause = self.terms.repeat_after;
+        self.repetition = Some(Repetition { at: now + pause, pause: pause * 2 });
+    }
+
+    /// The application asks for other alternatives.
+    pub(crate) fn on_request(&mut self, now: Instant, pick: Pick) {
+        self.request = Some(Request { pick, until: now + self.terms.proposal_timeout });
+        self.propose(now);
+    }
+
+    /// Proposes what is requested, if nothing else is under way.
+    fn propose(&mut self, now: Instant) {
+        let Phase::Idle = self.phase else { return };
+        let Some(request) = self.request.take() else { return };
+        let wanted = match request.pick.preferred(&self.terms.nodes, &self.picks) {
+            Ok(wanted) => wanted,
+            Err(error) => return self.reports.push_back(Err(error)),
+        };
+        if request.pick.is_met(&self.terms.nodes, &self.picks) {
+            return self.reports.push_back(Ok(()));
+        }
+        let Some(epoch) = self.highest.checked_add(1) else {
+            let what = "the connection has used up the numbers of its changes";
+            return self.reports.push_back(Err(error(ErrorKind::Exhausted, what)));
+        };
+        match Offer::new(self.terms.id, &wanted) {
+            Ok(offer) => self.propose_as(now, epoch, request, offer),
+            Err(mismatch) => {
+                let invalid = error(ErrorKind::Invalid, format!("the stack can't be offered: {mismatch}"));
+                self.reports.push_back(Err(invalid));
+            }
+        }
+    }
+
+    fn propose_as(&mut self, now: Instant, epoch: u64, request: Request, offer: Offer) {
+        self.highest = epoch;
+        self.send(epoch, UpgradeStep::Propose { offer: offer.clone() });
+        self.repeat_from(now);
+        self.handover.stage(epoch);
+        self.phase = Phase::Proposing { epoch, request, offer, agreed: None, is_ready: false };
+    }
+
+    /// Gives up what this end has proposed.
+    fn abort(&mut self, now: Instant, because: Error) {
+        if let Phase::Proposing { epoch, .. } | Phase::Switching { epoch, .. } = self.phase {
+            self.send(epoch, UpgradeStep::Abort);
+            self.handover.discard();
+            self.reports.push_back(Err(because));
+            self.rest(now);
+        }
+    }
+
+    /// Nothing is under way any more; goes on with what waits.
+    fn rest(&mut self, now: Instant) {
+        self.phase = Phase::Idle;
+        self.repetition = None;
+        self.propose(now);
+    }
+
+    /// A message of the peer.
+    pub(crate) fn on_message(&mut self, now: Instant, Upgrade { round: epoch, step, .. }: Upgrade) {
+        match step {
+            UpgradeStep::Propose { offer } => self.on_propose(now, epoch, &offer),
+            UpgradeStep::Accept { is_ready, proposer_picks, own_picks, reasons } => {
+                self.on_accept(now, epoch, is_ready, (proposer_picks, reasons), &own_picks);
+            }
+            UpgradeStep::Decline { next, text } => self.on_decline(now, epoch, next, text),
+            UpgradeStep::Abort => {
+                if matches!(self.phase, Phase::Staging { epoch: staged, .. } if staged == epoch) {
+                    self.handover.discard();
+                    self.rest(now);
+                }
+            }
+            UpgradeStep::Begin { sent } => self.on_begin(now, epoch, sent),
+            UpgradeStep::BeginSeen => {
+                if let Phase::Switching { epoch: current, is_seen, sent: Some(_), .. } = &mut self.phase
+                    && *current == epoch
+                {
+                    *is_seen = true;
+                    self.repetition = None;
+                    self.finish(now);
+                }
+            }
+        }
+    }
+
+    fn on_propose(&mut self, now: Instant, epoch: u64, offer: &Offer) {
+        match &self.phase {
+            // The answer was lost.
+            Phase::Staging { epoch: staged, accept, .. } if *staged == epoch => {
+                let accept = accept.clone();
+                return self.send(epoch, accept);
+            }
+            // The proposer has given up the attempt before.
+            Phase::Staging { epoch: staged, .. } if *staged < epoch => {
+                self.handover.discard();
+                self.phase = Phase::Idle;
+            }
+            // Both propose: the server's proposal comes first, and the client's after it.
+            Phase::Proposing { epoch: own, request, .. }
+                if self.terms.role == Role::Client && *own <= epoch =>
+            {
+                self.request = Some(request.clone());
+                self.handover.discard();
+                self.phase = Phase::Idle;
+                self.highest = epoch - 1;
+            }
+            Phase::Proposing { .. } if self.terms.role == Role::Client => {}
+            Phase::Idle => {}
+            // Repeated until this end is ready for it.
+            _ => return,
+        }
+        if epoch <= self.highest {
+            if epoch > self.in_force {
+                // After the last number there is none that would help.
+                let next = self.highest.checked_add(1).unwrap_or(0);
+                self.send(epoch, UpgradeStep::Decline { next, text: "the number is used".into() });
+            }
+            return self.propose(now);
+        }
+        self.repetition = None;
+        self.highest = epoch;
+        let found = match offer.nodes() {
+            Some(wanted) => {
+                find_wished(&wanted, &self.terms.nodes, self.terms.requirements).map_err(|it| it.reason)
+            }
+            None => Err("the proposal contradicts itself".into()),
+        };
+        match found {
+            Ok(found) => {
+                let (picks, reasons) = (found.server_picks, wire::cut(found.reasons.join("; ")));
+                let said = said(epoch, offer, [&found.client_picks, &picks]);
+                let agreed = Agreed { picks: picks.clone(), reasons: reasons.clone(), said };
+                let accept = UpgradeStep::Accept {
+                    is_ready: false,
+                    proposer_picks: found.client_picks,
+                    own_picks: picks,
+                    reasons,
+                };
+                self.handover.stage(epoch);
+                self.handover.build();
+                self.send(epoch, accept.clone());
+                self.phase = Phase::Staging { epoch, accept, agreed };
+            }
+            Err(text) => {
+                self.send(epoch, UpgradeStep::Decline { next: 0, text: wire::cut(text) });
+                self.propose(now);
+            }
+        }
+    }
+
+    fn on_accept(
+        &mut self,
+        now: Instant,
+        of: u64,
+        ready: bool,
+        (picks, reasons): (Vec<u8>, String),
+        peer_picks: &[u8],
+    ) {
+        match &mut self.phase {
+            Phase::Proposing { epoch, request, offer, agreed, is_ready } if *epoch == of => {
+                *is_ready |= ready;
+                if agreed.is_none() {
+                    let nodes = &self.terms.nodes;
+                    let choices = nodes.iter().map(Node::selects).sum::<usize>();
+                    if picks.len() != choices || !request.pick.is_met(nodes, &picks) {
+                        let text = format!("no stack with these alternatives suits both ends: {reasons}");
+                        return self.abort(now, error(ErrorKind::Refused, text));
+                    }
+                    if let Err(below) = check_picks(nodes, &picks, self.terms.requirements) {
+                        return self.abort(now, below);
+                    }
+                    let said = said(of, offer, [&picks, peer_picks]);
+                    *agreed = Some(Agreed { picks, reasons, said });
+                    self.handover.build();
+                }
+                self.switch_if_ready();
+            }
+            Phase::Switching { epoch, .. } if *epoch == of => {}
+            // The other end waits for an attempt that was given up.
+            _ if of != self.in_force => self.send(of, UpgradeStep::Abort),
+            _ => {}
+        }
+    }
+
+    fn on_decline(&mut self, now: Instant, of: u64, next: u64, text: String) {
+        let Phase::Proposing { epoch, request, offer, .. } = &self.phase else { return };
+        if *epoch != of {
+            return;
+        }
+        if next > self.highest {
+            let (request, offer) = (request.clone(), offer.clone());
+            return self.propose_as(now, next, request, offer);
+        }
+        self.handover.discard();
+        self.reports.push_back(Err(error(ErrorKind::Refused, text)));
+        self.rest(now);
+    }
+
+    /// The staged stack is built, or can't be.
+    pub(crate) fn on_built(&mut self, now: Instant, result: Result<(), Error>) {
+        match (&mut self.phase, result) {
+            (Phase::Proposing { .. }, Ok(())) => {
+                self.handover.built();
+                self.switch_if_ready();
+            }
+            (Phase::Proposing { .. }, Err(failure)) => self.abort(now, failure),
+            (Phase::Staging { epoch, accept, .. }, Ok(())) => {
+                if let UpgradeStep::Accept { is_ready, .. } = accept {
+                    *is_ready = true;
+                }
+                let (epoch, accept) = (*epoch, accept.clone());
+                self.handover.built();
+                self.send(epoch, accept);
+                self.repeat_from(now);
+            }
+            (Phase::Staging { epoch, .. }, Err(failure)) => {
+                let (epoch, text) = (*epoch, wire::cut(failure.to_string()));
+                self.send(epoch, UpgradeStep::Decline { next: 0, text });
+                self.handover.discard();
+                self.rest(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the old epoch, as the proposer does once both stacks are there.
+    fn switch_if_ready(&mut self) {
+        let Phase::Proposing { epoch, request, agreed: Some(agreed), is_ready: true, .. } = &self.phase
+        else {
+            return;
+        };
+        if self.handover.is_built() {
+            self.phase = Phase::switching(*epoch, Some(request.clone()), agreed.clone());
+            self.repetition = None;
+            self.handover.switch(true);
+        }
+    }
+
+    /// Sending in the old epoch has ended after so many messages, or could not be ended.
+    pub(crate) fn on_sends_ended(&mut self, now: Instant, result: Result<u64, Error>) {
+        let Phase::Switching { epoch, request, agreed, sent, .. } = &mut self.phase else { return };
+        match result {
+            Ok(count) => {
+                *sent = Some(count);
+                let (epoch, is_requested) = (*epoch, request.take().is_some());
+                self.in_force = epoch;
+                self.picks = agreed.picks.clone();
+                self.send(epoch, UpgradeStep::Begin { sent: count });
+                self.repeat_from(now);
+                self.handover.sends_ended();
+                if is_requested {
+                    self.reports.push_back(Ok(()));
+                }
+            }
+            Err(failure) => self.abort(now, failure),
+        }
+    }
+
+    fn on_begin(&mut self, now: Instant, of: u64, count: u64) {
+        if let Phase::Staging { epoch, agreed, .. } = &self.phase
+            && *epoch == of
+            && self.handover.is_built()
+        {
+            self.phase = Phase::switching(of, None, agreed.clone());
+            self.repetition = None;
+            self.handover.switch(false);
+        }
+        match &mut self.phase {
+            // A proposer begins before the other end does.
+            Phase::Switching { epoch, peer_sent, request: None, .. } if *epoch == of => {
+                if peer_sent.is_none() {
+                    *peer_sent = Some(count);
+                    self.handover.await_rest();
+                }
+            }
+            _ if of == self.in_force => {}
+            _ => return,
+        }
+        self.send(of, UpgradeStep::BeginSeen);
+        self.finish(now);
+    }
+
+    /// No receiver is in the old stack any more.
+    pub(crate) fn on_receivers_left(&mut self, now: Instant) {
+        self.handover.receivers_left();
+        self.finish(now);
+    }
+
+    /// Comes to rest once the old epoch is over at both ends, as far as this one has to know.
+    fn finish(&mut self, now: Instant) {
+        if let Phase::Switching { epoch, is_seen: true, .. } = self.phase
+            && self.handover.current() == epoch
+        {
+            self.rest(now);
+        }
+    }
+}
+
+impl Phase {
+    fn switching(epoch: u64, request: Option<Request>, agreed: Agreed) -> Self {
+        Self::Switching { epoch, request, agreed, sent: None, peer_sent: None, is_seen: false }
+    }
+}
+
+/// A hash of what both ends know of the attempt once the one that did not propose has found a stack. Without the reasons, which
+/// are for people.
+fn said(epoch: u64, offer: &Offer, [proposer_picks, other_picks]: [&[u8]; 2]) -> [u8; 32] {
+    // Fails for nothing that was decoded, or encoded to be sent.
+    let offer = postcard::to_allocvec(offer).unwrap_or_default();
+    hash("bertha 2 said", &[&epoch.to_le_bytes(), &offer, proposer_picks, other_picks])
+}
+
+fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(kind, what).at("negotiation")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests;

@@ -1,0 +1,221 @@
+//! Two ends over a network that loses, repeats and reorders what they say, in random schedules.
+
+use super::super::handover::Step;
+use super::*;
+use bertha_core::LayerInfo;
+
+/// How long an end may take for what it has to do, and a message on its way, in milliseconds.
+const SLOW: u64 = 120;
+
+fn stack() -> Vec<Node> {
+    let one = |name| vec![Node::Layer(LayerInfo::plain(name, 1))];
+    vec![Node::Select { branches: [one("test::A"), one("test::B")], prefer: 0.into() }]
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+/// What an end is told later, or has done by then.
+enum Later {
+    Message(Upgrade),
+    Built(bool),
+    SendsEnded(bool),
+    RestReceived,
+    ReceiversLeft,
+    Request(usize),
+}
+
+struct End {
+    agreement: PeerAgreement,
+    is_staged: bool,
+    is_built: bool,
+    /// Whether it sends in the next epoch, and has received the rest of the old one.
+    has_begun: bool,
+    has_rest: bool,
+    /// The epochs that it has begun, with the picks of each.
+    begun: Vec<(u64, Vec<u8>)>,
+    requests: u32,
+    reports: u32,
+    later: Vec<(Instant, Later)>,
+}
+
+impl End {
+    fn new(role: Role) -> Self {
+        let terms = Terms {
+            id: 7,
+            role,
+            nodes: stack(),
+            requirements: Requirements::OPEN,
+            proposal_timeout: Duration::from_secs(10),
+            repeat_after: Duration::from_millis(100),
+        };
+        Self {
+            agreement: PeerAgreement::new(terms, vec![0]),
+            is_staged: false,
+            is_built: false,
+            has_begun: false,
+            has_rest: false,
+            begun: Vec::new(),
+            requests: 0,
+            reports: 0,
+            later: Vec::new(),
+        }
+    }
+
+    /// Does what is due, and returns what it says.
+    fn step(&mut self, now: Instant, dice: &mut Dice, fails: bool) -> Vec<Upgrade> {
+        while let Some(at) = self.later.iter().position(|(due, _)| *due <= now) {
+            match self.later.swap_remove(at).1 {
+                Later::Message(upgrade) => self.agreement.on_message(now, upgrade),
+                Later::Built(is_good) if self.is_staged => {
+                    self.is_built = is_good;
+                    let failure = || Err(error(ErrorKind::Exhausted, "no licence left"));
+                    self.agreement.on_built(now, if is_good { Ok(()) } else { failure() });
+                }
+                Later::Built(_) => {}
+                Later::SendsEnded(true) => self.agreement.on_sends_ended(now, Ok(5)),
+                Later::SendsEnded(false) => {
+                    self.agreement.on_sends_ended(now, Err(error(ErrorKind::TimedOut, "stuck")));
+                }
+                Later::RestReceived => {
+                    self.has_rest = true;
+                    self.agreement.handover().rest_received();
+                }
+                Later::ReceiversLeft => self.agreement.on_receivers_left(now),
+                Later::Request(_) if self.agreement.has_request() => {}
+                Later::Request(alternative) => {
+                    self.requests += 1;
+                    self.agreement.on_request(now, Pick::alternative(alternative));
+                }
+            }
+        }
+        let mut said = Vec::new();
+        loop {
+            while let Some(upgrade) = self.agreement.poll_transmit(now) {
+                said.push(upgrade);
+            }
+            while self.agreement.poll_report().is_some() {
+                self.reports += 1;
+            }
+            let Some(step) = self.agreement.handover().poll_step() else { return said };
+            let due = now + Duration::from_millis(dice.roll(SLOW));
+            match step {
+                Step::Stage(_) => {
+                    assert!(!self.is_staged, "two epochs are staged at once");
+                    (self.is_staged, self.is_built) = (true, false);
+                }
+                Step::Discard => {
+                    assert!(self.is_staged && !self.has_begun);
+                    (self.is_staged, self.is_built) = (false, false);
+                    self.later.retain(|(_, it)| !matches!(it, Later::Built(_)));
+                }
+                Step::Build => {
+                    assert!(self.is_staged && self.agreement.agreed().is_some());
+                    self.later.push((due, Later::Built(!fails || dice.roll(10) > 0)));
+                }
+                Step::EndSending { may_fail } => {
+                    assert!(self.is_built, "an epoch ends before there is another");
+                    self.later.push((due, Later::SendsEnded(!(may_fail && fails) || dice.roll(10) > 0)));
+                }
+                Step::Begin(epoch) => {
+                    assert!(self.is_built && !self.has_begun);
+                    assert_eq!(self.agreement.handover().sends_in(), epoch);
+                    self.has_begun = true;
+                    self.begun.push((epoch, self.agreement.agreed().unwrap().picks.clone()));
+                }
+                Step::AwaitRest => {
+                    assert_eq!(self.agreement.peer_sent(), Some(5));
+                    self.later.push((due, Later::RestReceived));
+                }
+                Step::LeaveOld => {
+                    assert!(self.has_begun && self.has_rest, "receivers leave a stack that is in use");
+                    self.later.push((due, Later::ReceiversLeft));
+                }
+                Step::Retire => {
+                    assert!(self.is_built && self.has_begun && self.has_rest);
+                    (self.is_staged, self.is_built) = (false, false);
+                    (self.has_begun, self.has_rest) = (false, false);
+                }
+            }
+        }
+    }
+}
+
+/// Lets both ends make requests at random for a while, then the network heals, and both come to rest with the same stack.
+fn run(seed: u64) {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let (start, loss) = (Instant::now(), dice.roll(5) * 10);
+    let mut ends = [End::new(Role::Client), End::new(Role::Server)];
+    for end in &mut ends {
+        for _ in 0..dice.roll(6) {
+            let due = start + Duration::from_millis(dice.roll(3000));
+            end.later.push((due, Later::Request(dice.roll(2) as usize)));
+        }
+    }
+    for milliseconds in 0..60_000 {
+        let now = start + Duration::from_millis(milliseconds);
+        let is_poor = milliseconds < 15_000;
+        for this in 0..2 {
+            for upgrade in ends[this].step(now, &mut dice, is_poor) {
+                let copies = match dice.roll(100) {
+                    roll if is_poor && roll < loss => 0,
+                    roll if is_poor && roll > 90 => 2,
+                    _ => 1,
+                };
+                for _ in 0..copies {
+                    let due = now + Duration::from_millis(1 + if is_poor { dice.roll(SLOW) } else { 0 });
+                    ends[1 - this].later.push((due, Later::Message(upgrade.clone())));
+                }
+            }
+        }
+        // Neither is ever more than one epoch ahead, and both are in the same ones.
+        let [client, server] = &ends;
+        let common = client.begun.len().min(server.begun.len());
+        assert!(client.begun.len().max(server.begun.len()) <= common + 1, "seed {seed}");
+        assert_eq!(client.begun[..common], server.begun[..common], "seed {seed}");
+    }
+    let [client, server] = &ends;
+    assert_eq!(client.begun, server.begun, "seed {seed}");
+    for end in &ends {
+        assert!(end.agreement.is_idle(), "seed {seed}: {:?}", end.agreement);
+        assert_eq!(end.requests, end.reports, "seed {seed}");
+    }
+}
+
+#[test]
+fn both_ends_change_together_or_not_at_all() {
+    for seed in 0..60 {
+        run(seed);
+    }
+}
+
+/// The highest number that the peer can say.
+#[test]
+fn numbers_that_are_used_up_refuse_changes_and_nothing_else() {
+    let (now, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
+    for role in [Role::Client, Role::Server] {
+        let mut end = End::new(role);
+        let propose = |round| Upgrade { id: 7, round, step: UpgradeStep::Propose { offer: offer.clone() } };
+        end.agreement.on_message(now, propose(u64::MAX));
+        end.agreement.on_message(now, Upgrade { id: 7, round: u64::MAX, step: UpgradeStep::Abort });
+        let accepted = end.agreement.poll_transmit(now).unwrap();
+        assert!(matches!(accepted.step, UpgradeStep::Accept { .. }));
+        end.agreement.on_request(now, Pick::alternative(1));
+        let refused = end.agreement.poll_report().unwrap().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Exhausted);
+        // An earlier number is told of no later one.
+        end.agreement.on_message(now, propose(9));
+        let declined = end.agreement.poll_transmit(now).unwrap();
+        assert!(matches!(declined.step, UpgradeStep::Decline { next: 0, .. }), "{declined:?}");
+        while end.agreement.handover().poll_step().is_some() {}
+        assert!(end.agreement.is_idle());
+    }
+}

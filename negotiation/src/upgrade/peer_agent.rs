@@ -1,0 +1,276 @@
+//! Changing the stack between two ends: the [agreement with the peer](super::by_peer) over the link's control messages, and the
+//! stacks on that link.
+
+use super::agent::{Agent, ChangeLimits, Staged};
+use super::bottom::Bottom;
+use super::by_peer::{PeerAgreement, Terms};
+use super::epoch::Epochs;
+use super::handover::Handover;
+use super::pick::Pick;
+use super::steps::{LOOK, sleep};
+use crate::Link;
+use crate::link::{EpochQueue, Fork, Shared};
+use crate::wire::Upgrade;
+use bertha_core::{
+    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, Picks, Runtime,
+};
+use futures_util::future::{FutureExt, pending};
+use futures_util::select_biased;
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// An application's request for other alternatives, and where the answer goes.
+pub(super) struct Request {
+    pub(super) pick: Pick,
+    pub(super) report: oneshot::Sender<Result<(), Error>>,
+}
+
+/// What the agent waits for.
+pub(super) enum Input {
+    Message(Upgrade),
+    Request(Request),
+    Timer,
+    Ended,
+}
+
+/// The agent of a connection with two ends.
+pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
+    stack: Arc<S>,
+    fork: Fork<B>,
+    agreement: PeerAgreement,
+    inbound: mpsc::Receiver<Upgrade>,
+    requests: mpsc::Receiver<Request>,
+    report: Option<oneshot::Sender<Result<(), Error>>>,
+}
+
+impl<S, B> PeerAgent<S, B>
+where
+    S: Chunnel<Link<B>>,
+    B: Connection<Data = Buf>,
+{
+    pub(super) fn new(
+        stack: Arc<S>,
+        fork: Fork<B>,
+        inbound: mpsc::Receiver<Upgrade>,
+        requests: mpsc::Receiver<Request>,
+    ) -> Self {
+        let (shared, settings) = (&fork.shared, fork.shared.settings());
+        let picks = shared.agreement().map(|agreement| agreement.picks().to_vec()).unwrap_or_default();
+        let terms = Terms {
+            id: shared.id(),
+            role: shared.role(),
+            nodes: stack.nodes(),
+            requirements: shared.requirements(),
+            proposal_timeout: settings.handshake_timeout,
+            repeat_after: settings.repeat_after,
+        };
+        let agreement = PeerAgreement::new(terms, picks);
+        Self { stack, fork, agreement, inbound, requests, report: None }
+    }
+
+    fn now(&self) -> Instant {
+        self.fork.shared.base().runtime().now()
+    }
+}
+
+impl<S, B> Agent for PeerAgent<S, B>
+where
+    S: Chunnel<Link<B>, Connection: Connection<Base = B::Base>> + 'static,
+    B: Connection<Data = Buf>,
+{
+    type Connection = S::Connection;
+    type Epoch = u64;
+    type Bottom = Shared<B>;
+    type Link = Link<B>;
+    type Input = Input;
+
+    const NAME: &'static str = "negotiation";
+
+    fn bottom(&self) -> &Arc<Shared<B>> {
+        &self.fork.shared
+    }
+
+    fn handover(&mut self) -> &mut Handover<u64> {
+        self.agreement.handover()
+    }
+
+    fn limits(&self) -> ChangeLimits {
+        let limit = self.fork.shared.settings().handshake_timeout;
+        ChangeLimits { building: limit, ending: limit }
+    }
+
+    fn stage(&mut self, epoch: u64) -> Staged<Link<B>, EpochQueue> {
+        let (link, queue) = self.fork.link(epoch);
+        Staged { link, queue }
+    }
+
+    fn build(&mut self, link: Link<B>) -> BoxFuture<'static, Result<S::Connection, Error>> {
+        let agreed = self.agreement.agreed().cloned().unwrap_or_default();
+        let (stack, shared) = (self.stack.clone(), self.fork.shared.clone());
+        Box::pin(async move {
+            let opener = shared.opener();
+            let context = opener
+                .as_ref()
+                .map_or_else(ConnectContext::none, |context| ConnectContext::new(&**context, shared.role()));
+            let context = context.with_transcript(Some(shared.session().transcript_of(&agreed.said)));
+            stack.instantiate(link, Picks::new(&agreed.picks), context).await
+        })
+    }
+
+    fn begin(&mut self, old: &Arc<EpochQueue>, new: &Arc<EpochQueue>) {
+        let shared = &self.fork.shared;
+        let epoch = self.agreement.handover().sends_in();
+        if let (Some(before), Some(agreed)) = (shared.agreement(), self.agreement.agreed()) {
+            let agreement = before.renewed(&self.stack.nodes(), (epoch, agreed.picks.clone()));
+            tracing::debug!(%agreement, "changed the stack");
+            shared.agree(agreement);
+        }
+        old.put_in_force(false);
+        new.put_in_force(true);
+    }
+
+    fn await_rest(
+        &mut self,
+        epochs: &Arc<Epochs<S::Connection>>,
+        _: &Arc<EpochQueue>,
+    ) -> BoxFuture<'static, ()> {
+        let sent = self.agreement.peer_sent().unwrap_or_default();
+        Box::pin(await_rest(epochs.clone(), self.fork.shared.clone(), sent))
+    }
+
+    /// The peer's messages come over the same link as data.
+    fn listens(&mut self) -> bool {
+        !self.agreement.is_idle()
+    }
+
+    async fn transmit(&mut self) {
+        while let Some(upgrade) = self.agreement.poll_transmit(self.now()) {
+            self.fork.shared.say_upgrade(&upgrade).await;
+        }
+    }
+
+    async fn report(&mut self) {
+        while let Some(result) = self.agreement.poll_report() {
+            if let Some(report) = self.report.take() {
+                let _ = report.send(result);
+            }
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        false
+    }
+
+    async fn input(&mut self) -> Input {
+        let shared = &self.fork.shared;
+        let (deadline, may_request) = (self.agreement.poll_timeout(), !self.agreement.has_request());
+        let mut timer = pin!(
+            async {
+                match deadline {
+                    Some(deadline) => shared.base().runtime().sleep_until(deadline).await,
+                    None => pending().await,
+                }
+            }
+            .fuse()
+        );
+        let requests = &mut self.requests;
+        let mut requested =
+            pin!(async { if may_request { requests.recv().await } else { pending().await } }.fuse());
+        let mut ended = pin!(poll_fn(|context| shared.poll_ended(context)).fuse());
+        select_biased! {
+            _ = ended => Input::Ended,
+            upgrade = self.inbound.recv().fuse() => upgrade.map_or(Input::Ended, Input::Message),
+            request = requested => request.map_or(Input::Ended, Input::Request),
+            () = timer => Input::Timer,
+        }
+    }
+
+    fn on_input(&mut self, input: Input) -> ControlFlow<()> {
+        let now = self.now();
+        match input {
+            Input::Message(upgrade) => self.agreement.on_message(now, upgrade),
+            Input::Request(Request { pick, report }) => {
+                self.report = Some(report);
+                self.agreement.on_request(now, pick);
+            }
+            Input::Timer => {}
+            Input::Ended => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn on_built(&mut self, built: Result<(), Error>) -> ControlFlow<()> {
+        self.agreement.on_built(self.now(), built);
+        ControlFlow::Continue(())
+    }
+
+    fn on_sends_ended(&mut self, sent: Result<u64, Error>) {
+        self.agreement.on_sends_ended(self.now(), sent);
+    }
+
+    fn on_receivers_left(&mut self) {
+        self.agreement.on_receivers_left(self.now());
+    }
+
+    async fn end(&mut self, _: &EpochQueue) {}
+
+    fn ended(self) {
+        if let (Some(report), Err(error)) = (self.report, self.fork.shared.check()) {
+            let _ = report.send(Err(error));
+        }
+    }
+}
+
+impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
+    type Queue = EpochQueue;
+    type Base = B::Base;
+
+    fn base(&self) -> &B::Base {
+        Shared::base(self)
+    }
+
+    fn read_for_others(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.read_one_for_others()
+    }
+
+    /// The count of messages says that the old stack is empty.
+    fn complete(&self, _: &EpochQueue, _: &EpochQueue) -> bool {
+        false
+    }
+
+    fn read_through(&self, old: &EpochQueue, new: &EpochQueue) {
+        Shared::read_through(self, old, new);
+    }
+
+    fn forget(&self, queue: &Arc<EpochQueue>) {
+        Shared::forget(self, queue);
+    }
+}
+
+/// Waits until as many messages were received in the epoch as were sent in it, or until nothing has come for the whole
+/// time-out while a call waited for it.
+async fn await_rest<C, B: Connection<Data = Buf>>(epochs: Arc<Epochs<C>>, shared: Arc<Shared<B>>, sent: u64) {
+    let (mut before, mut waited) = (epochs.receiving.total(), Duration::ZERO);
+    while before < sent {
+        sleep(Shared::base(&shared).runtime(), LOOK).await;
+        let received = epochs.receiving.total();
+        if received != before {
+            (before, waited) = (received, Duration::ZERO);
+        } else if shared.is_awaited() && !epochs.receiving.is_closed() {
+            waited += LOOK;
+        }
+        if waited >= shared.settings().drain_timeout {
+            tracing::debug!(received, sent, "messages before a change of stacks are missing");
+            return;
+        }
+    }
+}
+
+/// The error of what is asked of a connection that has ended.
+pub(super) fn ended() -> Error {
+    Error::new(ErrorKind::Closed, "the connection has ended").at("negotiation")
+}

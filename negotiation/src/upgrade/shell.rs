@@ -1,0 +1,222 @@
+//! The task that changes the stack of a connection: it carries out the steps of the [handover](super::handover), for two ends and
+//! for any number of participants alike.
+
+use super::agent::{Agent, QueueOf, Staged};
+use super::bottom::Bottom;
+use super::epoch::{Epoch, Epochs};
+use super::handover::Step;
+use super::steps::{Ending, end_sending, leave, read_meanwhile, within};
+use bertha_core::{Base, BoxFuture, Error};
+use futures_util::future::{FutureExt, pending};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, select_biased};
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// An epoch, and the queue below its stack.
+struct Stage<C, Q> {
+    epoch: Arc<Epoch<C>>,
+    queue: Arc<Q>,
+    /// The room in front of messages that the stack has reserved, in bytes.
+    reserved: usize,
+}
+
+/// The epoch to which the connection may change.
+struct Next<C, L, Q> {
+    queue: Arc<Q>,
+    /// Until its stack is being built.
+    link: Option<L>,
+    /// Once it is.
+    epoch: Option<Arc<Epoch<C>>>,
+    /// The room that was reserved before, in bytes. Nothing else reserves any meanwhile.
+    reserved_before: usize,
+}
+
+/// A step that took time.
+enum Done {
+    SendsEnded(Result<u64, Error>),
+    RestReceived,
+    ReceiversLeft,
+}
+
+enum Event<I, C> {
+    Input(I),
+    Built(Result<C, Error>),
+    Done(Done),
+    LinkEnded,
+}
+
+/// The task.
+pub struct Shell<A: Agent> {
+    agent: A,
+    epochs: Arc<Epochs<A::Connection>>,
+    current: Stage<A::Connection, QueueOf<A>>,
+    next: Option<Next<A::Connection, A::Link, QueueOf<A>>>,
+    building: Option<BoxFuture<'static, Result<A::Connection, Error>>>,
+    work: FuturesUnordered<BoxFuture<'static, Done>>,
+}
+
+impl<A: Agent> Shell<A> {
+    /// The task of a connection whose first stack, `connection`, receives from `queue` and has reserved so many bytes in front of
+    /// messages.
+    pub fn new(agent: A, connection: A::Connection, queue: Arc<QueueOf<A>>, reserved: usize) -> Self {
+        let current = Stage { epoch: Epoch::new(connection), queue, reserved };
+        let epochs = Arc::new(Epochs::new(&current.epoch));
+        Self { agent, epochs, current, next: None, building: None, work: FuturesUnordered::new() }
+    }
+
+    /// The epochs through which the application sends and receives.
+    pub fn epochs(&self) -> Arc<Epochs<A::Connection>> {
+        self.epochs.clone()
+    }
+
+    /// Serves the connection until it ends.
+    pub async fn run(mut self) {
+        loop {
+            self.agent.transmit().await;
+            if let Some(step) = self.agent.handover().poll_step() {
+                self.perform(step);
+                continue;
+            }
+            self.agent.report().await;
+            if self.agent.is_over() {
+                break;
+            }
+            let flow = match self.event().await {
+                Event::Input(input) => self.agent.on_input(input),
+                Event::Built(built) => self.on_built(built),
+                Event::Done(done) => {
+                    self.on_done(done);
+                    ControlFlow::Continue(())
+                }
+                Event::LinkEnded => ControlFlow::Break(()),
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        let current = self.agent.handover().current();
+        let has_begun = self.agent.handover().sends_in() != current;
+        let newest = self.next.as_ref().filter(|_| has_begun).map_or(&self.current.queue, |next| &next.queue);
+        self.agent.end(newest).await;
+        // Calls that wait for a change find the end of the link in any epoch.
+        self.epochs.sending.open(&self.current.epoch);
+        self.epochs.receiving.open(&self.current.epoch);
+        self.agent.ended();
+    }
+
+    async fn event(&mut self) -> Event<A::Input, A::Connection> {
+        let may_read = self.agent.listens() && !self.agent.handover().is_leaving();
+        let bottom = self.agent.bottom().clone();
+        let (epochs, current, building) = (&self.epochs, &self.current.epoch, &mut self.building);
+        let mut reading = pin!(
+            async {
+                if may_read { read_meanwhile(epochs, current, &*bottom).await } else { pending().await }
+            }
+            .fuse()
+        );
+        let mut built = pin!(
+            async {
+                match building {
+                    Some(building) => building.await,
+                    None => pending().await,
+                }
+            }
+            .fuse()
+        );
+        let mut input = pin!(self.agent.input().fuse());
+        select_biased! {
+            input = input => Event::Input(input),
+            done = self.work.select_next_some() => Event::Done(done),
+            built = built => Event::Built(built),
+            _ = reading => Event::LinkEnded,
+        }
+    }
+
+    fn on_built(&mut self, built: Result<A::Connection, Error>) -> ControlFlow<()> {
+        self.building = None;
+        let built = built.map(|connection| {
+            if let Some(next) = &mut self.next {
+                next.epoch = Some(Epoch::new(connection));
+            }
+        });
+        self.agent.on_built(built)
+    }
+
+    fn on_done(&mut self, done: Done) {
+        match done {
+            Done::SendsEnded(sent) => self.agent.on_sends_ended(sent),
+            Done::RestReceived => self.agent.handover().rest_received(),
+            Done::ReceiversLeft => self.agent.on_receivers_left(),
+        }
+    }
+
+    fn perform(&mut self, step: Step<A::Epoch>) {
+        let bottom = self.agent.bottom().clone();
+        let (base, limits) = (bottom.base(), self.agent.limits());
+        match step {
+            Step::Stage(epoch) => {
+                let Staged { link, queue } = self.agent.stage(epoch);
+                self.next =
+                    Some(Next { queue, link: Some(link), epoch: None, reserved_before: base.reserved() });
+            }
+            Step::Build => {
+                let Some(link) = self.next.as_mut().and_then(|next| next.link.take()) else { return };
+                let (building, runtime) = (self.agent.build(link), bottom.runtime().clone());
+                self.building = Some(Box::pin(async move {
+                    let what = "a Chunnel did not get ready in time";
+                    within(&runtime, limits.building, (A::NAME, what), building).await
+                }));
+            }
+            Step::Discard => {
+                self.building = None;
+                if let Some(next) = self.next.take() {
+                    bottom.forget(&next.queue);
+                    base.release(base.reserved().saturating_sub(next.reserved_before));
+                }
+            }
+            Step::EndSending { may_fail } => {
+                let (epochs, old) = (self.epochs.clone(), self.current.epoch.clone());
+                let ending = Ending { limit: limits.ending, may_fail, name: A::NAME };
+                let runtime = bottom.runtime().clone();
+                self.work.push(Box::pin(async move {
+                    Done::SendsEnded(end_sending(epochs, old, runtime, ending).await)
+                }));
+            }
+            Step::Begin(_) => {
+                let Some(Next { epoch: Some(new), queue, .. }) = &self.next else { return };
+                self.agent.begin(&self.current.queue, queue);
+                self.epochs.set_newest(new);
+                self.epochs.sending.open(new);
+            }
+            Step::AwaitRest => {
+                let awaiting = self.agent.await_rest(&self.epochs, &self.current.queue);
+                self.work.push(Box::pin(awaiting.map(|()| Done::RestReceived)));
+            }
+            Step::LeaveOld => {
+                let Some(next) = &self.next else { return };
+                let dry = bottom.complete(&self.current.queue, &next.queue);
+                if dry {
+                    self.current.epoch.end();
+                }
+                let (epochs, old) = (self.epochs.clone(), self.current.epoch.clone());
+                let leaving = leave(epochs, old, bottom.runtime().clone(), dry);
+                self.work.push(Box::pin(leaving.map(|()| Done::ReceiversLeft)));
+            }
+            Step::Retire => {
+                let Some(Next { queue, epoch: Some(epoch), reserved_before, .. }) = self.next.take() else {
+                    return;
+                };
+                bottom.read_through(&self.current.queue, &queue);
+                self.epochs.receiving.open(&epoch);
+                let reserved = base.reserved().saturating_sub(reserved_before);
+                let retired = std::mem::replace(&mut self.current, Stage { epoch, queue, reserved });
+                // Dropped and not closed: all ends have drained it, and a Chunnel that told its counterparts of its end would end
+                // what their receivers have yet to leave.
+                bottom.forget(&retired.queue);
+                base.release(retired.reserved);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A slot: the place at which one call uses the stack in force.
+
+use super::last_waiter::LastWaiter;
+use super::slots::lock;
+use super::sync::{Arc, AtomicBool, AtomicU64, Guard, Mutex, Ordering, SLOTS, TryLock};
+use std::sync::OnceLock;
+use std::task::{Context, Waker};
+
+/// A place for one call at a time, with a reference to the epoch in force.
+pub(crate) struct Slot<E> {
+    /// The epoch, as long as it is open.
+    epoch: TryLock<Option<Arc<E>>>,
+    /// The closing flag: the call in the slot is asked to leave, and others to stay away. Written under the lock of `waiter`.
+    is_closing: AtomicBool,
+    /// The task of the call in the slot, if that waits for something else.
+    waiter: Mutex<Option<Waker>>,
+    last_waiter: LastWaiter,
+    /// The messages that calls have moved here. Only the holder of the guard writes it, so a load and a store suffice; a closer
+    /// that finds the slot free sees all counts.
+    moved: AtomicU64,
+}
+
+/// An acquired slot. Dropping it leaves the slot to the next call.
+pub(crate) type SlotGuard<'s, E> = Guard<'s, Option<Arc<E>>>;
+
+/// As many slots as there ever were calls at once. None is removed, so a call may keep a reference to its own.
+pub(super) struct SlotList<E> {
+    first: [Slot<E>; SLOTS],
+    next: OnceLock<Box<SlotList<E>>>,
+}
+
+impl<E> Slot<E> {
+    fn new(epoch: Option<Arc<E>>) -> Self {
+        Self {
+            epoch: TryLock::new(epoch),
+            is_closing: AtomicBool::new(false),
+            waiter: Mutex::new(None),
+            last_waiter: LastWaiter::default(),
+            moved: AtomicU64::new(0),
+        }
+    }
+
+    /// The guard for a call, if the slot is free and not closing. It is empty if no epoch is open.
+    #[inline(always)]
+    pub(crate) fn acquire(&self) -> Option<SlotGuard<'_, E>> {
+        self.try_lock().filter(|_| !self.is_closing.load(Ordering::Relaxed))
+    }
+
+    /// The guard, if the slot is free.
+    #[inline(always)]
+    pub(super) fn try_lock(&self) -> Option<SlotGuard<'_, E>> {
+        self.epoch.try_lock()
+    }
+
+    /// Registers the task of the call in the slot, which waits for something else. Returns whether the call has to leave instead.
+    #[inline(always)]
+    pub(super) fn park(&self, context: &Context<'_>) -> bool {
+        !self.last_waiter.is(context.waker()) && self.register(context.waker())
+    }
+
+    /// Registers another task than the last one, unless the slot is closing. Returns whether it is.
+    #[cold]
+    #[inline(never)]
+    fn register(&self, waker: &Waker) -> bool {
+        let mut waiter = lock(&self.waiter);
+        // With some executors it is only another clone that equals a clone.
+        let waker = waker.clone();
+        let is_closing = self.is_closing.load(Ordering::Relaxed);
+        if !is_closing && !self.last_waiter.is(&waker) {
+            self.last_waiter.set(&waker);
+            *waiter = Some(waker);
+        }
+        is_closing
+    }
+
+    /// Asks the call in the slot to leave, and others to stay away. Returns the task to wake, if the call waits.
+    pub(super) fn close(&self) -> Option<Waker> {
+        let mut waiter = lock(&self.waiter);
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.last_waiter.forget();
+        waiter.take()
+    }
+
+    /// Ends the closing: calls may come and wait again.
+    pub(super) fn reopen(&self) {
+        let _waiter = lock(&self.waiter);
+        self.is_closing.store(false, Ordering::Relaxed);
+    }
+
+    /// Adds `count` messages, which may be negative.
+    #[inline(always)]
+    pub(crate) fn count(&self, count: i64) {
+        let moved = self.moved.load(Ordering::Relaxed).wrapping_add_signed(count);
+        self.moved.store(moved, Ordering::Relaxed);
+    }
+}
+
+impl<E> SlotList<E> {
+    pub(super) fn new(epoch: &Arc<E>) -> Self {
+        Self { first: std::array::from_fn(|_| Slot::new(Some(epoch.clone()))), next: OnceLock::new() }
+    }
+
+    /// The slot that a call tries first.
+    #[inline(always)]
+    pub(super) fn first(&self) -> &Slot<E> {
+        &self.first[0]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot<E>> {
+        let blocks = std::iter::successors(Some(self), |list| list.next.get().map(|next| &**next));
+        blocks.flat_map(|list| &list.first)
+    }
+
+    /// Adds some empty ones. By one caller at a time.
+    #[cold]
+    pub(super) fn add(&self) {
+        let mut last = self;
+        while let Some(next) = last.next.get() {
+            last = next;
+        }
+        let first = std::array::from_fn(|_| Slot::new(None));
+        let _ = last.next.set(Box::new(Self { first, next: OnceLock::new() }));
+    }
+
+    /// The sum of all counts. Exact once all slots are empty.
+    pub(super) fn total(&self) -> u64 {
+        self.iter().map(|slot| slot.moved.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    }
+}

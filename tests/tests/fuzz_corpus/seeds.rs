@@ -1,0 +1,316 @@
+//! The inputs that fuzzers start from: messages as peers send them, and some that are nearly right.
+
+use bertha_negotiation::handshake::{Credit, Decision, EarlyData, Handshake, Requirements, Terms, decide};
+use bertha_negotiation::wire::{
+    self, Answer, Before, COOKIE, Kind, Offer, PeerProgress, Refusal, RefusalKind, Tag,
+};
+use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
+use bertha_rendezvous::member::Description;
+use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
+use std::time::{Duration, Instant};
+
+/// An input, and its name within the corpus.
+type Seed = (String, Vec<u8>);
+
+/// The seeds of a target.
+pub(crate) fn of(target: &str) -> Vec<Seed> {
+    match target {
+        "compressed" => named(compressed()),
+        "decide" | "matching" => offers(),
+        "early" => named(first_flights()),
+        "frames" => numbered(good_frames()),
+        "gate" => {
+            let returned = [&[7; COOKIE], &offers()[1].1[..]].concat();
+            [offers(), vec![("returned".into(), returned)]].concat()
+        }
+        "handshake" => replies().map(|reply| (reply.name.into(), reply.behind_its_kind())).into(),
+        "messages" => named(layered()),
+        "packet" => numbered(PACKETS),
+        "proofs" => {
+            let behind_its_kind = |message: Vec<u8>| [&message[..1], body_of(&message)].concat();
+            proven().into_iter().map(|(name, message)| (name, behind_its_kind(message))).collect()
+        }
+        "quic" => named(streams()),
+        "rendezvous" => named(records()),
+        "sealed" => named(hellos()),
+        "wire" => [offers(), wire_bodies()].concat(),
+        other => panic!("no seeds of {other}"),
+    }
+}
+
+fn named(seeds: Vec<(&str, Vec<u8>)>) -> Vec<Seed> {
+    seeds.into_iter().map(|(name, bytes)| (name.into(), bytes)).collect()
+}
+
+fn numbered<B: AsRef<[u8]>>(seeds: impl IntoIterator<Item = B>) -> Vec<Seed> {
+    let seeds = seeds.into_iter().enumerate();
+    seeds.map(|(number, bytes)| (number.to_string(), bytes.as_ref().to_vec())).collect()
+}
+
+/// The bodies of offers.
+fn offers() -> Vec<Seed> {
+    let stacks = servers().into_iter().chain([hopeless()]);
+    let bodies = stacks.map(|nodes| {
+        let offer = Offer::new(ID, &nodes).unwrap();
+        body_of(&wire::encode(Kind::Offer, Tag::of(ID), &offer).unwrap()).to_vec()
+    });
+    let named = bodies.enumerate().map(|(number, body)| (format!("offer-{number}"), body));
+    named.collect()
+}
+
+/// A server's reply to an offer.
+struct Reply {
+    name: &'static str,
+    kind: Kind,
+    message: Vec<u8>,
+}
+
+impl Reply {
+    fn behind_its_kind(&self) -> Vec<u8> {
+        [&[self.kind as u8], body_of(&self.message)].concat()
+    }
+}
+
+fn replies() -> [Reply; 3] {
+    let answer = Answer {
+        id: ID,
+        client_picks: vec![0; 3],
+        server_picks: vec![1; 3],
+        idle_ms: 30_000,
+        confirm: Some(7),
+        early: 0,
+        stack: "Serialize".into(),
+        reasons: "client's a and server's b".into(),
+    };
+    let refusal =
+        Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no stack suits both ends".into() };
+    let too_few = Answer { client_picks: vec![0], ..answer.clone() };
+    let answering = |name, answer: &Answer| {
+        let message = wire::encode(Kind::Answer, Tag::of(ID), answer).unwrap();
+        Reply { name, kind: Kind::Answer, message }
+    };
+    let message = wire::encode(Kind::Refusal, Tag::of(ID), &refusal).unwrap();
+    let refusing = Reply { name: "Refusal", kind: Kind::Refusal, message };
+    [answering("Answer", &answer), answering("Answer-too-few", &too_few), refusing]
+}
+
+/// The bodies of messages of every kind but offers.
+fn wire_bodies() -> Vec<Seed> {
+    let replies = replies();
+    let data = [&Tag::of(ID).header(Kind::Data)[..], b"data"].concat();
+    let joined = wire::join(&replies[0].message, &data, wire::LARGEST_JOINED).unwrap();
+    let mut bodies = vec![("AnswerAndData".to_owned(), joined[wire::HEADER..].to_vec())];
+    bodies.extend(replies.iter().map(|reply| (reply.name.into(), body_of(&reply.message).to_vec())));
+    for (name, progress) in progress_reports() {
+        let message = wire::encode(Kind::PeerProgress, Tag::of(ID), &progress).unwrap();
+        bodies.push((name.into(), body_of(&message).to_vec()));
+    }
+    bodies
+}
+
+/// First flights behind the offer: their claim and messages.
+fn first_flights() -> Vec<(&'static str, Vec<u8>)> {
+    [
+        ("two-messages", &b"\x00\x05\x00hello\x00\x00"[..]),
+        ("cut", b"\x00\x05\x00hell"),
+        ("wrong-claim", b"\x01123456789012345\x01\x00x"),
+        ("taken", b"\x02\x00"),
+        ("other-stack", b"\x00\x01"),
+        ("taken-of-other-stack", b"\x02\x01"),
+    ]
+    .map(|(name, bytes)| (name, bytes.to_vec()))
+    .into()
+}
+
+/// Packets of the reliability Chunnel behind their check: messages; an acknowledgement with a gap and a grant; an end; a
+/// refusal; an empty one; all at once; the largest numbers; and two that are none.
+pub(crate) const PACKETS: [&[u8]; 9] = [
+    &[0x21, 5, 7, 3, b'a', b'b', b'c', 0, 1, b'd'],
+    &[0x06, 40, 1, 9, 2, 1, 3, 0x40, 0x80, 0x80, 2, 0, 0],
+    &[0x09, 1, 44],
+    &[0x10, 3],
+    &[0x00],
+    &[0x3f, 1, 0, 0, 5, 5, 9, 9, 9, 2, 0, 1, b'x'],
+    &[
+        0x21, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        1, 1,
+    ],
+    &[0x20, 0, 0],
+    &[0x02, 0, 31, 60],
+];
+
+#[test]
+fn some_of_the_packets_are_packets() {
+    let decodes = |body: &&[u8]| {
+        let packet = [&crc32fast::hash(body).to_le_bytes(), *body].concat();
+        bertha_chunnels::reliable::wire::decode(&packet).is_some()
+    };
+    assert!(PACKETS[..7].iter().all(decodes));
+    assert!(!PACKETS[7..].iter().any(decodes));
+}
+
+/// Messages as the compression Chunnel sends them: compressed, stored, and bombs.
+fn compressed() -> Vec<(&'static str, Vec<u8>)> {
+    use bertha_chunnels::compress::frame::{Bounds, pack};
+    let packed = |bytes: &[u8]| {
+        let message = bertha_core::Buf::copy_of(bytes, 8).unwrap();
+        pack(message, Bounds { min: 16, limit: 1 << 20 }, 8).unwrap().to_vec()
+    };
+    let mut longer = packed(&[7; 5_000]);
+    longer[1..5].copy_from_slice(&5_001_u32.to_le_bytes());
+    vec![
+        ("text", packed(&b"to be or not to be, that is the question; ".repeat(4))),
+        ("run", packed(&[0; 70_000])),
+        ("stored", packed(b"short")),
+        ("empty", packed(b"")),
+        ("bomb", [&[1][..], &u32::MAX.to_le_bytes(), &[0xff; 40]].concat()),
+        ("longer-than-it-is", longer),
+    ]
+}
+
+#[test]
+fn some_of_the_compressed_messages_are_messages() {
+    use bertha_chunnels::compress::frame::{Bounds, Refused, unpack};
+    let outcomes: Vec<Option<Refused>> = compressed()
+        .into_iter()
+        .map(|(_, bytes)| {
+            let message = bertha_core::Buf::copy_of(&bytes, 0).unwrap();
+            unpack(message, Bounds { min: 0, limit: 1 << 20 }).err()
+        })
+        .collect();
+    assert_eq!(outcomes[..4], [None; 4]);
+    assert_eq!(outcomes[4..], [Some(Refused::Bomb), Some(Refused::Malformed)]);
+}
+
+/// Messages as Chunnels take them, each behind its length: pieces that make a message, that contradict each
+/// other, that claim much; a probe and its acknowledgement; numbers in and out of order; a batch; and messages that are too short.
+fn layered() -> Vec<(&'static str, Vec<u8>)> {
+    let framed = |messages: &[&[u8]]| {
+        messages.iter().flat_map(|it| [&[it.len() as u8], *it].concat()).collect::<Vec<u8>>()
+    };
+    let piece = |number: u8, length: u32, place: u32, size: u16, fill: u8, len: usize| {
+        let header =
+            [&[1, number, 0, 0, 0][..], &length.to_le_bytes(), &place.to_le_bytes(), &size.to_le_bytes()];
+        [header.concat(), vec![fill; len]].concat()
+    };
+    let (first, last) = (piece(9, 150, 0, 100, 1, 100), piece(9, 150, 1, 100, 2, 50));
+    let other = piece(9, 150, 0, 100, 3, 100);
+    vec![
+        ("pieces", framed(&[&last, &first, &first])),
+        ("contradiction", framed(&[&first, &other])),
+        ("too-much", framed(&[&piece(1, u32::MAX, 0, 65_535, 0, 100)])),
+        ("no-place", framed(&[&piece(1, 150, 2, 100, 0, 0), &piece(1, 0, 0, 0, 0, 0)])),
+        ("probe", framed(&[&[2, 7, 0, 0, 0, 0, 0], &[3, 7, 0, 0, 0], &[2, 7]])),
+        ("numbers", framed(&[&[1, 0, 0, 0, 0, 0, 0, 0, 5], &[0; 9], &[0; 9], &[255; 9]])),
+        ("voids", framed(&[&[0, 0, 0, 0, 0, 128, 0, 0], &[1, 0, 0, 0, 0, 0, 0, 0]])),
+        ("batch", framed(&[&[3, b'a', b'b', b'c', 0, 1, b'd'], &[200], &[255, 255, 255]])),
+        ("short", framed(&[&[], &[0], &[1], &[2], &[3]])),
+    ]
+}
+
+/// Streams of the QUIC Chunnel, behind the length of their pieces.
+fn streams() -> Vec<(&'static str, Vec<u8>)> {
+    let framed = |message: &[u8]| [&(message.len() as u32).to_be_bytes()[..], message].concat();
+    let two = [framed(b"hello"), framed(b""), framed(&[7; 300])].concat();
+    vec![
+        ("messages", [&[255][..], &two].concat()),
+        ("byte-by-byte", [&[0][..], &two].concat()),
+        ("cut-in-a-message", [&[6][..], &two[..40]].concat()),
+        ("cut-in-a-length", [&[2][..], &two[..11]].concat()),
+        ("largest", [&[255][..], &framed(&[1; 64 * 1024])].concat()),
+        ("too-large", [&[3][..], &framed(b"a"), &[0, 1, 0, 1, 0]].concat()),
+        ("much-too-large", vec![0, 255, 255, 255, 255, 1]),
+    ]
+}
+
+/// Messages that the encrypting Chunnel takes, and some that it nearly takes.
+fn hellos() -> Vec<(&'static str, Vec<u8>)> {
+    use bertha_chunnels::seal::wire::{Hello, PROOF, SALT, associated};
+    let hello = |asks| Hello { salt: [3; SALT], asks, proof: [5; PROOF] }.encode().to_vec();
+    vec![
+        ("hello", hello(true)),
+        ("answer", hello(false)),
+        ("cut-hello", hello(true)[1..].to_vec()),
+        ("longer-hello", [hello(true), vec![0]].concat()),
+        ("message", [&associated(7)[..], &[9; 16], b"sealed"].concat()),
+    ]
+}
+
+/// Reports of two participants' progress.
+fn progress_reports() -> [(&'static str, PeerProgress); 2] {
+    let before = Before { life: 9, round: 3, sent: Some(u32::MAX) };
+    let moved = PeerProgress { sender: u64::MAX, life: 9, round: 4, before: Some(before), asks: false };
+    [
+        ("PeerProgress-asks", PeerProgress { before: None, asks: true, ..moved.clone() }),
+        ("PeerProgress-moved", moved),
+    ]
+}
+
+/// Records, and a participant's presence, without the version of their format.
+fn records() -> Vec<(&'static str, Vec<u8>)> {
+    let mut records = Vec::new();
+    for nodes in servers() {
+        let choices = nodes.iter().map(bertha_core::Node::selects).sum();
+        let stack = Description::of(&nodes, &vec![0; choices]).unwrap();
+        let other = Description::of(&nodes, &vec![1; choices]).unwrap();
+        let refusal = Refused { round: 2, by: Some(7), reason: "no stack suits".into() };
+        let (life, round, leader) = (1, 1, 7);
+        let quiet = Record { life, round, stack, leader, last: 2, proposal: None, refusal: Some(refusal) };
+        let proposal = Some(Proposal { round: 3, proposer: 7, stack: other });
+        let busy = Record { last: 3, proposal, ..quiet.clone() };
+        records = vec![
+            ("record", postcard::to_allocvec(&quiet).unwrap()),
+            ("upgrade", postcard::to_allocvec(&busy).unwrap()),
+        ];
+    }
+    let presence = Presence { in_force: 1, accepted: 2, check: 3 };
+    records.push(("presence", postcard::to_allocvec(&presence).unwrap()));
+    records
+}
+
+/// Messages with proofs of other keys than those of the target, and so in all other respects right.
+fn proven() -> Vec<Seed> {
+    let keys = [11, 12].map(|seed| IdentityKey::from_seed([seed; 32]));
+    let trusting = || Credentials::default().trusting([keys[1].public()]);
+    let ways = [
+        (
+            "shared",
+            Credentials::shared(SharedKey::new([9; 32])),
+            Credentials::shared(SharedKey::new([9; 32])),
+        ),
+        ("pinned", trusting(), Credentials::default().identity(keys[1].clone())),
+        (
+            "mutual",
+            trusting().identity(keys[0].clone()),
+            Credentials::default().identity(keys[1].clone()).trusting([keys[0].public()]),
+        ),
+    ];
+    let mut messages = Vec::new();
+    for (way, at_client, at_server) in ways {
+        let (mut settings, now, fresh) = (Settings::default(), Instant::now(), Fresh::draw(|| 3));
+        settings.credentials = at_client;
+        for (nodes, reply_is) in [(&servers()[2], "answer"), (&hopeless(), "refusal")] {
+            let mut handshake =
+                Handshake::new(nodes, Requirements::OPEN, || ID, 65_507, now, &settings).unwrap();
+            let offer = handshake.poll_transmit(now).unwrap().unwrap().to_vec();
+            let terms = Terms {
+                idle_timeout: Duration::from_secs(30),
+                credentials: &at_server,
+                fresh: Some(&fresh),
+                requirements: Requirements::OPEN,
+                peer: b"peer",
+                early_data: EarlyData::AtOnce,
+                credit: Credit::UNLIMITED,
+            };
+            let reply = match decide(&offer, &servers()[2], &terms) {
+                Decision::Accept(accepted) => accepted.reply,
+                Decision::Refuse { reply, .. } => reply,
+                other => panic!("{other:?}"),
+            };
+            messages.push((format!("{way}-offer-for-{reply_is}"), offer));
+            messages.push((format!("{way}-{reply_is}"), reply));
+        }
+    }
+    messages
+}

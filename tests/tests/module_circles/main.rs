@@ -1,0 +1,102 @@
+//! No module of a crate imports, over however many others, from one that imports from it.
+//!
+//! `cargo modules dependencies --acyclic` checks the same with the whole of rust-analyzer, which takes ten minutes of
+//! processor time to build. This reads the sources: `use` declarations and paths, through re-exports, to the module in which
+//! an item is defined. It sees no names that macros make, and leaves tests out. A folder counts as a room: a module and those
+//! below it may lean on each other, so that `mod.rs` can hold what they share; the rooms of one level may not.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod circles;
+mod names;
+mod paths;
+mod tree;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use tree::Tree;
+
+/// Circles that are still there, by crate. The list only shrinks.
+const KNOWN: &[(&str, &str)] = &[
+    ("bertha-core", "crate: describe, guarantee, identity, picks"),
+    ("bertha-core", "crate::buf: block, depot, raw"),
+    ("bertha-core", "crate::pass: apply, occurs, sweep"),
+    ("bertha-core", "crate::pass: optimized, settle"),
+    ("macros", "crate::subst: parse, variables"),
+    ("negotiation", "crate: auth, wire"),
+    ("negotiation", "crate::early: answered, connect"),
+    ("negotiation", "crate::handshake: client, first_flight"),
+    ("negotiation", "crate::handshake: prune, requirements"),
+    ("negotiation", "crate::upgrade: place, seats"),
+    ("negotiation", "crate::wire: early, retry"),
+    ("chunnels", "crate::fault: chunnel, connection, schedule"),
+    ("chunnels", "crate::fragment: chunnel, connection"),
+    ("chunnels", "crate::metrics: histogram, snapshot"),
+    ("chunnels", "crate::quic: chunnel, start"),
+    ("chunnels", "crate::serialize: burst, connection"),
+    ("kernel", "crate::udp: remote, socket"),
+    ("sim", "crate: base, connection, datapath, executor, listener, network, stream"),
+    ("sim", "crate::executor: ready, task, world"),
+    ("dpdk", "crate: connection, datapath, device, keeper, listener, state, tcp, visit"),
+    ("bench", "crate::datapaths: bare, lockstep"),
+    ("bench", "crate::throughput: bertha, memory"),
+];
+
+/// The circles of the crate with this root.
+fn circles(root: &Path) -> Vec<String> {
+    let tree = Tree::read(root);
+    circles::find(&tree, &paths::uses(&tree))
+}
+
+/// The folders of the repository's crates.
+fn crates() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let members = manifest.split_once("members = [").unwrap().1.split_once("\n]").unwrap().0;
+    let named = members.lines().filter_map(|line| line.split('"').nth(1));
+    named.map(|member| root.join(member)).collect()
+}
+
+#[test]
+fn modules_import_in_one_direction() {
+    let mut found = Vec::new();
+    for folder in crates() {
+        for root in ["src/lib.rs", "src/main.rs"].map(|root| folder.join(root)) {
+            if root.exists() {
+                let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+                found.extend(circles(&root).into_iter().map(|circle| (name.clone(), circle)));
+            }
+        }
+    }
+    let is_known = |(name, circle): &(String, String)| KNOWN.contains(&(name.as_str(), circle.as_str()));
+    let new: Vec<_> = found.iter().filter(|it| !is_known(it)).collect();
+    assert!(new.is_empty(), "modules in circles: {new:#?}");
+    let gone: Vec<_> =
+        KNOWN.iter().filter(|(name, circle)| !found.contains(&((*name).into(), (*circle).into()))).collect();
+    assert!(gone.is_empty(), "no longer there, so no longer to be listed: {gone:#?}");
+}
+
+/// The check above can fail: a small crate with circles of each kind.
+#[test]
+fn circles_of_each_kind_are_found() {
+    let root = std::env::temp_dir().join(format!("bertha-circles-{}", std::process::id()));
+    let files = [
+        ("lib.rs", "mod a; mod b; mod c; mod d; mod e; mod room; pub use d::D;"),
+        // By an import, and by a path through a re-export.
+        ("a.rs", "use crate::b::B; pub struct A(B);"),
+        ("b.rs", "pub struct B; fn f() { let _ = crate::room::Shared; }"),
+        ("c.rs", "pub struct C; fn f() -> crate::D { todo!() }"),
+        ("d.rs", "pub struct D; fn f() { vec![super::c::C]; }"),
+        // In a test alone.
+        ("e.rs", "pub struct E; #[cfg(test)] mod tests { use crate::a::A; }"),
+        ("room/mod.rs", "mod deep; pub use deep::Shared; pub struct Here; use crate::e::E;"),
+        ("room/deep.rs", "use super::Here; pub struct Shared(Here); fn f(_: crate::a::A) {}"),
+    ];
+    for (file, text) in files {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let found = circles(&root.join("lib.rs"));
+    fs::remove_dir_all(&root).unwrap();
+    assert_eq!(found, ["crate: a, b, room", "crate: c, d"]);
+}
