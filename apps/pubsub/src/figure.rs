@@ -13,7 +13,7 @@ const STYLE: &str = "text { font-family: 'Helvetica Neue', Arial, 'DejaVu Sans',
 .title { font-size: 17px; font-weight: 600 }\n.tick { fill: #555 }\n.grid { stroke: #e4e4e4 }\n.axis { stroke: #555 }\n\
 .event { stroke: #222; stroke-dasharray: 4 3 }";
 
-/// A message that arrived: when it was sent, and how long it took, in seconds and microseconds; and at whom.
+/// A message that arrived: when it was sent, how long it took, in seconds and microseconds, and its receiver.
 type Point = (f64, f64, u32);
 
 /// The figure, as SVG. Empty axes if nothing was received.

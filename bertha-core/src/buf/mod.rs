@@ -69,6 +69,7 @@ impl Buf {
     ///
     /// # Errors
     /// As for [`new`](Self::new).
+    #[inline]
     pub fn copy_of(bytes: &[u8], headroom: usize) -> Result<Self, Error> {
         let mut buf = Self::new(bytes.len(), headroom)?;
         buf.copy_from_slice(bytes);

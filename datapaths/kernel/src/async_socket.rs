@@ -64,16 +64,12 @@ pub trait AsyncSocket: Send + Sync + 'static {
         }
     }
 
-    /// Runs `send` until it does not block. Asks the kernel first: a socket is writable nearly always.
+    /// Runs `send` until it does not block, after it did once.
     fn when_writable<T: Send>(
         &self,
         mut send: impl FnMut() -> io::Result<T> + Send,
     ) -> impl Future<Output = io::Result<T>> + Send {
         async move {
-            match send() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
-            }
             loop {
                 self.ready(Interest::WRITABLE).await?;
                 match self.try_io(Interest::WRITABLE, &mut send) {
@@ -82,6 +78,16 @@ pub trait AsyncSocket: Send + Sync + 'static {
                 }
             }
         }
+    }
+}
+
+/// The outcome of a call that was made without asking the reactor, since a socket is writable nearly always. `None` if it has to
+/// be repeated [when the socket is writable](AsyncSocket::when_writable).
+#[inline]
+pub(crate) fn unless_blocked<T>(sent: io::Result<T>) -> Option<io::Result<T>> {
+    match sent {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        done => Some(done),
     }
 }
 

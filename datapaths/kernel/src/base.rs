@@ -17,22 +17,22 @@ pub struct SocketBase {
     local: Local,
     peer: Addr,
     properties: Properties,
-    /// Where the messages of a burst are written, should the socket offer room.
+    /// The place for the messages of a burst, should the socket offer room.
     arena: BurstArena,
 }
 
-/// Where a socket is bound.
+/// The address that a socket is bound to.
 #[derive(Debug, Clone)]
 pub(crate) enum Local {
-    /// There.
+    /// It is known.
     Known(Addr),
-    /// Where it says. The kernel chose the port, and few ask for it: asking is a system call.
+    /// The socket knows it. The kernel chose the port, and few callers ask for it: asking is a system call.
     Of(Arc<dyn Bound>),
 }
 
 /// A socket that says where it is bound.
 pub(crate) trait Bound: fmt::Debug + Send + Sync {
-    /// Where that is.
+    /// The address.
     fn local_addr(&self) -> Addr;
 }
 

@@ -138,7 +138,7 @@ impl MulticastConnection {
         self.own.load(Ordering::Relaxed)
     }
 
-    /// What has arrived of others; nothing if that has to be waited for.
+    /// A message of another member; `None` if none has arrived.
     fn take(&self) -> io::Result<Option<Buf>> {
         loop {
             // Room for the largest there can be. What came is copied to a buffer of its size, since it may be kept for

@@ -3,10 +3,10 @@
 use crate::Waiting;
 use bertha_polling::Limits;
 
-/// The kernel's receive buffer of each socket, unless it was told another one.
+/// The kernel's receive buffer of each socket, unless another size is set.
 pub(crate) const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// What a datagram datapath was told.
+/// The settings of a datagram datapath.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) waiting: Waiting,
@@ -34,7 +34,7 @@ macro_rules! option_methods {
             Self::default()
         }
 
-        /// What a receiver does while nothing has arrived. [`Park`](crate::Waiting::Park) by default.
+        /// How a receiver waits. [`Park`](crate::Waiting::Park) by default.
         #[must_use]
         pub fn waiting(mut self, waiting: crate::Waiting) -> Self {
             self.options.waiting = waiting;

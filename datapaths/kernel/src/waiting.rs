@@ -1,4 +1,4 @@
-//! What a receiver does while nothing has arrived.
+//! How a receiver waits.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bertha_core::{Base, Buf, Connection, Datapath, ErrorKind, Listener, Properties};
-use bertha_datapath_kernel::{Tcp, Unix};
+use bertha_datapath_kernel::{Tcp, Udp, Unix};
 use futures_util::FutureExt;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -225,4 +225,15 @@ async fn an_oversize_datagram_does_not_end_a_unix_listener() {
     client.send(message(&client, b"next")).await.unwrap();
     assert_eq!(&*server.recv().await.unwrap(), b"next");
     assert_eq!(listener.dropped().oversize, 1);
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_said_to_be() {
+    let listener = Tcp::new().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let error = Tcp::new().listen(listener.local_addr()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    let listener = Udp::new().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let error = Udp::new().listen(listener.local_addr()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    assert!(error.to_string().contains("in use"), "{error}");
 }

@@ -137,10 +137,10 @@ impl<M: Batched> ReceiveBatch<M> {
         self.messages.is_empty()
     }
 
-    /// Removes the first messages.
+    /// Removes the last messages: the only ones of a batch of one.
     #[inline]
-    pub fn pop_first(&mut self) -> Option<M> {
-        self.messages.pop_at(0)
+    pub fn pop(&mut self) -> Option<M> {
+        self.messages.pop()
     }
 
     /// Removes everything, in order. The iterator says how long it is, so that a vector makes room once.

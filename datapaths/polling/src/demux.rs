@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::task::Waker;
 
 /// The number of messages of a connection that wait until it is accepted: strangers are to cost little memory.
-const UNACCEPTED: usize = 16;
+const UNACCEPTED: usize = 32;
 
 /// The bytes of all connections that were not accepted yet. None of them takes more than it leaves to the others.
 const UNACCEPTED_BYTES: usize = 4 << 20;
@@ -42,11 +42,9 @@ pub enum Role {
     Onlooker,
     /// Another future polls at this moment. This one may be [promoted](Demux::promote) later.
     Follower,
-    /// It polls if no other future does.
-    Candidate,
-    /// As a candidate; and it takes over when it begins to wait, since a future that has just dealt with a message is the most
-    /// likely to get the next one.
-    Successor,
+    /// It polls if no other future does, and it takes over when it begins to wait: a future that has just dealt with a message is
+    /// the most likely to get the next one.
+    Poller,
 }
 
 /// One connection.
@@ -395,8 +393,7 @@ impl<K: Key, T> Demux<K, T> {
             }
         };
         let polls = match role {
-            Role::Successor if is_new => true,
-            Role::Successor | Role::Candidate => self.poller.is_none_or(|poller| poller == token),
+            Role::Poller => is_new || self.poller.is_none_or(|poller| poller == token),
             Role::Onlooker | Role::Follower => false,
         };
         if polls {

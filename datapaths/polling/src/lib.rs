@@ -15,7 +15,7 @@
 //! ```
 //!
 //! At most one future receives at a time, and at most one polls. The invariant that rules out lost wake-ups, true whenever the
-//! lock around the state is free and no future is about to [arm](Source::arm) itself:
+//! lock around the state is free:
 //!
 //! > If futures wait and none receives, one of them is the poller, and since it was last polled it was either armed or woken;
 //! > or a poll thread will [promote](Demux::promote) one within a tick.
@@ -38,8 +38,7 @@
 //!    ([`Demux::fill`]), then for the end ([`Demux::is_closed`]).
 //! 4. Unlock with [`release`] wherever something was delivered, closed or promoted: it wakes outside of the lock.
 //!
-//! A source that is polled all the time (DPDK) makes its demultiplexer [busy](Demux::busy), has [`Role::Successor`] as its
-//! [`ROLE`](Source::ROLE), yields in [`arm`](Source::arm), does nothing in [`hand_over`](Source::hand_over), and has a poll thread
+//! A source that is polled all the time (DPDK) makes its demultiplexer [busy](Demux::busy), unlocks and yields in [`arm`](Source::arm), does nothing in [`hand_over`](Source::hand_over), and has a poll thread
 //! that calls [`promote`](Demux::promote) with `|_| false` if no future has polled for a tick. A source that is polled by a
 //! thread alone answers [`receive`](Source::receive) with `Excluded(Role::Onlooker)`.
 

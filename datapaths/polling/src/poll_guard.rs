@@ -21,15 +21,12 @@ pub trait Source<'a> {
     type State: 'a;
     /// The name of a connection.
     type Key: Key;
-    /// What is kept for each connection.
+    /// The state that is kept for each connection.
     type Connection;
-    /// What a batch holds: single messages, or buffers of them.
+    /// The content of a batch: single messages, or buffers of them.
     type Message: Batched;
     /// An error that ends a call.
     type Error;
-
-    /// How a future of this source waits that has received in vain.
-    const ROLE: Role;
 
     /// Locks the state.
     fn lock(&self) -> MutexGuard<'a, Self::State>;
@@ -60,9 +57,14 @@ pub trait Source<'a> {
         let _ = has_waited;
     }
 
-    /// The future is about to wait as the one that polls. `Pending` if the waker of `cx` will be called once there may be
-    /// something to receive, `Ready` if there may be already. The lock is free.
-    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>>;
+    /// The future waits as the one that polls. `Pending` if the waker of `cx` will be called once there may be something to
+    /// receive, `Ready` if there may be already. Unlocks by [`release`], and not before the waker is where a future that takes
+    /// over puts its own: in another order, the wrong one could be left there.
+    fn arm(
+        &mut self,
+        state: MutexGuard<'a, Self::State>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Self::Error>>;
 
     /// The future that polled leaves, and others wait. Sees to one of them with [`Demux::promote`], or leaves that to a poll
     /// thread.
@@ -96,8 +98,8 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         Self { source, key: WaiterKey::new(awaited), state: std::marker::PhantomData }
     }
 
-    /// Takes what `take` finds, and receives as long as it finds nothing. `batch` is where messages of the connection come that
-    /// this poll receives; what is in it has to be taken.
+    /// Returns the result of `take`, and receives as long as that finds nothing. Messages of the connection that this poll receives
+    /// come into `batch`, from which `take` has to take them.
     ///
     /// # Errors
     /// Those of the source.
@@ -121,7 +123,9 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
             }
             if rounds == ROUNDS {
                 // Others get everything: the rest of the thread runs before this goes on.
-                if self.wait(state, cx.waker(), S::ROLE) {
+                let polls = S::demux(&mut state).wait(&mut self.key, cx.waker(), Role::Poller);
+                release::<S>(&self.source, state);
+                if polls {
                     let _ = pin!(yield_now()).poll(cx);
                 }
                 budget.made_progress();
@@ -139,10 +143,11 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
                         state = self.source.lock();
                         continue;
                     }
-                    if !self.wait(state, cx.waker(), S::ROLE) {
+                    if !S::demux(&mut state).wait(&mut self.key, cx.waker(), Role::Poller) {
+                        release::<S>(&self.source, state);
                         return Poll::Pending;
                     }
-                    let armed = ready!(self.source.arm(cx));
+                    let armed = ready!(self.source.arm(state, cx));
                     state = self.source.lock();
                     if let Err(error) = armed {
                         self.leave(state);
@@ -151,7 +156,8 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
                     rounds += 1;
                 }
                 Received::Excluded(role) => {
-                    self.wait(state, cx.waker(), role);
+                    S::demux(&mut state).wait(&mut self.key, cx.waker(), role);
+                    release::<S>(&self.source, state);
                     return Poll::Pending;
                 }
                 Received::Failed(error) => {
@@ -163,7 +169,7 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
         }
     }
 
-    /// Takes what `take` finds, and never receives: for a source that other futures or threads poll.
+    /// Returns the result of `take`, and never receives: for a source that other futures or threads poll.
     pub fn look<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -176,17 +182,11 @@ impl<'a, S: Source<'a>> PollGuard<'a, S> {
                 Poll::Ready(taken)
             }
             None => {
-                self.wait(state, cx.waker(), Role::Onlooker);
+                S::demux(&mut state).wait(&mut self.key, cx.waker(), Role::Onlooker);
+                release::<S>(&self.source, state);
                 Poll::Pending
             }
         }
-    }
-
-    /// Waits, and unlocks. Whether this future is the one that polls.
-    fn wait(&mut self, mut state: MutexGuard<'a, S::State>, waker: &Waker, role: Role) -> bool {
-        let polls = S::demux(&mut state).wait(&mut self.key, waker, role);
-        release::<S>(&self.source, state);
-        polls
     }
 
     /// Waits no longer, and unlocks.

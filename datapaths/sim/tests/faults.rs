@@ -1,4 +1,4 @@
-//! What the network does to datagrams, and that it does so again.
+//! The faults that datagrams meet, which a seed reproduces.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod wire;
@@ -13,7 +13,7 @@ use wire::{CLIENT, SERVER, arrived, connected, message, number, run, send};
 const COUNT: u64 = 1000;
 const WHILE: Duration = Duration::from_secs(1);
 
-/// What arrives of a thousand datagrams over `link`.
+/// The datagrams that arrive of a thousand over `link`.
 async fn through(network: &Network, link: Link) -> Vec<u64> {
     let (client, accepted, _listener) = connected(network, |host| host).await;
     network.set_link_between(CLIENT, SERVER, link);

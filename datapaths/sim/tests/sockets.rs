@@ -63,7 +63,7 @@ fn connections_stay_when_their_listener_goes() {
         assert_eq!(number(&accepted.recv().await.unwrap()), 2);
         waiting.send(message(3)).await.unwrap();
         assert_eq!(waiting.recv().await.unwrap_err().kind(), ErrorKind::Unreachable);
-        // The port is free again, and whom the old backlog knew is unknown.
+        // The port is free again, and peers in the old backlog are unknown.
         let listener = listen(&network).await;
         waiting.send(message(4)).await.unwrap();
         assert_eq!(number(&listener.accept().await.unwrap().recv().await.unwrap()), 4);
@@ -124,7 +124,7 @@ fn a_restarted_host_has_lost_everything() {
         assert_eq!(accepted.send(message(1)).await.unwrap_err().kind(), ErrorKind::Closed);
         assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::Closed);
         let new = listen(&network).await;
-        // What the dead process drops late must not take the new one's sockets with it.
+        // Sockets that the dead process drops late must not take the new one's with them.
         drop((accepted, listener));
         client.send(message(2)).await.unwrap();
         let accepted = new.accept().await.unwrap();

@@ -1,18 +1,27 @@
 //! Tokio as the runtime below a connection, for every datapath that runs on it.
 
-mod agenda;
+#![forbid(unsafe_code)]
 
-use agenda::{Agenda, Place};
+mod delay_queue;
+mod timer;
+
 use bertha_core::Runtime;
+use delay_queue::DelayKey;
 use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use timer::{DistantSleep, TIMER};
 use tokio::task::JoinHandle;
+
+/// From here on a deadline is distant: the timer thread waits for it, and not the runtime.
+const DISTANT: Duration = Duration::from_millis(500);
 
 /// The tokio runtime that the calling task runs on.
 ///
 /// Has no state of its own: it finds the runtime in the context, as everything in tokio does, so its methods have to
 /// be called from within one.
+///
+/// Waits of half a second and more, and tasks that begin later, are in the care of one thread of the process, `bertha-timer`, so
+/// that connections which are merely watched over leave the runtime's own timers alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokioRuntime;
 
@@ -23,14 +32,14 @@ enum Stage {
     /// It was spawned as such.
     Begun(JoinHandle<()>),
     /// It is, or was, to begin later.
-    Later(Arc<Agenda>, Place),
+    Later(DelayKey),
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
         match &self.0 {
             Stage::Begun(task) => task.abort(),
-            Stage::Later(agenda, place) => agenda.strike_out(*place),
+            Stage::Later(key) => TIMER.cancel(*key),
         }
     }
 }
@@ -39,7 +48,7 @@ impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Stage::Begun(task) => f.debug_tuple("Task").field(task).finish(),
-            Stage::Later(_, place) => f.debug_tuple("Task").field(place).finish(),
+            Stage::Later(key) => f.debug_tuple("Task").field(key).finish(),
         }
     }
 }
@@ -52,7 +61,14 @@ impl Runtime for TokioRuntime {
     }
 
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
-        tokio::time::sleep_until(deadline.into())
+        let is_distant = deadline.saturating_duration_since(self.now()) >= DISTANT;
+        let near = (!is_distant).then(|| tokio::time::sleep_until(deadline.into()));
+        async move {
+            match near {
+                Some(near) => near.await,
+                None => DistantSleep::new(&TIMER, deadline).await,
+            }
+        }
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {
@@ -60,9 +76,13 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn_at(&self, deadline: Instant, task: impl Future<Output = ()> + Send + 'static) -> Task {
-        let agenda = Agenda::current();
-        let place = agenda.add(deadline, Box::pin(task));
-        Task(Stage::Later(agenda, place))
+        match TIMER.begin_at(deadline, Box::pin(task)) {
+            Ok(key) => Task(Stage::Later(key)),
+            Err(task) => self.spawn(async move {
+                tokio::time::sleep_until(deadline.into()).await;
+                task.await;
+            }),
+        }
     }
 
     fn random(&self) -> u64 {
@@ -73,7 +93,6 @@ impl Runtime for TokioRuntime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tokio::sync::oneshot;
 
     #[tokio::test]
@@ -88,10 +107,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sleeping_reaches_the_deadline() {
-        let deadline = TokioRuntime.now() + Duration::from_millis(2);
-        TokioRuntime.sleep_until(deadline).await;
-        assert!(TokioRuntime.now() >= deadline);
+    async fn sleeping_reaches_the_deadline_near_or_distant() {
+        for pause in [Duration::from_millis(2), DISTANT + Duration::from_millis(1)] {
+            let deadline = TokioRuntime.now() + pause;
+            TokioRuntime.sleep_until(deadline).await;
+            assert!(TokioRuntime.now() >= deadline);
+        }
         assert_ne!(TokioRuntime.random(), TokioRuntime.random());
+    }
+
+    /// Distant waits work without the timers of tokio, so they can't be what arms them.
+    #[test]
+    fn distant_waits_leave_the_timers_of_the_runtime_alone() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (began, has_begun) = oneshot::channel();
+            let _task = TokioRuntime.spawn_at(Instant::now(), async {
+                TokioRuntime.sleep_until(Instant::now() + 2 * DISTANT).await;
+                began.send(()).unwrap();
+            });
+            has_begun.await.unwrap();
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! What a change of stacks needs of one kind of connection.
+//! A kind of connection, as a change of stacks needs it.
 
 use super::bottom::Bottom;
 use super::epoch::Epochs;
@@ -39,7 +39,7 @@ pub trait Agent: Send + 'static {
     type Bottom: Bottom;
     /// The connection that a stack is built on.
     type Link: Send;
-    /// What the agent waits for.
+    /// The events that the agent waits for.
     type Input: Send;
 
     /// The part of the library that errors name.

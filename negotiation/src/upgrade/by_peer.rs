@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// The longest pause between repetitions.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// What is known of a connection whose stack may change.
+/// The constants of a connection whose stack may change.
 #[derive(Debug)]
 pub(crate) struct Terms {
     /// The connection id.
@@ -35,7 +35,7 @@ pub(crate) struct Terms {
     pub(crate) role: Role,
     /// This end's stack with all alternatives.
     pub(crate) nodes: Vec<Node>,
-    /// What a stack has to guarantee, and what the transport does.
+    /// The guarantees that a stack has to give, and those of the transport.
     pub(crate) requirements: Requirements,
     /// How long a proposal may take.
     pub(crate) proposal_timeout: Duration,
@@ -60,7 +60,7 @@ pub(crate) struct PeerAgreement {
     reports: VecDeque<Result<(), Error>>,
 }
 
-/// What the application asked for, and until when.
+/// A request of the application, and when it is given up.
 #[derive(Debug, Clone)]
 struct Request {
     pick: Pick,
@@ -74,14 +74,14 @@ struct Repetition {
     pause: Duration,
 }
 
-/// What an attempt agreed on.
+/// The result of an attempt at agreement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Agreed {
     /// The branch of each of this end's choices.
     pub(crate) picks: Vec<u8>,
     /// Why alternatives were passed over, for people.
     reasons: String,
-    /// A hash of what the ends said to agree on it, the same on both.
+    /// A hash of the messages that agreed on it, the same on both ends.
     pub(crate) said: [u8; 32],
 }
 
@@ -153,7 +153,7 @@ impl PeerAgreement {
             || matches!(self.phase, Phase::Proposing { .. } | Phase::Switching { request: Some(_), .. })
     }
 
-    /// What the attempt under way agreed on.
+    /// The result of the attempt under way.
     pub(crate) fn agreed(&self) -> Option<&Agreed> {
         match &self.phase {
             Phase::Proposing { agreed, .. } => agreed.as_ref(),
@@ -170,7 +170,7 @@ impl PeerAgreement {
         }
     }
 
-    /// What became of a request.
+    /// The answer to a request.
     pub(crate) fn poll_report(&mut self) -> Option<Result<(), Error>> {
         self.reports.pop_front()
     }
@@ -219,7 +219,7 @@ impl PeerAgreement {
             self.reports.push_back(Err(error(ErrorKind::TimedOut, what)));
         }
         if matches!(&self.phase, Phase::Proposing { request, .. } if now >= request.until) {
-            let what = "the other end did not agree to another stack in time; it may not be receiving, or it was not heard, since a `recv` here is kept and not polled";
+            let what = "the other end did not agree to another stack in time; it may not be receiving, or its answer was not received, since a `recv` here is kept and not polled";
             self.abort(now, error(ErrorKind::TimedOut, what));
         }
     }
@@ -534,7 +534,7 @@ impl Phase {
     }
 }
 
-/// A hash of what both ends know of the attempt once the one that did not propose has found a stack. Without the reasons, which
+/// A hash of all that both ends know of the attempt once the one that did not propose has found a stack. Without the reasons, which
 /// are for people.
 fn said(epoch: u64, offer: &Offer, [proposer_picks, other_picks]: [&[u8]; 2]) -> [u8; 32] {
     // Fails for nothing that was decoded, or encoded to be sent.

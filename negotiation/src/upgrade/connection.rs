@@ -96,7 +96,7 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     /// * [`Invalid`](ErrorKind::Invalid): there are no such alternatives.
     /// * [`Refused`](ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
     ///   which Chunnel and why.
-    /// * [`TimedOut`](ErrorKind::TimedOut): it did not answer or was not heard, or a `send` under way here did not end, or an earlier
+    /// * [`TimedOut`](ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
     ///   change.
     /// * Those of the Chunnels that can't be built, and of a connection that has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {

@@ -3,13 +3,13 @@
 use super::handover::{Handover, Step};
 use std::collections::HashSet;
 
-/// What a connection does with the steps.
+/// A connection that carries the steps out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Model {
     machine: Handover<u8>,
     staged: Option<u8>,
     is_built: bool,
-    /// What was started and is not over: building, ending sends, awaiting the rest, leaving.
+    /// Work that was started and is not over: building, ending sends, awaiting the rest, leaving.
     under_way: [bool; 4],
     has_begun: bool,
     has_rest: bool,

@@ -29,8 +29,6 @@ mod steps;
 mod sync;
 mod upgradable;
 
-use crate::link::last_waiter;
-
 #[cfg(test)]
 mod handover_tests;
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) struct Request {
     pub(super) report: oneshot::Sender<Result<(), Error>>,
 }
 
-/// What the agent waits for.
+/// An event that the agent waits for.
 pub(super) enum Input {
     Message(Upgrade),
     Request(Request),

@@ -1,4 +1,4 @@
-//! What an application asks for when it changes the stack of a connection.
+//! A request for other alternatives of a connection's stack.
 
 use bertha_core::{Error, ErrorKind, Node, Preference};
 use std::collections::BTreeMap;

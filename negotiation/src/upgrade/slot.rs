@@ -1,8 +1,6 @@
 //! A slot: the place at which one call uses the stack in force.
 
-use super::last_waiter::LastWaiter;
-use super::slots::lock;
-use super::sync::{Arc, AtomicBool, AtomicU64, Guard, Mutex, Ordering, SLOTS, TryLock};
+use super::sync::{Arc, AtomicBool, AtomicU64, Guard, LastWaiter, Mutex, Ordering, SLOTS, TryLock};
 use std::sync::OnceLock;
 use std::task::{Context, Waker};
 
@@ -126,4 +124,8 @@ impl<E> SlotList<E> {
     pub(super) fn total(&self) -> u64 {
         self.iter().map(|slot| slot.moved.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@
 //! only. A call checks it on entry and not on leaving, so steady traffic cannot delay a close, and a closer has to look again
 //! now and then.
 
-use super::slot::{Slot, SlotList};
+use super::slot::{Slot, SlotList, lock};
 use super::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -156,10 +156,6 @@ impl<E> Slots<E> {
     pub(crate) fn total(&self) -> u64 {
         self.list.total().wrapping_sub(lock(&self.state).counted_before)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn remember(list: &mut Vec<Waker>, waker: &Waker) {

@@ -1,5 +1,6 @@
 //! The locks and atomics of slots and epochs; the tests under loom put loom's in their place.
 
+pub(crate) use crate::link::last_waiter::LastWaiter;
 use spin::mutex::SpinMutex;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

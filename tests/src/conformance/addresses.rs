@@ -24,7 +24,7 @@ pub async fn addresses_agree<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
 }
 
 /// `connect`: "`Invalid` if the address is of a kind that this datapath can't reach"; `listen`: "`Invalid` if the
-/// address can't be used, `AddrInUse` if another listener has it".
+/// address can't be used, and `AddrInUse` if something listens there".
 pub async fn addresses_of_no_kind_are_invalid<S: Datapath, C: Datapath>(site: &Site<'_, S, C>) {
     let other = match (site.on)() {
         Addr::Ip(_) => Addr::Unix("/nowhere/at-all.sock".into()),

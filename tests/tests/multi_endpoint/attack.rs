@@ -214,14 +214,14 @@ fn habits(seed: u64) -> Habits {
 
 #[test]
 fn an_attacker_parts_no_group_and_outlives_no_change() {
-    with_seeds(200, async |crowd, seed| {
+    with_seeds(60, async |crowd, seed| {
         besieged(crowd, || make_stack!(select!(Nothing, Batch::new())), seed, habits(seed)).await;
     });
 }
 
 #[test]
 fn nor_a_group_whose_chunnels_keep_state_of_each_other() {
-    with_seeds(100, async |crowd, seed| {
+    with_seeds(30, async |crowd, seed| {
         let stack = || make_stack!(select!(ReceiverOrdered::new(), SequencerOrdered::new()));
         besieged(crowd, stack, seed, habits(seed)).await;
     });

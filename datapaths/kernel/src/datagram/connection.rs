@@ -2,7 +2,7 @@
 
 use super::{Burst, DatagramSocket};
 use crate::SocketBase;
-use crate::async_socket::AsyncSocket;
+use crate::async_socket::{AsyncSocket, unless_blocked};
 use crate::endpoint::Endpoint;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use rustix::io::Errno;
@@ -37,6 +37,7 @@ impl<S: DatagramSocket> DatagramConnection<S> {
 
     #[cold]
     fn failed(&self, error: io::Error, len: usize) -> Error {
+        self.endpoint.socket().on_error();
         match Errno::from_io_error(&error) {
             Some(Errno::MSGSIZE) => self.base.too_large(len).because(error),
             Some(Errno::NOBUFS) => {
@@ -63,7 +64,11 @@ impl<S: DatagramSocket> Connection for DatagramConnection<S> {
         }
         let socket = self.endpoint.socket();
         let send = || socket.send_one(&message, &self.remote);
-        socket.socket().when_writable(send).await.map_err(|error| self.failed(error, message.len()))
+        let sent = match unless_blocked(send()) {
+            Some(sent) => sent,
+            None => socket.socket().when_writable(send).await,
+        };
+        sent.map_err(|error| self.failed(error, message.len()))
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -84,7 +89,11 @@ impl<S: DatagramSocket> Connection for DatagramConnection<S> {
                 oversize = burst.fill(&mut messages, self.base.arena(), mtu)?;
             }
             let Some(next) = burst.next_len() else { break };
-            let sent = socket.socket().when_writable(|| socket.send_some(&mut burst, &self.remote)).await;
+            let mut send = || socket.send_some(&mut burst, &self.remote);
+            let sent = match unless_blocked(send()) {
+                Some(sent) => sent,
+                None => socket.socket().when_writable(send).await,
+            };
             sent.map_err(|error| self.failed(error, next))?;
         }
         match oversize {

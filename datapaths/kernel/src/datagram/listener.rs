@@ -6,10 +6,10 @@ use bertha_core::{Addr, Error, Listener, Properties};
 use std::fmt;
 use std::sync::Arc;
 
-/// One socket, and the connections to all who send to it.
+/// One socket, and a connection to each peer that sends to it.
 ///
-/// There is no task that demultiplexes: whichever `accept`, `recv` or `recv_batch` is polled receives for all, keeps
-/// what is its own and wakes the others. So while futures of them wait, at least one has to be polled when it is
+/// There is no task that demultiplexes: any `accept`, `recv` or `recv_batch` that is polled receives for all, keeps
+/// its own messages and wakes the others. So while futures of them wait, at least one has to be polled when it is
 /// woken; one that was polled, kept and never polled again may hold up the others.
 ///
 /// Dropping it ends accepting; its connections live on.
@@ -22,7 +22,7 @@ impl<S: DatagramSocket> DatagramListener<S> {
         Self { endpoint }
     }
 
-    /// What was dropped so far, over all connections.
+    /// The messages that were dropped so far, over all connections.
     pub fn dropped(&self) -> Counters {
         self.endpoint.counters()
     }

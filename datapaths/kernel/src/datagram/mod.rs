@@ -1,4 +1,4 @@
-//! What all datagram sockets have in common: connections that share one socket, and bursts.
+//! Datagram sockets of all kinds: connections that share one socket, and bursts.
 
 mod connection;
 mod listener;
@@ -16,18 +16,18 @@ pub(crate) use sendmmsg::sendmmsg;
 use std::io;
 use std::sync::Arc;
 
-/// What a kind of datagram socket does for the connections that share it.
+/// A kind of datagram socket, as the connections that share it use it.
 pub trait DatagramSocket: ReceivingSocket {
     /// The datapath's name, for errors.
     const NAME: &'static str;
 
-    /// What its connections promise.
+    /// The promises of its connections.
     const PROPERTIES: Properties;
 
-    /// What sending to one peer takes.
+    /// The address of a peer in the form that sending takes.
     type Remote: Send + Sync;
 
-    /// What sending to `peer` takes, where the socket is not connected.
+    /// The address of `peer`, where the socket is not connected.
     fn remote(&self, peer: &Self::Peer) -> Self::Remote;
 
     /// The base of a connection to `peer`.
@@ -42,7 +42,7 @@ pub trait DatagramSocket: ReceivingSocket {
     /// How it takes a burst.
     type Burst: Burst;
 
-    /// Sends what goes in one call of what `burst` holds, and removes it: one message at least.
+    /// Sends as many messages of `burst` as go in one call, one at least, and removes them.
     fn send_some(&self, burst: &mut Self::Burst, to: &Self::Remote) -> io::Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! What a socket dropped.
+//! The messages that a socket dropped.
 
 /// Messages that a listener received and could not hand to a connection. Nothing else is ever dropped after the
 /// kernel gave it to us.
@@ -7,7 +7,7 @@
 pub struct Counters {
     /// From an unknown address while as many connections as allowed were waiting to be accepted.
     pub unknown: u64,
-    /// For a connection whose queue was full, since nobody received from it.
+    /// For a connection whose queue was full, since no task received from it.
     pub overflow: u64,
     /// Longer than the datapath carries.
     pub oversize: u64,

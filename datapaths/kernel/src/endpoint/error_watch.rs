@@ -47,6 +47,7 @@ impl<S: ReceivingSocket> ErrorWatch<S> {
         let waker = Waker::from(self.signal.clone());
         let polled = next.as_mut().poll(&mut Context::from_waker(&waker));
         if polled.is_ready() {
+            socket.on_error();
             *next = failure(socket);
             self.signal.is_set.store(true, Ordering::Relaxed);
         }

@@ -44,6 +44,9 @@ pub trait ReceivingSocket: Send + Sync + 'static {
     /// `WouldBlock` if nothing was there, which the reactor then knows, unless it was asked eagerly; errors of the socket.
     fn receive(&self, request: Request, deliver: impl FnMut(&Self::Peer, usize, Buf))
     -> io::Result<Received>;
+
+    /// An error of the socket was returned to a caller.
+    fn on_error(&self) {}
 }
 
 /// How to receive.
@@ -85,6 +88,8 @@ pub(crate) struct Endpoint<S: ReceivingSocket> {
 /// Everything behind the lock.
 struct State<S: ReceivingSocket> {
     demux: Demux<S::Peer>,
+    /// The connection of a connected socket.
+    only: Option<usize>,
     width: ReceiveWidth,
     counters: Counters,
 }
@@ -95,7 +100,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
         let mut demux = Demux::new(limits);
         let listener = demux.listen();
         debug_assert_eq!(listener, LISTENER);
-        Arc::new(Self::new(socket, demux, waiting))
+        Arc::new(Self::new(socket, demux, None, waiting))
     }
 
     /// A socket that receives from one peer alone, and the number of its connection.
@@ -106,13 +111,13 @@ impl<S: ReceivingSocket> Endpoint<S> {
         waiting: Waiting,
     ) -> (Arc<Self>, usize) {
         let (demux, connection) = Demux::of_one(limits, peer, ());
-        let endpoint = Arc::new(Self::new(socket, demux, waiting));
+        let endpoint = Arc::new(Self::new(socket, demux, Some(connection), waiting));
         endpoint.errors.get_or_init(|| ErrorWatch::new(&endpoint));
         (endpoint, connection)
     }
 
-    fn new(socket: Arc<S>, demux: Demux<S::Peer>, waiting: Waiting) -> Self {
-        let state = State { demux, width: ReceiveWidth::default(), counters: Counters::default() };
+    fn new(socket: Arc<S>, demux: Demux<S::Peer>, only: Option<usize>, waiting: Waiting) -> Self {
+        let state = State { demux, only, width: ReceiveWidth::default(), counters: Counters::default() };
         let (spin_history, errors) = (SpinHistory::default(), OnceLock::new());
         Self { socket, state: Mutex::new(state), waiting, spin_history, errors }
     }
@@ -129,7 +134,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
     #[inline]
     pub(crate) fn recv(&self, connection: usize) -> impl Future<Output = Result<Option<Buf>, Error>> {
         self.wait_for(Awaited::Connection(connection), move |state, batch| {
-            if let Some(received) = batch.pop_first() {
+            if let Some(received) = batch.pop() {
                 return Some(Some(received));
             }
             match state.demux.pop(connection) {
@@ -255,7 +260,11 @@ impl<S: ReceivingSocket> State<S> {
         buffer: Buf,
         batch: &mut ReceiveBatch<M>,
     ) {
-        let found = self.demux.find(from).or_else(|| self.demux.admit(LISTENER, from.clone(), ()));
+        let found = match self.only {
+            // The kernel lets no other peer's messages through.
+            Some(connection) => Some(connection),
+            None => self.demux.find(from).or_else(|| self.demux.admit(LISTENER, from.clone(), ())),
+        };
         match found {
             Some(own) if batch.connection() == found => self.demux.deliver_own(own, buffer, stride, batch),
             Some(other) => {

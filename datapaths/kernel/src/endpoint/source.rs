@@ -9,7 +9,7 @@ use parking_lot::MutexGuard;
 use std::io;
 use std::marker::PhantomData;
 use std::pin::pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
@@ -76,8 +76,6 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
     type Message = M;
     type Error = Error;
 
-    const ROLE: Role = Role::Candidate;
-
     #[inline]
     fn lock(&self) -> MutexGuard<'a, State<S>> {
         self.endpoint.state.lock()
@@ -127,7 +125,10 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
                 state.width.on_nothing();
                 Received::Nothing
             }
-            Err(error) if endpoint.errors.get().is_some() => Received::Failed(from_source(error)),
+            Err(error) if endpoint.errors.get().is_some() => {
+                endpoint.socket.on_error();
+                Received::Failed(from_source(error))
+            }
             Err(error) => {
                 tracing::debug!(%error, "receiving failed; the listener goes on");
                 state.counters.errors += 1;
@@ -144,15 +145,17 @@ impl<'a, S: ReceivingSocket, M: Batched> Source<'a> for SocketSource<'a, S, M> {
         }
     }
 
-    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    fn arm(&mut self, state: MutexGuard<'a, State<S>>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if self.spins() {
+            release(self, state);
             // Not `wake_by_ref`: the runtime would poll the woken task many times before it turns to the others, or to the
             // reactor.
             let _ = pin!(yield_now()).poll(cx);
             return Poll::Pending;
         }
-        let readable = ready!(self.endpoint.socket.socket().poll_readable(cx));
-        Poll::Ready(readable.map_err(runtime_ended))
+        let readable = self.endpoint.socket.socket().poll_readable(cx);
+        release(self, state);
+        readable.map_err(runtime_ended)
     }
 
     /// Registers the waker of another future at the reactor; one that spins is polled instead, and one for which there is

@@ -202,7 +202,7 @@ proptest! {
                 Event::Run(_) | Event::Drop(_) => {}
             }
         }
-        // Whoever was woken runs; what spins is woken each time, so rounds are counted.
+        // Every task that was woken runs; one that spins is woken each time, so rounds are counted.
         for _ in 0..200 {
             tasks.retain_mut(|task| match task.run() {
                 Some(numbers) => {
@@ -216,10 +216,10 @@ proptest! {
             let waits = tasks.iter().any(|task| task.connection == connection);
             let all = received[connection] == sent[connection];
             prop_assert!(all || !waits, "connection {} waits: {:?}", connection, received[connection]);
-            // Without anybody who was dropped holding messages back, and in order.
+            // No future that was dropped holds messages back, and they are in order.
             prop_assert!(sent[connection].starts_with(&received[connection]));
         }
-        // What nobody waited for is still there.
+        // Messages that no future waited for are still there.
         drop(tasks);
         for connection in 0..CONNECTIONS {
             while received[connection].len() < sent[connection].len() {

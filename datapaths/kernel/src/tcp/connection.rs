@@ -4,7 +4,7 @@ use super::socket::TcpSocket;
 use super::writer::Writer;
 use super::{NAME, Tcp};
 use crate::SocketBase;
-use crate::async_socket::AsyncSocket;
+use crate::async_socket::{AsyncSocket, unless_blocked};
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
 use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties};
@@ -26,7 +26,7 @@ pub struct TcpConnection {
     endpoint: Arc<Endpoint<TcpSocket>>,
     slot: usize,
     base: SocketBase,
-    /// Messages of several senders must not mix on the stream, so whoever writes has it alone; held for one call that
+    /// Messages of several senders must not mix on the stream, so one of them writes at a time; held for one call that
     /// does not block, and contended only where several tasks send at once.
     writer: Mutex<Writer>,
     closed: AtomicBool,
@@ -85,16 +85,28 @@ impl TcpConnection {
     ) -> Result<usize, Error> {
         let stream = self.stream();
         let write = || self.writer.lock().write(stream, messages.clone());
-        let written = stream.when_writable(write).await.map_err(|error| self.failed(error))?;
-        // The stream may have taken a part of the last one: the writer keeps the rest, and goes on whoever drives it.
+        let written = self.when_writable(write).await?;
+        // The stream may have taken a part of the last one: the writer keeps the rest, and goes on with any call that drives it.
         let drive = || {
             let mut writer = self.writer.lock();
             if writer.passed(written.mark) { Ok(()) } else { writer.flush(stream) }
         };
         if !self.writer.lock().passed(written.mark) {
-            stream.when_writable(drive).await.map_err(|error| self.failed(error))?;
+            self.when_writable(drive).await?;
         }
         Ok(written.messages)
+    }
+
+    /// Runs `operation` until it does not block.
+    async fn when_writable<T: Send>(
+        &self,
+        mut operation: impl FnMut() -> io::Result<T> + Send,
+    ) -> Result<T, Error> {
+        let done = match unless_blocked(operation()) {
+            Some(done) => done,
+            None => self.stream().when_writable(operation).await,
+        };
+        done.map_err(|error| self.failed(error))
     }
 
     #[cold]
@@ -178,8 +190,8 @@ impl Connection for TcpConnection {
         self.closed.store(true, Ordering::Relaxed);
         self.endpoint.close(self.slot);
         let stream = self.stream();
-        let flushed = stream.when_writable(|| self.writer.lock().flush(stream)).await;
-        match flushed.and_then(|()| SockRef::from(stream).shutdown(Shutdown::Write)) {
+        self.when_writable(|| self.writer.lock().flush(stream)).await?;
+        match SockRef::from(stream).shutdown(Shutdown::Write) {
             // The peer was faster.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             done => done.map_err(|error| self.failed(error)),

@@ -48,7 +48,7 @@ impl Tcp {
         Self::default()
     }
 
-    /// What a receiver does while nothing has arrived. [`Park`](Waiting::Park) by default.
+    /// How a receiver waits. [`Park`](Waiting::Park) by default.
     #[must_use]
     pub fn waiting(self, waiting: Waiting) -> Self {
         Self { waiting, ..self }

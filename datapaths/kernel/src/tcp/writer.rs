@@ -17,7 +17,7 @@ pub(super) struct Written {
     pub(super) mark: u64,
 }
 
-/// The end of the last message, where the stream took only the first part. It goes out before anything else, whoever
+/// The end of the last message, where the stream took only the first part. It goes out before anything else, with any call that
 /// writes next, so that no cancelled `send` leaves half a message.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
@@ -78,8 +78,7 @@ impl Writer {
     }
 }
 
-/// What follows the first `written` bytes of a message with its header. A copy: this is where the stream is full, so
-/// the time is there.
+/// The rest of a message with its header behind the first `written` bytes. A copy: the stream is full, so the time is there.
 fn remainder(message: &Buf, written: usize) -> Result<Buf, Error> {
     let header = header(message);
     let mut rest = Buf::new(HEADER + message.len(), 0)?;

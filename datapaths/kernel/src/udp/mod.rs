@@ -15,14 +15,14 @@ use std::net::SocketAddr;
 /// A base connection of [`Udp`]. A message is a datagram.
 pub type UdpConnection = DatagramConnection<UdpSocket>;
 
-/// What accepts the connections of [`Udp`].
+/// The listener of [`Udp`].
 pub type UdpListener = DatagramListener<UdpSocket>;
 
 /// UDP over IPv4 and IPv6 as a datapath. A message is a datagram.
 ///
 /// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments what exceeds the path's
 /// MTU. Of a burst, messages of equal length go out as one segmented datagram where the kernel has it, and may overtake
-/// those of another length; what is left goes in one `sendmmsg`. What arrives is received up to 32 buffers at a time,
+/// those of another length; the rest goes in one `sendmmsg`. Messages are received in up to 32 buffers at a time,
 /// each of up to 64 coalesced messages.
 ///
 /// ```no_run
@@ -50,8 +50,8 @@ pub struct Udp {
 impl Udp {
     option_methods!();
 
-    /// Has no datagram fragmented, by this host or by a router: what is larger than the path carries is lost, without an
-    /// error but for what exceeds the interface's own MTU ([`TooLarge`](bertha_core::ErrorKind::TooLarge)). For whoever finds out
+    /// Has no datagram fragmented, by this host or by a router: a message larger than the path carries is lost, without an
+    /// error unless it exceeds the interface's own MTU ([`TooLarge`](bertha_core::ErrorKind::TooLarge)). For layers that find out
     /// how large datagrams may be, as RFC 8899 asks; what the kernel believes to know of the path is not used. Off at first.
     #[must_use]
     pub fn keep_whole(mut self) -> Self {

@@ -32,7 +32,7 @@ pub struct Runs {
     offers: bool,
 }
 
-/// What has to leave before another message is taken.
+/// The runs that have to leave before another message is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     Nothing,
@@ -244,7 +244,7 @@ mod tests {
     #[derive(Debug, Clone, Copy)]
     enum Make {
         Elsewhere,
-        InTheLane,
+        InTheArena,
         /// In a buffer that turns out too large.
         Shortened,
         /// With less of a header than they had reserved.
@@ -257,7 +257,7 @@ mod tests {
         let header = length.min(4);
         let mut message = match make {
             Make::Elsewhere => Buf::new(length - header, header),
-            Make::InTheLane | Make::Twice => arena.buffer(length - header, header),
+            Make::InTheArena | Make::Twice => arena.buffer(length - header, header),
             Make::Shortened => arena.buffer(length + 9, header),
             Make::BehindAGap => arena.buffer(length - header, header + 3),
         }
@@ -273,8 +273,8 @@ mod tests {
         message
     }
 
-    /// What leaves, in datagrams of one or more messages; `most` messages go at once where they could be more.
-    fn leave(lengths: &[(usize, Make)], most: usize) -> Vec<Vec<Vec<u8>>> {
+    /// The datagrams that leave, of one or more messages; at most `max` messages go at once.
+    fn leave(lengths: &[(usize, Make)], max: usize) -> Vec<Vec<Vec<u8>>> {
         let (mut runs, mut left, mut kept, arena) = (Runs::new(), Vec::new(), Vec::new(), BurstArena::new());
         let mut messages = lengths
             .iter()
@@ -286,14 +286,13 @@ mod tests {
             if runs.next_len().is_none() {
                 break;
             }
-            let singles =
-                runs.singles().map(|singles| singles.take(most).map(|single| vec![single.to_vec()]));
+            let singles = runs.singles().map(|singles| singles.take(max).map(|single| vec![single.to_vec()]));
             if let Some(singles) = singles.map(Vec::from_iter) {
                 runs.singles_have_left(singles.len());
                 left.extend(singles);
             } else {
                 let run = runs.next().unwrap();
-                let count = run.count().min(most);
+                let count = run.count().min(max);
                 let contents = &run.contents()[..count * run.segment()];
                 let pieces = contents.chunks(run.segment().max(1)).map(<[u8]>::to_vec);
                 left.push(if run.segment() == 0 { vec![vec![]] } else { pieces.collect() });
@@ -310,16 +309,16 @@ mod tests {
 
     fn sizes(lengths: &[usize]) -> Vec<Vec<usize>> {
         let made = |make| lengths.iter().map(|&length| (length, make)).collect::<Vec<_>>();
-        let [elsewhere, in_the_lane] = [Make::Elsewhere, Make::InTheLane].map(|make| {
+        let [elsewhere, in_the_arena] = [Make::Elsewhere, Make::InTheArena].map(|make| {
             let left = leave(&made(make), usize::MAX);
             left.iter().map(|datagram| datagram.iter().map(Vec::len).collect()).collect::<Vec<_>>()
         });
-        assert_eq!(elsewhere, in_the_lane);
+        assert_eq!(elsewhere, in_the_arena);
         elsewhere
     }
 
     #[test]
-    fn what_is_made_in_the_lane_stays_where_it_is() {
+    fn what_is_made_in_the_arena_stays_where_it_is() {
         let (mut runs, arena) = (Runs::new(), BurstArena::new());
         let mut places = Vec::new();
         let mut messages = (0..9).map(|number| {
@@ -361,7 +360,7 @@ mod tests {
                     prop_oneof![4..8_usize, 4..40_usize, Just(1400), Just(1500)],
                     prop_oneof![
                         1 => Just(Make::Elsewhere),
-                        4 => Just(Make::InTheLane),
+                        4 => Just(Make::InTheArena),
                         4 => Just(Make::Shortened),
                         1 => Just(Make::BehindAGap),
                         1 => Just(Make::Twice),
@@ -369,9 +368,9 @@ mod tests {
                 ),
                 0..300,
             ),
-            most in 1..70_usize,
+            max in 1..70_usize,
         ) {
-            let left = leave(&lengths, most).concat();
+            let left = leave(&lengths, max).concat();
             let expected = lengths.iter().enumerate();
             let expected = expected.map(|(number, &(length, _))| (length, number as u32));
             let mut expected: Vec<_> = expected.collect();

@@ -21,7 +21,7 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Type};
 use std::cell::Cell;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::io::Interest;
 
@@ -33,6 +33,9 @@ const RECEIVE: usize = 65_536;
 /// A short message that its receiver keeps would keep all of a large buffer from being used, a thousand queued ones 64 MiB; and the
 /// copy of so few bytes, which are in the cache, costs less than fetching a large buffer that is not.
 const FEW: usize = 2048;
+
+/// How many reports of errors are thrown away at once.
+const MAX_REPORTS: usize = 64;
 
 thread_local! {
     /// The room that the sockets of a thread receive single messages in: those that wait hold no memory, and the room stays in
@@ -83,6 +86,8 @@ pub struct UdpSocket {
     /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
     /// for the second time: many exchange one message, and the kernel's own size holds what a peer says first.
     receive_buffer: AtomicUsize,
+    /// An error, as the system numbers it, that came behind a message in one call; 0 for none.
+    late_error: AtomicI32,
     /// How it receives: a constant of [`mode`]. Relaxed accesses do, since one call receives at a time.
     mode: AtomicU8,
 }
@@ -114,6 +119,12 @@ impl UdpSocket {
             socket.bind(&SockAddr::from(local))?;
         }
         if let Some(peer) = peer {
+            // Without it, the kernel keeps to itself that no host answers at the address.
+            if v4 {
+                nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv4RecvErr, &true)?;
+            } else {
+                nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv6RecvErr, &true)?;
+            }
             socket.connect(&SockAddr::from(peer))?;
         }
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
@@ -121,7 +132,8 @@ impl UdpSocket {
         let mode = AtomicU8::new(if later > 0 { mode::FIRST } else { mode::SINGLE });
         let (send_buffer, receive_buffer) = (AtomicUsize::new(options.send_buffer), AtomicUsize::new(later));
         let Offload { state, segments } = offload()?;
-        Ok(Self { io, state, segments: *segments, local, send_buffer, peer, receive_buffer, mode })
+        let (segments, late_error) = (*segments, AtomicI32::new(0));
+        Ok(Self { io, state, segments, local, send_buffer, peer, receive_buffer, late_error, mode })
     }
 
     /// Has the kernel take a message, and asks it for the send buffer that this socket is to have when there is no room.
@@ -194,38 +206,79 @@ impl UdpSocket {
 
     /// One datagram, while the kernel does not coalesce. Whether more wait is not asked: mostly there are none, and the answer
     /// would cost a system call and the reactor's knowledge that there may be.
+    #[inline]
     fn receive_one(
         &self,
         request: Request,
         mut deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
-        let mut space = take_space()?;
-        let (mut len, mut from) = (0, self.peer);
-        let mut receive = || {
-            if from.is_some() {
-                (len, _) = rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())?;
-            } else {
-                let sender;
-                (len, _, sender) = rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())?;
-                from = sender.and_then(|sender| SocketAddr::try_from(sender).ok());
-            }
-            Ok(())
-        };
-        let received = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
-        let message = match received {
-            Ok(()) if len > FEW => {
-                space.truncate(len);
-                Ok(space)
-            }
-            received => {
-                let copy = received.and_then(|()| Buf::copy_of(&space[..len], 0).map_err(io::Error::other));
-                give_space_back(space);
-                copy
-            }
-        }?;
-        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
+        if request.others_wait || self.late_error.load(Ordering::Relaxed) != 0 {
+            return self.receive_two(request, deliver);
+        }
+        let receive = || self.receive_now();
+        let (message, from) =
+            if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) }?;
         deliver(&from, message.len(), message);
         Ok(Received { buffers: 1, oversize: 0 })
+    }
+
+    /// As [`receive_one`](Self::receive_one), and a second one if it is there: other futures wait, and one of them would be woken
+    /// in vain if the reactor did not learn that nothing is left.
+    fn receive_two(
+        &self,
+        request: Request,
+        mut deliver: impl FnMut(&SocketAddr, usize, Buf),
+    ) -> io::Result<Received> {
+        let late = self.late_error.swap(0, Ordering::Relaxed);
+        if late != 0 {
+            return Err(io::Error::from_raw_os_error(late));
+        }
+        let mut first = None;
+        let mut receive = || {
+            first = Some(self.receive_now()?);
+            self.receive_now()
+        };
+        let second = if request.eager { receive() } else { self.io.try_io(Interest::READABLE, receive) };
+        let is_empty = first.is_none();
+        if let Some((message, from)) = first {
+            deliver(&from, message.len(), message);
+        }
+        match second {
+            Ok((message, from)) => deliver(&from, message.len(), message),
+            Err(error) if is_empty => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => self.late_error.store(error.raw_os_error().unwrap_or_default(), Ordering::Relaxed),
+        }
+        Ok(Received { buffers: 1, oversize: 0 })
+    }
+
+    /// One datagram and its sender. A short one lies in a buffer of its size.
+    #[inline]
+    fn receive_now(&self) -> io::Result<(Buf, SocketAddr)> {
+        let mut space = take_space()?;
+        let received = match self.peer {
+            Some(peer) => rustix::net::recv(&self.io, &mut space[..], RecvFlags::empty())
+                .map(|(len, _)| (len, Some(peer))),
+            None => rustix::net::recvfrom(&self.io, &mut space[..], RecvFlags::empty())
+                .map(|(len, _, from)| (len, from.and_then(|from| SocketAddr::try_from(from).ok()))),
+        };
+        let (message, from) = match received {
+            Ok((len, from)) if len > FEW => {
+                space.truncate(len);
+                (Ok(space), from)
+            }
+            Ok((len, from)) => {
+                let copy = Buf::copy_of(&space[..len], 0);
+                give_space_back(space);
+                (copy, from)
+            }
+            Err(error) => {
+                give_space_back(space);
+                return Err(error.into());
+            }
+        };
+        let from = from.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
+        Ok((message.map_err(io::Error::other)?, from))
     }
 
     /// Datagrams in several buffers, or several coalesced ones in each.
@@ -244,14 +297,8 @@ impl UdpSocket {
                 buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_deref_mut().unwrap_or_default()));
             let filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut meta)?;
             let was_single = filled == 1 && meta[0].len <= meta[0].stride;
-            Ok((
-                filled,
-                if filled < N && (request.others_wait || !was_single) {
-                    Left::Nothing
-                } else {
-                    Left::Unknown
-                },
-            ))
+            let rearms = filled < N && (request.others_wait || !was_single);
+            Ok((filled, if rearms { Left::Nothing } else { Left::Unknown }))
         })?;
         for (buffer, meta) in buffers.into_iter().flatten().zip(&meta).take(filled) {
             deliver(&meta.addr, meta.stride, buffer.fitted(meta.len));
@@ -275,7 +322,7 @@ impl ReceivingSocket for UdpSocket {
         deliver: impl FnMut(&SocketAddr, usize, Buf),
     ) -> io::Result<Received> {
         let (width, mode) = (request.width, self.mode.load(Ordering::Relaxed));
-        if width == 1 && mode == mode::SINGLE && !request.others_wait {
+        if width == 1 && mode == mode::SINGLE {
             return self.receive_one(request, deliver);
         }
         if mode == mode::FIRST {
@@ -290,11 +337,20 @@ impl ReceivingSocket for UdpSocket {
             self.coalesce();
         }
         match width {
-            1 if mode == mode::SECOND => self.receive_one(request, deliver),
+            1 if mode != mode::COALESCED => self.receive_one(request, deliver),
             1 if !request.others_wait => self.receive_with::<1>(request, deliver),
             1 | 2 => self.receive_with::<2>(request, deliver),
             8 => self.receive_with::<8>(request, deliver),
             _ => self.receive_with::<MAX_WIDTH>(request, deliver),
+        }
+    }
+    /// Empties the queue in which the kernel keeps the reports behind an error: they take of the receive buffer's room.
+    #[cold]
+    fn on_error(&self) {
+        for _ in 0..MAX_REPORTS {
+            if rustix::net::recv(&self.io, &mut [0_u8; 0][..], RecvFlags::ERRQUEUE).is_err() {
+                return;
+            }
         }
     }
 }
@@ -310,7 +366,7 @@ impl DatagramSocket for UdpSocket {
     }
 
     fn base(self: &Arc<Self>, peer: &SocketAddr) -> SocketBase {
-        // What the 16-bit lengths of the headers leave: IPv4 counts its own header, IPv6 does not.
+        // The rest of a 16-bit length: IPv4 counts its own header, IPv6 does not.
         let mtu = if peer.is_ipv4() { 65_535 - 20 - 8 } else { 65_535 - 8 };
         let local = match self.local {
             Some(local) => Local::Known(local.into()),
@@ -362,7 +418,7 @@ fn segmentation_failed(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::IO | Errno::MSGSIZE))
 }
 
-/// What the kernel can do, found out once.
+/// The offloads of the kernel, found out once.
 ///
 /// The same for all sockets. It is made on a socket of its own, since making it also sets options that ours are to be
 /// without: don't-fragment, which would limit messages to the path's MTU, and time stamps and addresses with each
@@ -400,7 +456,9 @@ fn takes(socket: &std::net::UdpSocket, segments: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Waiting;
     use crate::datagram::Burst;
+    use crate::endpoint::Endpoint;
     use bertha_core::buf::BurstArena;
 
     fn request(width: usize) -> Request {
@@ -436,7 +494,7 @@ mod tests {
         assert!(received.chunks(5).zip(0..).all(|(message, number)| message == [number; 5]), "{received:?}");
     }
 
-    /// What the kernel grants a socket that connects so, before its first reception, after it, and after the second.
+    /// The buffer that the kernel grants a socket that connects so, before its first reception, after it, and after the second.
     async fn granted(udp: &Udp) -> [usize; 3] {
         let peer = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = UdpSocket::open(udp, None, Some(peer.local_addr().unwrap())).unwrap();
@@ -470,5 +528,50 @@ mod tests {
         assert_eq!([told, still, again], [after_two; 3]);
         let [small, ..] = granted(&Udp::new().receive_buffer(1 << 14)).await;
         assert!(small < at_first);
+    }
+
+    /// A socket whose receiving calls are counted: each asks the kernel once, unless the reactor knows that nothing is there.
+    struct Counted {
+        socket: UdpSocket,
+        calls: AtomicUsize,
+        in_vain: AtomicUsize,
+    }
+
+    impl ReceivingSocket for Counted {
+        type Peer = SocketAddr;
+        type Socket = tokio::net::UdpSocket;
+
+        fn socket(&self) -> &Self::Socket {
+            &self.socket.io
+        }
+
+        fn receive(
+            &self,
+            request: Request,
+            deliver: impl FnMut(&SocketAddr, usize, Buf),
+        ) -> io::Result<Received> {
+            let received = self.socket.receive(request, deliver);
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            self.in_vain.fetch_add(received.is_err().into(), Ordering::Relaxed);
+            received
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_there_takes_one_call_and_no_visit_to_the_reactor() {
+        const MESSAGES: usize = 100;
+        let sender = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let socket = UdpSocket::open(&Udp::new(), None, Some(sender.local_addr().unwrap())).unwrap();
+        let (peer, to) = (sender.local_addr().unwrap(), socket.io.local_addr().unwrap());
+        let socket = Arc::new(Counted { socket, calls: AtomicUsize::new(0), in_vain: AtomicUsize::new(0) });
+        let limits = Udp::new().options.limits;
+        let (endpoint, connection) = Endpoint::connected(socket.clone(), peer, limits, Waiting::Park);
+        for number in 0..MESSAGES {
+            sender.send_to(&[number as u8], to).unwrap();
+            assert_eq!(*endpoint.recv(connection).await.unwrap().unwrap(), [number as u8]);
+        }
+        // In vain once or twice at first, when the reactor has not reported the socket yet.
+        let (calls, in_vain) = (socket.calls.load(Ordering::Relaxed), socket.in_vain.load(Ordering::Relaxed));
+        assert!(in_vain <= 2 && calls == MESSAGES + in_vain, "{calls} calls, {in_vain} in vain");
     }
 }

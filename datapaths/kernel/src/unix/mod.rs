@@ -13,7 +13,7 @@ use std::path::Path;
 /// A base connection of [`Unix`]. A message is a datagram.
 pub type UnixConnection = DatagramConnection<UnixSocket>;
 
-/// What accepts the connections of [`Unix`].
+/// The listener of [`Unix`].
 pub type UnixListener = DatagramListener<UnixSocket>;
 
 /// Unix datagram sockets as a datapath between processes of one machine.

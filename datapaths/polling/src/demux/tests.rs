@@ -54,7 +54,7 @@ fn a_flood_of_addresses_takes_no_more_than_the_backlog() {
 #[test]
 fn queues_are_bounded_until_accepted_and_after() {
     let mut demux = listening(2, 40);
-    assert_eq!(deliver(&mut demux, 1, &[0; 100]), 84);
+    assert_eq!(deliver(&mut demux, 1, &[0; 100]), 100 - UNACCEPTED);
     let (connection, _) = demux.accept(0).unwrap();
     assert_eq!(queued(&mut demux, connection).len(), UNACCEPTED);
     assert_eq!(deliver(&mut demux, 1, &[0; 100]), 60);
@@ -84,7 +84,7 @@ fn strangers_hold_no_buffers_of_the_source_and_few_bytes() {
         }
     }
     assert!(kept * block <= UNACCEPTED_BYTES && (kept + 2) * block > UNACCEPTED_BYTES / 2, "{kept}");
-    // What a stranger sent lies in memory of its own: the source has its buffer back.
+    // A stranger's message lies in memory of its own: the source has its buffer back.
     let mut demux = listening(1, 16);
     let connection = demux.admit(0, PEER, ()).unwrap();
     let message = Buf::copy_of(b"hello", 0).unwrap();
@@ -166,14 +166,14 @@ fn a_poller_that_has_to_follow_makes_room_for_another() {
     let [mut a, mut b] = [(); 2].map(|()| WaiterKey::new(Awaited::Listener(0)));
     assert!(demux.begin_receiving());
     demux.end_receiving();
-    assert!(demux.wait(&mut a, Waker::noop(), Role::Candidate));
+    assert!(demux.wait(&mut a, Waker::noop(), Role::Poller));
     // Another future receives on another thread when the poller is woken.
     assert!(demux.begin_receiving());
     assert!(!demux.begin_receiving());
     demux.wait(&mut a, Waker::noop(), Role::Follower);
     assert_eq!(demux.poller, None);
     demux.end_receiving();
-    assert!(demux.wait(&mut b, Waker::noop(), Role::Candidate) && demux.follows(&a));
+    assert!(demux.wait(&mut b, Waker::noop(), Role::Poller) && demux.follows(&a));
     demux.leave(&mut b);
     assert!(demux.lacks_poller() && demux.promote(|_| true));
     assert_eq!((demux.poller, demux.wakes()), (a.token, false));
@@ -183,16 +183,16 @@ fn a_poller_that_has_to_follow_makes_room_for_another() {
 }
 
 #[test]
-fn a_successor_takes_over_and_an_onlooker_is_never_promoted() {
+fn a_future_that_begins_to_wait_takes_over_and_an_onlooker_is_never_promoted() {
     let mut demux = listening(4, 10).busy();
     let connection = demux.connect(PEER, ());
     let [mut a, mut b] = [(); 2].map(|()| WaiterKey::new(Awaited::Connection(connection)));
     let mut onlooker = WaiterKey::new(Awaited::Listener(0));
-    assert!(demux.wait(&mut a, Waker::noop(), Role::Successor));
-    assert!(demux.wait(&mut b, Waker::noop(), Role::Successor));
+    assert!(demux.wait(&mut a, Waker::noop(), Role::Poller));
+    assert!(demux.wait(&mut b, Waker::noop(), Role::Poller));
     assert!(!demux.wait(&mut onlooker, Waker::noop(), Role::Onlooker));
     // It has lost the lead, and does not get it back by being polled.
-    assert!(!demux.wait(&mut a, Waker::noop(), Role::Successor) && demux.follows(&a));
+    assert!(!demux.wait(&mut a, Waker::noop(), Role::Poller) && demux.follows(&a));
     demux.leave(&mut b);
     assert!(demux.promote(|_| false) && demux.wakes());
     assert_eq!((demux.poller, demux.take_woken().len()), (a.token, 1));

@@ -13,7 +13,7 @@ pub struct Halt {
     pub(super) tasks: usize,
 }
 
-/// What kept a run from its end.
+/// The reason why a run did not reach its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HaltReason {
@@ -26,7 +26,7 @@ pub enum HaltReason {
 }
 
 impl Halt {
-    /// What kept the run from its end.
+    /// The reason why the run did not reach its end.
     pub fn reason(&self) -> HaltReason {
         self.reason
     }

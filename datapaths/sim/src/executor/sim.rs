@@ -29,7 +29,7 @@ use std::time::Duration;
 /// # Ok::<(), bertha_core::Error>(())
 /// ```
 ///
-/// What is drawn from elsewhere (the order of a `HashMap`, the real clock, other threads) is not reproducible;
+/// Anything that is drawn from elsewhere (the order of a `HashMap`, the real clock, other threads) is not reproducible;
 /// [`trace`](Self::trace) shows whether two runs differ.
 pub struct Sim {
     world: Arc<World>,

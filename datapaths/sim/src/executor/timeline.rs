@@ -1,4 +1,4 @@
-//! What happens when, in virtual time.
+//! Events in the order of virtual time.
 
 use std::collections::BTreeMap;
 use std::task::Waker;
@@ -17,7 +17,7 @@ pub(super) struct Timeline {
 /// When an event happens, and its number among those of the same instant.
 pub(super) type Key = (Duration, u64);
 
-/// What happens.
+/// An event.
 pub(super) enum Event {
     /// A task that slept goes on.
     Wake(Waker),

@@ -32,7 +32,7 @@ pub(super) struct State {
     over: bool,
 }
 
-/// What a run may use.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) time: Duration,

@@ -1,4 +1,4 @@
-//! What the network did so far.
+//! The counts of datagrams.
 
 /// Counts of datagrams, over all links since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -48,7 +48,7 @@ impl Network {
         Ok(())
     }
 
-    /// Puts a datagram on the wire, whoever it claims to be from. It meets the delay of its link, but neither the
+    /// Puts a datagram on the wire, whatever sender it names. It meets the delay of its link, but neither the
     /// tap nor faults.
     pub fn inject(&self, datagram: &Datagram) -> Result<(), Error> {
         let payload = datagram.to_buf()?;

@@ -1,4 +1,4 @@
-//! Who is in which multicast group.
+//! The members of multicast groups.
 
 use super::{Inbox, Network};
 use crate::connection::SimConnection;
@@ -19,7 +19,7 @@ impl Groups {
         self.members.insert(local, (group, inbox.clone()));
     }
 
-    /// What the member with this address receives from.
+    /// The queue that the member with this address receives from.
     pub(super) fn inbox(&self, local: SocketAddr) -> Option<Inbox> {
         self.members.get(&local).map(|(_, inbox)| inbox.clone())
     }

@@ -1,4 +1,4 @@
-//! What happens to datagrams on their way.
+//! The faults and delays that datagrams meet.
 
 use crate::rng::Rng;
 use std::time::Duration;
@@ -19,15 +19,15 @@ pub struct Link {
     pub reordering: f64,
     /// The most that a reordered datagram takes longer.
     pub detour: Duration,
-    /// What every datagram takes.
+    /// The time that every datagram takes.
     pub delay: Duration,
-    /// What a datagram takes at most in addition.
+    /// The most that a datagram takes in addition.
     pub jitter: Duration,
     /// How many arrive with some bits flipped, or cut short.
     pub corruption: f64,
     /// The largest datagram, in bytes of payload. Sending a larger one fails.
     pub mtu: usize,
-    /// What limits the rate, if anything does.
+    /// The limit of the rate, if there is one.
     pub bottleneck: Option<Bottleneck>,
 }
 

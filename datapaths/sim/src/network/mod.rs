@@ -181,7 +181,7 @@ impl Network {
         }
     }
 
-    /// What the network did so far.
+    /// The counts of datagrams so far.
     pub fn counters(&self) -> Counters {
         self.state().counters
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// What a connection receives from.
+/// The queue that a connection receives from.
 pub(crate) type Inbox = Arc<Queue<Buf>>;
 /// Connections that wait to be accepted.
 pub(crate) type Backlog = Arc<Queue<SimConnection>>;
@@ -26,7 +26,7 @@ pub(super) struct Ports {
     next: BTreeMap<IpAddr, u16>,
 }
 
-/// The ports that are handed out to those who ask for none.
+/// The ports that are handed out to sockets that ask for none.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 
 impl Ports {

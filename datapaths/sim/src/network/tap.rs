@@ -1,4 +1,4 @@
-//! Whoever sits on the wire.
+//! An observer on the wire, or an attacker.
 
 use bertha_core::{Buf, Error};
 use parking_lot::Mutex;
@@ -12,7 +12,7 @@ pub struct Datagram {
     pub from: SocketAddr,
     /// The receiver's address.
     pub to: SocketAddr,
-    /// What it carries.
+    /// Its contents.
     pub payload: Vec<u8>,
 }
 
@@ -22,7 +22,7 @@ impl Datagram {
     }
 }
 
-/// What a tap lets happen to a datagram.
+/// A tap's decision about a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on, as the tap left it.
@@ -31,5 +31,5 @@ pub enum Verdict {
     Drop,
 }
 
-/// What sees every datagram before the link's faults do.
+/// A function that sees every datagram before the link's faults do.
 pub(super) type Tap = Arc<Mutex<dyn FnMut(&mut Datagram) -> Verdict + Send>>;

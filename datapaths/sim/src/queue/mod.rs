@@ -12,7 +12,7 @@ use waiters::Waiters;
 
 /// Bounded, for any number of senders and receivers. All futures are cancellation-safe.
 ///
-/// A change wakes everyone who waits for it: with several receivers, a wake-up that went to one which was dropped
+/// A change wakes every future that waits for it: with several receivers, a wake-up that went to one which was dropped
 /// then can't be lost.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -46,7 +46,7 @@ impl Ending {
     }
 }
 
-/// What a future waits for.
+/// The change that a future waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     /// A message.
@@ -243,7 +243,7 @@ impl<T> Queue<T> {
         std::mem::take(&mut self.state.lock().items)
     }
 
-    /// What `look` sees in the first item.
+    /// The result of `look` at the first item.
     pub(crate) fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
         self.state.lock().items.front().map(look)
     }
@@ -253,7 +253,7 @@ impl<T> Queue<T> {
         state.items.len() >= state.capacity
     }
 
-    /// Wakes whom the changes concern, outside the lock: a waker may run code that comes back here.
+    /// Wakes the futures that the changes concern, outside the lock: a waker may run code that comes back here.
     fn unlock_and_wake(&self, mut state: MutexGuard<'_, State<T>>) {
         let receivers = std::mem::take(&mut state.added) && !state.receivers.is_empty();
         let senders = std::mem::take(&mut state.removed) && !state.senders.is_empty();

@@ -1,4 +1,4 @@
-//! Whom to wake.
+//! The futures that are to be woken.
 
 use std::task::Waker;
 

@@ -4,7 +4,7 @@ use super::{Segment, Stream};
 use bertha_core::{Buf, Error};
 use std::sync::Arc;
 
-/// What a connection over a stream holds.
+/// A connection's end of a stream.
 pub(crate) struct StreamEnd {
     stream: Arc<Stream>,
     end: usize,

@@ -34,9 +34,9 @@ pub(crate) struct Stream {
 
 /// One direction.
 struct Pipe {
-    /// What was sent and has not arrived.
+    /// Messages that were sent and have not arrived.
     outbox: Queue<Segment>,
-    /// What has arrived and was not received.
+    /// Messages that have arrived and were not received.
     inbox: Queue<Buf>,
     /// Whether a delivery is scheduled.
     busy: AtomicBool,

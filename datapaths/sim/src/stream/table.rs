@@ -14,7 +14,7 @@ pub(crate) struct StreamTable {
     streams: Vec<Weak<Stream>>,
 }
 
-/// What a host loses when it is restarted.
+/// The streams that a host loses when it is restarted.
 pub(crate) struct Lost {
     pub(crate) backlogs: Vec<Backlog>,
     /// Streams, with the number of the end that was on the host.

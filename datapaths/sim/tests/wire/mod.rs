@@ -29,7 +29,7 @@ pub(crate) async fn send(connection: &SimConnection, numbers: std::ops::Range<u6
     connection.send_batch(numbers.map(message)).await
 }
 
-/// What has arrived and was not received yet.
+/// Messages that have arrived and were not received yet.
 pub(crate) fn arrived(connection: &SimConnection) -> Vec<u64> {
     let mut messages = Vec::<Buf>::new();
     match connection.recv_batch(&mut messages, usize::MAX).now_or_never() {

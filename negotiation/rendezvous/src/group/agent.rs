@@ -1,4 +1,4 @@
-//! Changing the stack among participants: the [agreement through the store](super::by_store), what the others say of their progress,
+//! Changing the stack among participants: the [agreement through the store](super::by_store), the progress of the others,
 //! and the stacks on a group's link.
 
 use super::by_store::{Order, StoreAgreement, round_of};
@@ -37,7 +37,7 @@ pub(super) type Leave = oneshot::Sender<Result<(), Error>>;
 
 type RuntimeOf<B> = <<B as Connection>::Base as Base>::Runtime;
 
-/// What the application may ask about.
+/// The state that the application may ask for.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) agreement: Arc<Agreement>,
@@ -60,7 +60,7 @@ struct Leaving {
     left: Result<(), Error>,
 }
 
-/// What the agent waits for.
+/// An event that the agent waits for.
 pub(super) enum Input {
     Store(Option<Event>),
     Progress(PeerProgress),
@@ -243,7 +243,7 @@ where
         Box::pin(await_rest(shared, old, to, self.progress.clone(), self.settings.clone()))
     }
 
-    /// What the store says comes another way.
+    /// The store's events come another way.
     fn listens(&mut self) -> bool {
         self.agreement.is_switching()
     }
@@ -347,7 +347,7 @@ where
         }
     }
 
-    /// Not to end them may not fail here; what went wrong was said.
+    /// Failures were logged, and change nothing: the others go on.
     fn on_sends_ended(&mut self, _: Result<u64, Error>) {
         self.agreement.on_sends_ended();
     }

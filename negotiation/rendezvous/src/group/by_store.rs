@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub(super) struct StoreAgreement {
     /// This participant's stack with all alternatives.
     nodes: Vec<Node>,
-    /// What is in force, as far as this participant knows.
+    /// The round in force, as far as this participant knows.
     in_force: InForce,
     handover: Handover<RoundId>,
     /// To be staged once nothing else is under way.
@@ -41,14 +41,14 @@ pub(super) struct Plan {
     pub(super) is_staged: bool,
 }
 
-/// What the application asked for.
+/// A request of the application.
 #[derive(Debug)]
 struct Request {
     pick: Pick,
     is_proposed: bool,
 }
 
-/// What to tell the store.
+/// An order to the member, which tells the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Order {
     /// Ready for this round.
@@ -105,17 +105,17 @@ impl StoreAgreement {
         self.request.is_some() || self.report.is_some()
     }
 
-    /// What to tell the store next.
+    /// The next order to the member.
     pub(super) fn poll_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// What became of the request.
+    /// The answer to the request.
     pub(super) fn poll_report(&mut self) -> Option<Result<(), Error>> {
         self.report.take()
     }
 
-    /// What the store says about rounds.
+    /// An event of the store.
     ///
     /// # Errors
     /// Why the participant is out.
@@ -249,7 +249,7 @@ impl StoreAgreement {
         self.propose();
     }
 
-    /// Asks the others for what was requested, unless that was done.
+    /// Proposes the requested alternatives, unless that was done.
     fn propose(&mut self) {
         let Some(Request { pick, is_proposed: false }) = &self.request else { return };
         if self.orders.iter().any(|order| matches!(order, Order::Propose(_))) {
@@ -263,7 +263,7 @@ impl StoreAgreement {
             return;
         }
         match pick.preferred(&self.nodes, &self.in_force.picks) {
-            // What is wanted is preferred among any number.
+            // The requested alternatives are preferred among any number.
             Ok(nodes) => self.orders.push_back(Order::Propose(preferred(&nodes, Preference::TWO_ENDS))),
             Err(error) => self.finish_request(Err(error)),
         }

@@ -1,4 +1,4 @@
-//! Waiting for what the others have sent in the round that is over.
+//! Waiting for the messages that the others have sent in the round that is over.
 
 use super::link::Shared;
 use super::progress::{Rest, SharedProgress};

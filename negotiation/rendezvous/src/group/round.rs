@@ -29,7 +29,7 @@ pub(crate) struct RoundQueue {
 /// An allowance without limit.
 const UNLIMITED: u32 = u32::MAX;
 
-/// What a message is to a round.
+/// Whether a message belongs to a round.
 pub(super) enum Sorted {
     /// Of this round; its header is off.
     Own,

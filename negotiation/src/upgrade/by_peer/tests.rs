@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// What an end is told later, or has done by then.
+/// A message that arrives at an end later, or work that is over by then.
 enum Later {
     Message(Upgrade),
     Built(bool),

@@ -1,5 +1,6 @@
 //! Loom's primitives behind the names that slots and epochs use.
 
+pub(crate) use super::last_waiter::LastWaiter;
 pub(crate) use loom::sync::Arc;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
