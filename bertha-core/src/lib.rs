@@ -49,6 +49,7 @@ pub mod identity;
 mod map_output;
 mod needs;
 pub mod pass;
+mod peer;
 mod picks;
 mod preference;
 pub mod replay_window;
@@ -77,6 +78,7 @@ pub use map_output::map_output;
 pub use needs::check_needs;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]
+pub use peer::{DifferingCapability, PeerLayers};
 pub use picks::{Picks, preferred, resolve};
 pub use preference::{NumParticipantsAtMost, Preference};
 pub use runtime::Runtime;

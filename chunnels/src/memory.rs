@@ -12,16 +12,16 @@ use std::time::Instant;
 /// The largest message that a buffer of [`MemoryBase`] holds.
 pub(crate) const MTU: usize = 65_507;
 
-/// One direction.
-struct Lane<T> {
+/// The queue of one direction.
+struct Queue<T> {
     messages: VecDeque<T>,
     waiting: Vec<Waker>,
     closed: bool,
 }
 
-impl<T> Lane<T> {
+impl<T> Queue<T> {
     fn new() -> Arc<Mutex<Self>> {
-        // Room for all that the tests have in flight, so that allocations can be counted.
+        // With capacity for all messages of the tests, so that allocations can be counted.
         Arc::new(Mutex::new(Self {
             messages: VecDeque::with_capacity(1024),
             waiting: Vec::new(),
@@ -36,14 +36,14 @@ impl<T> Lane<T> {
 
 /// One end of a pair.
 pub(crate) struct Memory<T> {
-    out: Arc<Mutex<Lane<T>>>,
-    back: Arc<Mutex<Lane<T>>>,
+    out: Arc<Mutex<Queue<T>>>,
+    back: Arc<Mutex<Queue<T>>>,
     base: MemoryBase,
 }
 
 /// Two ends that are connected to each other.
 pub(crate) fn pair<T: Send + 'static>() -> (Memory<T>, Memory<T>) {
-    let (first, second) = (Lane::new(), Lane::new());
+    let (first, second) = (Queue::new(), Queue::new());
     (
         Memory { out: first.clone(), back: second.clone(), base: MemoryBase },
         Memory { out: second, back: first, base: MemoryBase },
@@ -55,7 +55,7 @@ fn closed() -> Error {
 }
 
 impl<T> Memory<T> {
-    /// How many messages that were sent here still wait at the other end.
+    /// The number of messages sent here that the other end has not received.
     pub(crate) fn unreceived(&self) -> usize {
         self.out.lock().unwrap().messages.len()
     }
@@ -123,10 +123,10 @@ impl<T: Send + 'static> Connection for Memory<T> {
     }
 
     async fn close(&self) -> Result<(), Error> {
-        for lane in [&self.out, &self.back] {
-            let mut lane = lane.lock().unwrap();
-            lane.closed = true;
-            lane.wake();
+        for queue in [&self.out, &self.back] {
+            let mut queue = queue.lock().unwrap();
+            queue.closed = true;
+            queue.wake();
         }
         Ok(())
     }
@@ -140,10 +140,10 @@ impl<T> fmt::Debug for Memory<T> {
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        for lane in [&self.out, &self.back] {
-            let mut lane = lane.lock().unwrap();
-            lane.closed = true;
-            lane.wake();
+        for queue in [&self.out, &self.back] {
+            let mut queue = queue.lock().unwrap();
+            queue.closed = true;
+            queue.wake();
         }
     }
 }

@@ -215,7 +215,13 @@ impl Attacker {
             0 => UpgradeStep::Propose { offer: Offer::new(id, &[]).unwrap() },
             1 => {
                 let (proposer_picks, own_picks, reasons) = (vec![1], vec![1], String::new());
-                UpgradeStep::Accept { is_ready: number.is_multiple_of(2), proposer_picks, own_picks, reasons }
+                UpgradeStep::Accept {
+                    is_ready: number.is_multiple_of(2),
+                    proposer_picks,
+                    own_picks,
+                    reasons,
+                    capabilities: Vec::new(),
+                }
             }
             2 => UpgradeStep::Decline { next: number / 8, text: "no".into() },
             3 => UpgradeStep::Abort,
@@ -247,6 +253,7 @@ fn answer(id: u64, confirm: Option<u64>) -> Answer {
         early: 0,
         stack,
         reasons,
+        capabilities: Vec::new(),
     }
 }
 

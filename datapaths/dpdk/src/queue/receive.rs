@@ -365,3 +365,121 @@ impl QueueState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::open;
+    use crate::queue::{Connected, Network, Parts, Transmitter};
+    use crate::{Config, Pool};
+    use bertha_netstack::{Checksums, Interface, MacAddr, Path, Route, Stack};
+    use std::time::Instant;
+
+    fn stack(number: u8, now: Instant) -> Stack {
+        let subnet = format!("10.0.0.{number}/24").parse().unwrap();
+        Stack::new(Interface::new(MacAddr([2, 0, 0, 0, 0, number]), 1500, None, &[subnet], &[]).unwrap(), now)
+    }
+
+    /// A queue with one connection, and the headers of its peer's datagrams.
+    struct World {
+        queue: Queue,
+        pool: Pool,
+        connection: usize,
+        prediction: Prediction,
+        path: Path,
+    }
+
+    impl World {
+        /// Nothing without DPDK.
+        fn new(device: &str) -> Option<Self> {
+            if !crate::AVAILABLE {
+                assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+                return None;
+            }
+            let config = Config { buffers: 8191, ..Config::new(device, "10.0.0.1/24") };
+            let port = open(&config).unwrap().handle;
+            let (pool, now) = (port.pool, Instant::now());
+            let (mut ours, mut theirs) = (stack(1, now), stack(2, now));
+            let peer = "10.0.0.2:4000".parse().unwrap();
+            let network = |stack| Network::new(0, port, stack, Transmitter::None, now);
+            let parts = |stack| Parts { rx: None, network: network(stack), steering: None, max_queued: 1000 };
+            // The neighbour asks, and is answered.
+            let there = |local_port| Flow::new(([10, 0, 0, 1], local_port).into(), 4000);
+            let _ = theirs.route(there(9), now);
+            let question = theirs.poll_transmit(<[u8]>::to_vec).unwrap();
+            ours.receive(&mut question.clone(), Checksums::Unknown, now);
+            let answer = ours.poll_transmit(<[u8]>::to_vec).unwrap();
+            theirs.receive(&mut answer.clone(), Checksums::Unknown, now);
+            let queue = Queue::new(0, Polling::Inline, parts(ours));
+            let mut state = queue.lock();
+            let Connected { connection, port } = state.connections.connect(peer, 1, |_| true).unwrap();
+            let prediction = state.network.stack.predict(Flow::new(peer, port)).unwrap();
+            drop(state);
+            let Route::Ready(path) = theirs.route(there(port), now) else { panic!("no answer") };
+            Some(Self { queue, pool, connection, prediction, path })
+        }
+
+        /// A datagram of the connection arrives, whole or damaged.
+        fn arrive(&self, byte: u8, damaged: bool) {
+            let mut frame = self.pool.buffer(self.path.len() + 3, 0).unwrap();
+            frame[self.path.len()..].fill(byte);
+            self.path.seal(&mut frame);
+            frame[44] ^= u8::from(damaged);
+            self.queue.lock().arrived.push(Packet::from_buf(frame).unwrap()).unwrap();
+        }
+
+        /// Sorts everything in that has arrived, for a call that wants `max` messages.
+        fn sort_in(&self, max: usize) -> ReceiveBatch<Buf> {
+            let mut batch = ReceiveBatch::new(self.connection, max);
+            self.queue.lock().sort_in_arrived(&mut batch, Some(&self.prediction));
+            batch
+        }
+
+        fn queued(&self) -> Vec<u8> {
+            let mut state = self.queue.lock();
+            std::iter::from_fn(|| state.connections.demux.pop(self.connection)).map(|it| it[0]).collect()
+        }
+    }
+
+    fn bytes(mut batch: ReceiveBatch<Buf>) -> Vec<u8> {
+        batch.drain().map(|message| message[0]).collect()
+    }
+
+    #[test]
+    fn messages_are_taken_in_order_up_to_the_limit_and_the_others_wait() {
+        let Some(world) = World::new("net_null21") else { return };
+        let before = world.pool.in_use();
+        (0..6).for_each(|byte| world.arrive(byte, byte == 3));
+        assert_eq!(bytes(world.sort_in(2)), [0, 1]);
+        assert_eq!(world.queued(), [2, 4, 5]);
+        assert_eq!(world.queue.lock().network.stack.counters().checksum, 1, "one is damaged");
+        (0..3).for_each(|byte| world.arrive(byte, byte == 0));
+        assert_eq!(bytes(world.sort_in(32)), [1, 2]);
+        world.arrive(7, false);
+        drop(world.sort_in(1));
+        assert_eq!(world.pool.in_use(), before, "buffers were kept");
+    }
+
+    #[test]
+    fn no_message_overtakes_one_that_waits_in_the_queue() {
+        let Some(world) = World::new("net_null22") else { return };
+        world.arrive(1, false);
+        world.arrive(2, false);
+        // One that is not recognised comes in between.
+        let mut batch = ReceiveBatch::new(world.connection, 3);
+        let mut state = world.queue.lock();
+        state.sort_in_arrived(&mut batch, Some(&world.prediction));
+        drop(state);
+        let mut unrecognised = world.pool.buffer(3, 0).unwrap();
+        unrecognised.fill(3);
+        let mut state = world.queue.lock();
+        state.connections.deliver(world.connection, unrecognised).unwrap();
+        state.connections.demux.keep_order(world.connection, &mut batch);
+        drop(state);
+        world.arrive(4, false);
+        let mut state = world.queue.lock();
+        state.sort_in_arrived(&mut batch, Some(&world.prediction));
+        drop(state);
+        assert_eq!((bytes(batch), world.queued()), (vec![1, 2], vec![3, 4]));
+    }
+}
