@@ -2,8 +2,12 @@
 
 use crate::guarantee::check_needs;
 use crate::picks::{Picks, preferred, resolve};
-use crate::{Addr, Base, BoxFuture, Connection, Describe, Error, ErrorKind, Node, Preference};
+use crate::{
+    Addr, Base, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Preference,
+};
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// One communication function, as a value that holds its configuration.
 ///
@@ -75,7 +79,7 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
     where
         Inner: 'a,
     {
-        Box::pin(self.connect_wrap(inner, context))
+        Box::pin(self.connect_wrap(inner, context.for_layers(self.layers())))
     }
 }
 
@@ -86,6 +90,9 @@ pub struct ConnectContext<'a, Inner> {
     connector: &'a dyn Connector<Inner>,
     role: Role,
     transcript: Option<[u8; 32]>,
+    peer: Option<&'a PeerLayers>,
+    /// The layers that the Chunnel which is being built does the work of, among those of `peer`.
+    layers: (usize, usize),
 }
 
 /// Which end of a connection this is.
@@ -109,12 +116,12 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     ///
     /// There is no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
-        Self { connector, role, transcript: None }
+        Self { connector, role, transcript: None, peer: None, layers: (0, 0) }
     }
 
     /// Opens none, and has no transcript: for a stack around a single connection that was given from outside.
     pub fn none() -> Self {
-        Self { connector: &Nowhere, role: Role::Client, transcript: None }
+        Self::new(&Nowhere, Role::Client)
     }
 
     /// The same with what both ends of the connection have in common.
@@ -150,14 +157,52 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.transcript
     }
 
+    /// The same with the capabilities of the other end.
+    #[must_use]
+    pub fn with_peer(self, peer: Option<&'a PeerLayers>) -> Self {
+        Self { peer, ..self }
+    }
+
+    /// The other end's capability for this layer: what its Chunnel declared with `#[chunnel(capability = ..)]`. Both ends
+    /// compute from the two what they use, such as the smaller of two rates, or the first cipher that both know.
+    ///
+    /// None
+    /// * if the Chunnel declares no capability of this type, or is one-sided;
+    /// * without negotiation, as with [`Wrap::wrap`], and among [participants](Role::Participant), who have no single peer;
+    /// * for a client, if the server's does not decode.
+    ///
+    /// The server's word is not compared on the client: a client that cannot work with it fails to build its connection.
+    /// A client that connects early has the capability that the server declared the last time; if that has changed, the
+    /// stack is built anew.
+    pub fn peer_capability<C: Capability>(&self) -> Option<C> {
+        self.peer?.capability(self.layers.0..self.layers.1)
+    }
+
     /// For the layer above one that opens connections through `connector`.
-    pub(crate) fn through<'b, Outer>(self, open: &'b dyn Connector<Outer>) -> ConnectContext<'b, Outer> {
-        ConnectContext { connector: open, role: self.role, transcript: self.transcript }
+    pub(crate) fn through<'b, Outer>(self, open: &'b dyn Connector<Outer>) -> ConnectContext<'b, Outer>
+    where
+        'a: 'b,
+    {
+        let Self { role, transcript, peer, layers, .. } = self;
+        ConnectContext { connector: open, role, transcript, peer, layers }
     }
 
     /// The same for a connection that this end opens, whatever its part in the one that is being wrapped.
-    pub(crate) fn for_another(self, transcript: Option<[u8; 32]>) -> Self {
-        Self { role: Role::Client, transcript, ..self }
+    pub(crate) fn for_another<'b>(
+        self,
+        transcript: Option<[u8; 32]>,
+        peer: Option<&'b PeerLayers>,
+    ) -> ConnectContext<'b, Inner>
+    where
+        'a: 'b,
+    {
+        ConnectContext { connector: self.connector, role: Role::Client, transcript, peer, layers: (0, 0) }
+    }
+
+    /// The same for a Chunnel that does the work of the next `count` layers.
+    fn for_layers(self, count: usize) -> Self {
+        let Range { start, end } = self.peer.map_or(0..0, |peer| peer.take(count));
+        Self { layers: (start, end), ..self }
     }
 
     /// Opens one more connection like the one below the Chunnel, to the peer at `to`: over the same datapath, through
@@ -231,12 +276,14 @@ pub struct Connected<Inner> {
     pub connection: Inner,
     /// What its two ends have in common; see [`ConnectContext::transcript`].
     pub transcript: Option<[u8; 32]>,
+    /// What its other end declared; see [`ConnectContext::peer_capability`].
+    pub peer: Option<Arc<PeerLayers>>,
 }
 
-/// Without a transcript.
+/// Without a transcript and a peer.
 impl<Inner> From<Inner> for Connected<Inner> {
     fn from(connection: Inner) -> Self {
-        Self { connection, transcript: None }
+        Self { connection, transcript: None, peer: None }
     }
 }
 

@@ -21,6 +21,12 @@ pub trait Describe {
         0
     }
 
+    /// How many layers a Chunnel does the work of: those that it [describes](Self::describe).
+    #[doc(hidden)]
+    fn layers(&self) -> usize {
+        self.nodes().len()
+    }
+
     /// Marks the alternative with this number as the preferred one, while `condition` holds if there is any. Only `select!` has any.
     #[doc(hidden)]
     fn prefer_alternative(&mut self, _number: usize, _condition: Option<NumParticipantsAtMost>) {}

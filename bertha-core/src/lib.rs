@@ -48,6 +48,7 @@ pub mod guarantee;
 pub mod identity;
 mod map_output;
 pub mod pass;
+mod peer;
 mod picks;
 mod preference;
 pub mod replay_window;
@@ -73,6 +74,7 @@ pub use identity::Identity;
 pub use map_output::map_output;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]
+pub use peer::{DifferingCapability, PeerLayers};
 pub use picks::{Picks, preferred, resolve};
 pub use preference::{NumParticipantsAtMost, Preference};
 pub use runtime::Runtime;

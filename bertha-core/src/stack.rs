@@ -69,6 +69,10 @@ impl<Head: Identity, Tail: Identity> Identity for Stack<Head, Tail> {
 
 impl Describe for Bottom {
     fn describe(&self, _: &mut Vec<Node>) {}
+
+    fn layers(&self) -> usize {
+        0
+    }
 }
 
 impl<Head: Describe, Tail: Describe> Describe for Stack<Head, Tail> {
@@ -163,10 +167,10 @@ where
     {
         Box::pin(async move {
             above.extend(resolve(&self.tail.nodes(), self.picks));
-            let Connected { connection, transcript } = self.context.connect_whole(to, above).await?;
-            let context = self.context.for_another(transcript);
+            let Connected { connection, transcript, peer } = self.context.connect_whole(to, above).await?;
+            let context = self.context.for_another(transcript, peer.as_deref());
             let connection = self.tail.instantiate(connection, self.picks, context).await?;
-            Ok(Connected { connection, transcript })
+            Ok(Connected { connection, transcript, peer })
         })
     }
 }

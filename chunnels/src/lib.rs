@@ -4,21 +4,21 @@
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
-//! | `shard` | [`ClientShard`], [`ServerShard`] | bring each message to the shard that its key belongs to |
-//! | `reliable` | [`Reliable`] | makes every message arrive, once and undamaged, with [congestion control](congestion) |
-//! | `order` | [`Ordered`], [`OrderedByKey`] | hand messages up in the order in which they were sent |
+//! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
+//! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
+//! | `order` | [`Ordered`], [`OrderedByKey`] | deliver messages in the order in which they were sent |
 //! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
-//! | `at_most_once` | [`AtMostOnce`] | drops messages that arrive again |
+//! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
 //! | `batch` | [`Batch`] | sends short messages together |
-//! | `compress` | `Compress` | makes messages smaller |
+//! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
-//! | `metrics` | [`Metrics`] | counts messages and bytes, and measures how long sending takes |
-//! | `quic` | `Quic` | runs over QUIC: reliable, in order, encrypted, from a peer with a certificate |
+//! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
+//! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
 //! | `seal` | `Seal` | encrypts and authenticates messages with a key that both ends share |
-//! | `fault` | `Fault` | loses, repeats, delays and reorders messages, as a seed says |
+//! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
 //!
-//! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` is what TCP gives, with messages
+//! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
 //! All but `compress`, `quic`, `seal` and `fault` are on by default.
@@ -30,6 +30,14 @@
 pub mod at_most_once;
 #[cfg(feature = "batch")]
 pub mod batch;
+#[cfg(any(
+    feature = "at_most_once",
+    feature = "compress",
+    feature = "fragment",
+    feature = "seal",
+    feature = "total_order"
+))]
+mod burst;
 #[cfg(feature = "compress")]
 pub mod compress;
 #[cfg(feature = "reliable")]

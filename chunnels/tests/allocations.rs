@@ -1,4 +1,4 @@
-//! What a message costs in allocations: none, but for what the message itself owns.
+//! A message costs no allocation except those of its own content.
 
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
@@ -19,17 +19,17 @@ use std::task::{Context, Poll, Waker};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Only one test counts at a time: threads share the pool of buffers, and would take each other's.
+/// Lets one test count at a time, since threads share the pool of buffers.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How many allocations the second of two runs makes. The first may fill pools and grow queues.
+/// The number of allocations of the second of two runs. The first may fill pools and grow queues.
 fn allocations_once_warm(mut run: impl FnMut()) -> u64 {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     run();
     in_thread(run).1
 }
 
-/// Runs what needs no waiting.
+/// Runs a future that never waits.
 fn now<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

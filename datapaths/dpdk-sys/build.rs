@@ -7,10 +7,10 @@ use std::process::Command;
 /// The oldest release that is tested.
 const OLDEST: &str = "22.11";
 
-/// What the shim calls. The libraries that these need are theirs to find.
+/// The libraries that the shim calls; the linker finds those that they need.
 const LIBRARIES: [&str; 5] = ["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
 
-/// The drivers of a static build, each with what it needs, since nothing is loaded there.
+/// The drivers of a static build, with the libraries that they need, since nothing is loaded there.
 const STATIC: [&str; 18] = [
     "rte_net_memif",
     "rte_net_af_packet",
@@ -62,7 +62,7 @@ fn link() -> Result<(), Box<dyn Error>> {
         let folder = pkg_config(&["--variable", "libdir"])?;
         for library in STATIC.into_iter().chain(["rte_telemetry", "rte_log", "rte_argparse"]) {
             if Path::new(folder.trim()).join(format!("lib{library}.a")).exists() {
-                // Whole, since drivers announce themselves in constructors that nobody calls by name.
+                // Whole, since drivers register themselves in constructors that no symbol refers to.
                 println!("cargo:rustc-link-lib=static:+whole-archive={library}");
             }
         }

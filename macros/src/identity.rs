@@ -53,6 +53,10 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
             fn describe(&self, into: &mut ::std::vec::Vec<#core::Node>) {
                 into.push(#core::Node::Layer(#layer #one_sided #early #guaranteeing #needing));
             }
+
+            fn layers(&self) -> usize {
+                1
+            }
         }
     })
 }

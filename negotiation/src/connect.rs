@@ -137,14 +137,17 @@ where
     D: Runs<S>,
 {
     let (nodes, settings) = (stack.nodes(), Arc::new(settings));
-    let (link, answer, session) = establish(datapath.connect(to).await?, &nodes, &settings).await?;
+    let (link, mut answer, session) = establish(datapath.connect(to).await?, &nodes, &settings).await?;
     let (dropped, setup) = (link.dropped(), link.setup());
+    let differing = std::mem::take(&mut answer.capabilities);
     let agreement = Agreement::new(Role::Client, &nodes, answer, session.clone());
+    let peer = agreement.peer_layers(differing);
     let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
     let (current_agreement, connector) =
         (CurrentAgreement::new(agreement), Arc::new(LinkConnector { datapath, settings }));
     link.stand(current_agreement.clone(), connector.clone());
-    let context = ConnectContext::new(&*connector, Role::Client).with_transcript(transcript);
+    let context =
+        ConnectContext::new(&*connector, Role::Client).with_transcript(transcript).with_peer(Some(&peer));
     let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {

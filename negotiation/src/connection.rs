@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// Opaque: what is inside may change, even while the connection is in use, without a change of type.
 ///
-/// [`close`](Connection::close) tells the peer and waits a short while until it has seen it. Dropping tells it too, once
-/// and without waiting.
+/// [`close`](Connection::close) waits for the messages that the stack or the datapath has promised to deliver, and tells
+/// the peer. Over a datapath that loses messages a task repeats that until the peer has seen it, so long as the runtime
+/// lives. Dropping tells the peer too, once.
 #[derive(Debug)]
 pub struct Negotiated<C> {
     connection: C,

@@ -13,14 +13,15 @@ pub struct Settings {
     /// How long a client waits for an answer altogether.
     pub handshake_timeout: Duration,
     /// How long nothing may be heard from the peer before a waiting `recv` fails. Both ends use the smaller of their
-    /// two, at least a tenth of a second, and say four times as often that they are alive.
+    /// two, at least a tenth of a second, and send six signs of life in that time.
     pub idle_timeout: Duration,
     /// How many messages that overtake the answer a client keeps; more are dropped and counted.
     pub early_messages: usize,
     /// How many handshakes a server works on at once; further clients wait in the datapath's backlog.
     pub concurrent_handshakes: usize,
-    /// How long `close` waits for the peer to see it, per attempt; three attempts are made. As long may the datapath take after that
-    /// to hand over what the peer has not taken; else `close` fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
+    /// The time between two attempts to tell the peer of a `close`, of which there are three. Over a datapath that loses
+    /// messages a task makes them. Over a reliable one `close` waits for them, and then as long again until the datapath has
+    /// handed over all messages; else it fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
     pub close_timeout: Duration,
     /// How long a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
     /// did. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.

@@ -1,13 +1,13 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
-use crate::auth::{Answering, MacKey, Offering, offer_hash, reset};
+use crate::auth::{Answering, MacKey, Offering, claim, early_in, offer_hash, reset, with_early};
 use crate::handshake::Cookies;
 use crate::wire::{
     self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, Refusal,
-    RefusalKind, Retry, Tag, Upgrade, UpgradeStep, claim, early_in, envelop, offer_in, with_early,
+    RefusalKind, Retry, Tag, Upgrade, UpgradeStep, envelop, offer_in,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
-use bertha_core::{LayerInfo, Node};
+use bertha_core::{DifferingCapability, LayerInfo, Node};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -96,6 +96,7 @@ fn answer() -> Answer {
         early: 0,
         stack: "Lz".into(),
         reasons: "client's Zip and server's Lz: codecs::Lz is not codecs::Zip".into(),
+        capabilities: Vec::new(),
     }
 }
 
@@ -104,7 +105,7 @@ const MESSAGES: [&[u8]; 2] = [b"hello", b""];
 
 fn claimed() -> [u8; CLAIM] {
     let Answer { client_picks, server_picks, idle_ms, .. } = answer();
-    claim(&client_picks, &server_picks, idle_ms)
+    claim(&client_picks, &server_picks, idle_ms, &[])
 }
 
 fn first_flight(offer: &[u8], key: Option<&MacKey>) -> Vec<u8> {
@@ -199,11 +200,20 @@ fn upgrades(vectors: &mut Vectors) {
         proposer_picks: vec![1],
         own_picks: vec![0],
         reasons: String::new(),
+        capabilities: Vec::new(),
+    };
+    let accept_differing = UpgradeStep::Accept {
+        is_ready: true,
+        proposer_picks: vec![1],
+        own_picks: vec![0],
+        reasons: String::new(),
+        capabilities: vec![DifferingCapability { layer: 2, encoding: b"rate".to_vec() }],
     };
     let steps = [
         ("propose", UpgradeStep::Propose { offer: wanted }),
         ("accept", accept(false)),
         ("accept, ready", accept(true)),
+        ("accept with a capability", accept_differing),
         ("decline", UpgradeStep::Decline { next: 0, text: "no stack suits both ends".into() }),
         ("decline of a number", UpgradeStep::Decline { next: 4, text: "the number is used".into() }),
         ("abort", UpgradeStep::Abort),
@@ -227,6 +237,9 @@ fn vectors() -> Vectors {
     }
     vectors.plain("offer", Kind::Offer, &offer());
     vectors.plain("answer", Kind::Answer, &answer());
+    let capabilities = vec![DifferingCapability { layer: 2, encoding: b"rate".to_vec() }];
+    vectors.value("claim with a capability", &claim(&[1], &[0], 20_000, &capabilities));
+    vectors.plain("answer with a capability", Kind::Answer, &Answer { capabilities, ..answer() });
     let refusal = |kind, text: &str| Refusal { id: ID, kind, text: text.into() };
     vectors.plain("refusal", Kind::Refusal, &refusal(RefusalKind::Incompatible, "no stack suits both ends"));
     let old = "the client speaks version 1 of the negotiation protocol, the server version 2";

@@ -20,7 +20,7 @@ use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::handshake::{
     Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
-    Handshake, Progress, Requirements, Terms, decide, find,
+    Handshake, Progress, Requirements, Terms, claim, decide, find,
 };
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, Refusal, Retry,
@@ -86,7 +86,7 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
 pub fn first_flight(bytes: &[u8]) {
     let nodes = choice();
     let picks = vec![0; nodes.iter().map(Node::selects).sum()];
-    let claim = wire::claim(&picks, &picks, 30_000);
+    let claim = claim(&picks, &picks, 30_000, &[]);
     let offer = wire::encode(Kind::Offer, Tag::of(ID), &Offer::new(ID, &nodes).unwrap()).unwrap();
     let mut body = u16::try_from(offer.len()).unwrap().to_le_bytes().to_vec();
     body.extend(&offer);
@@ -138,7 +138,12 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
     let start = Instant::now();
     let handshake =
         Handshake::new(nodes, Requirements::OPEN, || ID, 65_507, start, &Settings::default()).unwrap();
-    let expected = Expected { client_picks: picks.to_vec(), server_picks: picks.to_vec(), idle_ms: 30_000 };
+    let expected = Expected {
+        client_picks: picks.to_vec(),
+        server_picks: picks.to_vec(),
+        idle_ms: 30_000,
+        capabilities: Vec::new(),
+    };
     let mut flight = FirstFlight::new(handshake, expected, 65_507, 3, Duration::ZERO, start);
     assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
     assert!(flight.poll_transmit(start).unwrap().is_some());
@@ -151,6 +156,7 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
         early: 0,
         stack: String::new(),
         reasons: String::new(),
+        capabilities: Vec::new(),
     };
     if let [early, pick, ..] = bytes {
         (answer.early, answer.server_picks[0]) = (u16::from(early % 8), pick % 2);

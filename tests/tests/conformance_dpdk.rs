@@ -71,7 +71,7 @@ async fn neighbours(polling: Polling, queues: u16, on: &[&str]) {
     std::mem::forget((server, client));
 }
 
-/// What was on its way still comes, and is dropped; then no buffer is in use any more.
+/// Messages on their way still arrive, and are dropped; then no buffer is in use any more.
 async fn nothing_is_kept(side: &Dpdk) {
     let deadline = Instant::now() + conformance::TIMEOUT;
     while side.buffers_in_use().unwrap() > 0 && Instant::now() < deadline {
@@ -143,7 +143,7 @@ impl Drop for Wire {
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/dpdk");
 
-/// What a program says.
+/// The output of a program.
 fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).env(BESIDE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -169,7 +169,7 @@ fn streams_to_and_from_the_kernel() {
     );
 }
 
-/// Not a test: what the one above runs in a namespace.
+/// Not a test: the process that the one above runs in a namespace.
 #[tokio::test]
 #[ignore = "run by another test, as a process of its own"]
 async fn beside_the_kernel() {

@@ -19,14 +19,14 @@ const CONNECTIONS: usize = 16;
 const MESSAGES: usize = 40;
 const LEN: usize = 60_000;
 
-/// How often a plain connection is answered, while 32 messages go to another each time.
+/// The messages that a plain connection echoes, while 32 go to another each time.
 const ECHOES: usize = 128;
 
 /// Far fewer than the 256 KiB or more that each connection keeps, in pieces of an Ethernet frame.
 const BUFFERS: u32 = 1023;
 
 /// No end takes longer, whatever else the machine does.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 type Sent = Result<(), Error>;
 
@@ -34,7 +34,7 @@ fn message(connection: usize, number: usize) -> Vec<u8> {
     (0..LEN).map(|place| (place / 251 + 7 * number + 31 * connection) as u8).collect()
 }
 
-/// One of two ports that share memory, unless there is no DPDK, which is said loudly.
+/// One of two ports that share memory; `None`, after saying so loudly, without DPDK.
 fn open(number: u32, role: &str, address: &str) -> Option<Dpdk> {
     let socket =
         std::env::temp_dir().join(format!("bertha-few-buffers-{}-{}", std::process::id(), number / 2));
@@ -110,7 +110,7 @@ async fn ask(dpdk: Dpdk, to: Addr, late: usize) -> Sent {
 
 fn run(work: impl Future<Output = Sent>) -> Sent {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.unwrap() })
+    runtime.block_on(async { tokio::time::timeout(TIMEOUT, work).await.unwrap() })
 }
 
 /// Moves all messages between two ports of these numbers, whose pools are full again afterwards.
@@ -125,7 +125,7 @@ fn transfer(number: u32, late: usize) {
         assert!(served.is_ok() && asked.is_ok(), "{served:?} {asked:?} {:?}", server.counters());
     });
     for side in [&server, &client] {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while side.buffers_in_use().unwrap() > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -142,15 +142,15 @@ fn many_connections_share_few_buffers() {
     transfer(0, 0);
 }
 
-/// What waits in a connection for an application that does not receive yet keeps no buffers from the others.
+/// Messages that wait in a connection for an application that does not receive yet keep no buffers from the others.
 #[test]
-fn who_does_not_receive_keeps_no_buffers_from_others() {
+fn a_connection_that_is_not_received_from_keeps_no_buffers_from_others() {
     transfer(2, CONNECTIONS / 2);
 }
 
-/// A connection without a Chunnel that nobody receives from is sent more than there are buffers; another one goes on.
+/// A connection without a Chunnel is never received from, and is sent more messages than there are buffers; another one goes on.
 #[test]
-fn who_never_receives_leaves_buffers_to_others() {
+fn a_connection_that_is_never_received_from_leaves_buffers_to_others() {
     let Some(server) = open(4, "server", "10.0.0.1/24") else { return };
     let client = open(5, "client", "10.0.0.2/24").unwrap();
     let message = || Buf::copy_of(&[7; 64], 64);

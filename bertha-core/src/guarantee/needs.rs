@@ -3,7 +3,7 @@
 use super::Set;
 use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
-/// Checks that each of `layers`, top first and without alternatives, finds what it [needs](Layer::needs) in what stands
+/// Checks that each of `layers`, top first and without alternatives, finds what it [needs](crate::LayerInfo::needs) in what stands
 /// below it, over a datapath that guarantees `datapath`.
 ///
 /// `connect`, `listen` and `wrap` ask before they send anything; whoever drives a stack by other means calls it.

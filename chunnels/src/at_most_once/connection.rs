@@ -1,5 +1,6 @@
 //! The connection that drops duplicates.
 
+use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{Base, Buf, Connection, Error};
 use parking_lot::Mutex;
@@ -88,21 +89,16 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        let mut failed = Ok(());
-        let numbered = messages.map_while(|message| match self.number(message) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                failed = Err(error);
-                None
-            }
-        });
-        self.inner.send_batch(numbered).await?;
-        failed
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.number(message))
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut firsts = Firsts { connection: self, into, count: 0 };
+        let decode = |mut message: Buf| self.is_first(&mut message).then_some(message);
+        let mut firsts = Decoded { into, decode, count: 0 };
         // A burst of duplicates alone would return zero.
         while firsts.count == 0 && limit > 0 {
             self.inner.recv_batch(&mut firsts, limit).await?;
@@ -117,24 +113,6 @@ impl<Inner: Connection<Data = Buf>> Connection for AtMostOnceConnection<Inner> {
     #[inline]
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Filters duplicates out of a burst.
-struct Firsts<'a, Inner, Into> {
-    connection: &'a AtMostOnceConnection<Inner>,
-    into: &'a mut Into,
-    count: usize,
-}
-
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Firsts<'_, Inner, Into> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
-        let Self { connection, into, count } = self;
-        into.extend(messages.into_iter().filter_map(|mut message| {
-            let is_first = connection.is_first(&mut message);
-            *count += usize::from(is_first);
-            is_first.then_some(message)
-        }));
     }
 }
 

@@ -14,7 +14,7 @@ async fn duplicates_are_dropped_and_counted() {
     }
     let mut messages = Vec::new();
     wire.recv_batch(&mut messages, 9).await.unwrap();
-    // The last first, each of them twice, and something that is too short.
+    // In reverse order, each twice, and a message that is too short.
     for message in messages.iter().rev().chain(&messages) {
         relay.send(Buf::copy_of(message, 0).unwrap()).await.unwrap();
     }

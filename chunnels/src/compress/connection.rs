@@ -1,6 +1,7 @@
 //! The connection that compresses.
 
 use super::frame::{Bounds, STORED_HEADER, pack, unpack};
+use crate::burst::{Decoded, send_encoded};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -79,21 +80,16 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        let mut failed = Ok(());
-        let packed = messages.map_while(|message| match self.pack(message) {
-            Ok(packed) => Some(packed),
-            Err(error) => {
-                failed = Err(error);
-                None
-            }
-        });
-        self.inner.send_batch(packed).await?;
-        failed
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.pack(message))
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut unpacked = Unpacked { connection: self, into, count: 0 };
+        let decode = |message| self.unpack(message);
+        let mut unpacked = Decoded { into, decode, count: 0 };
         // A burst of malformed messages alone would return zero.
         while unpacked.count == 0 && limit > 0 {
             self.inner.recv_batch(&mut unpacked, limit).await?;
@@ -107,24 +103,6 @@ impl<Inner: Connection<Data = Buf>> Connection for CompressConnection<Inner> {
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Decompresses the messages of a burst.
-struct Unpacked<'a, Inner, Into> {
-    connection: &'a CompressConnection<Inner>,
-    into: &'a mut Into,
-    count: usize,
-}
-
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Unpacked<'_, Inner, Into> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
-        let Self { connection, into, count } = self;
-        into.extend(arrived.into_iter().filter_map(|packed| {
-            let message = connection.unpack(packed);
-            *count += usize::from(message.is_some());
-            message
-        }));
     }
 }
 

@@ -43,7 +43,7 @@ fn what_is_too_short_or_too_long_is_stored() {
     assert_eq!(unpack(packed(&vec![7; 100_001]), BOUNDS).unwrap().len(), 100_001);
 }
 
-/// A message that compresses has room in front for what the layers below put there.
+/// A compressed message has headroom for the layers below.
 #[test]
 fn there_is_headroom_for_the_layers_below() {
     for bytes in [&[7; 500][..], &[1, 2, 3]] {
@@ -59,7 +59,7 @@ fn bombs_are_refused_before_there_is_memory_for_them() {
     assert_eq!(claim(100_001, &[0; 9_000]), Err(Refused::Bomb));
     assert_eq!(claim(u32::MAX, &[]), Err(Refused::Bomb));
     assert_eq!(claim(10 * 255 + 1, &[0; 10]), Err(Refused::Bomb));
-    // A block that holds more, or less, than it says.
+    // A block that decompresses to more or less than its stated length.
     let bytes = packed(&[7; 5_000]);
     let block = &bytes[5..];
     assert_eq!(claim(4_999, block), Err(Refused::Malformed));
@@ -71,7 +71,7 @@ fn bombs_are_refused_before_there_is_memory_for_them() {
     }
 }
 
-/// The most that a block can hold is not taken for a bomb.
+/// A block at the largest ratio is no bomb.
 #[test]
 fn the_best_compressible_message_arrives() {
     for len in [64, 300, 5_000, 65_536, 100_000] {
@@ -113,7 +113,7 @@ async fn messages_and_bursts_pass_unchanged() {
     assert!(burst.iter().map(|message| message.len()).eq([1, 60_000, 0]));
 }
 
-/// Repetitive and noisy stretches in turn.
+/// Alternating repetitive and random stretches.
 fn message() -> impl Strategy<Value = Vec<u8>> {
     let stretch = prop_oneof![
         (any::<u8>(), 0..400_usize).prop_map(|(byte, len)| vec![byte; len]),
@@ -125,11 +125,11 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn every_message_comes_back_and_none_grows_by_more_than_a_byte(bytes in message(), least in 0..300_usize) {
-        let bounds = Bounds { min: least, ..BOUNDS };
+    fn every_message_comes_back_and_none_grows_by_more_than_a_byte(bytes in message(), min in 0..300_usize) {
+        let bounds = Bounds { min, ..BOUNDS };
         let packed = pack(buf(&bytes), bounds, 8).unwrap();
         prop_assert!(packed.len() <= bytes.len() + 1);
-        // Whatever the sender compresses, the receiver takes.
+        // The receiver accepts every message that the sender compresses.
         prop_assert_eq!(unpack(packed, BOUNDS).unwrap().to_vec(), bytes);
     }
 

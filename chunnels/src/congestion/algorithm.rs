@@ -1,4 +1,4 @@
-//! What an algorithm implements.
+//! The traits of an algorithm.
 
 use super::{Ack, Flow};
 use std::fmt;
@@ -12,17 +12,17 @@ use std::fmt;
 ///
 /// # For datapaths
 ///
-/// Call [`on_ack`](Self::on_ack) for every acknowledgement that says something new, and when loss is found or a
-/// time-out expires without one. Keep `bytes_in_flight` at most at [`window`](Self::window), except for the probes of
+/// Call [`on_ack`](Self::on_ack) for every acknowledgement with new information, and when loss is found or a
+/// time-out expires without one. Keep `bytes_in_flight` within [`window`](Self::window), except for the probes of
 /// a time-out, and pace by [`rate`](Self::rate).
 pub trait CongestionControl: fmt::Debug + Send + 'static {
-    /// Takes in what was just learned.
+    /// Takes in the signals of one acknowledgement.
     fn on_ack(&mut self, ack: &Ack, flow: &Flow);
 
-    /// How many bytes may be in flight.
+    /// The number of bytes that may be in flight.
     fn window(&self) -> u64;
 
-    /// How fast to send, in bytes per second. `None` leaves it to the datapath to spread the window over a round trip
+    /// The rate at which to send, in bytes per second. With `None` the transport spreads the window over a round trip
     /// (RFC 9002, section 7.7).
     fn rate(&self) -> Option<u64> {
         None
@@ -40,12 +40,12 @@ pub trait Algorithm: fmt::Debug + Send + Sync + 'static {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl>;
 }
 
-/// The window that a flow starts with, in bytes: ten packets, within the limits of RFC 9002, section 7.2.
+/// The initial window of a flow, in bytes: ten packets, within the limits of RFC 9002, section 7.2.
 pub(super) fn initial_window(packet: u64) -> u64 {
     (10 * packet).min((2 * packet).max(14_720))
 }
 
 /// The smallest window, in bytes (RFC 9002, section 7.2).
-pub(super) fn least_window(packet: u64) -> u64 {
+pub(super) fn min_window(packet: u64) -> u64 {
     2 * packet
 }

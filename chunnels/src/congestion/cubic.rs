@@ -1,6 +1,6 @@
 //! CUBIC.
 
-use super::algorithm::{initial_window, least_window};
+use super::algorithm::{initial_window, min_window};
 use super::recovery::{RecoveryPeriod, may_grow};
 use super::{Ack, Algorithm, CongestionControl, Flow};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cubic;
 
-/// `C`: how steep the function is, in segments per cubic second.
+/// `C`: the steepness of the function, in segments per cubic second.
 const C: f64 = 0.4;
 
-/// What is left of the window after a loss.
+/// The factor by which a loss reduces the window.
 const BETA: f64 = 0.7;
 
-/// How much the estimate of Reno's window grows per window acknowledged, before it reaches the earlier maximum: so that
-/// it is on average as large as with Reno's halving (section 4.3).
+/// The growth of the estimate of Reno's window per acknowledged window until it reaches the earlier maximum, so that
+/// its average is that of Reno's halving (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 impl Algorithm for Cubic {
@@ -58,9 +58,9 @@ struct Epoch {
     start: Duration,
     /// `cwnd_epoch`.
     window: f64,
-    /// `K`: how long the function takes back to `W_max`, in seconds.
+    /// `K`: the time of the function back to `W_max`, in seconds.
     until_max: f64,
-    /// `W_est`: what Reno's window would be.
+    /// `W_est`: the estimate of Reno's window.
     reno: f64,
 }
 
@@ -82,7 +82,7 @@ impl State {
         let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
         epoch.reno += alpha * packets / window;
         let elapsed = now.saturating_sub(epoch.start);
-        // A first epoch that no loss began has its maximum where it starts.
+        // An epoch that no loss began has its maximum at its start.
         let maximum = at_loss.max(epoch.window);
         let cubic = |seconds: f64| C * (seconds - epoch.until_max).powi(3) + maximum;
         if cubic(elapsed.as_secs_f64()) < epoch.reno {
@@ -95,7 +95,7 @@ impl State {
 
     /// Section 4.6 and 4.7.
     fn reduce(&mut self) {
-        // Fast convergence: a flow that could not get back to where it was leaves room to newer ones.
+        // Fast convergence: a flow that did not regain its window releases bandwidth to newer ones.
         let converging = self.window < self.at_loss;
         self.at_loss = if converging { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.prior = self.window;
@@ -118,14 +118,14 @@ impl CongestionControl for State {
                 self.avoid(packets, ack.now);
             }
         } else if flow.is_app_limited {
-            // Time that the application did not use must not count as growth (section 5.8).
+            // Time in which the application did not use the window must not count as growth (section 5.8).
             self.epoch = None;
         }
         if self.period.begins(ack) {
             self.reduce();
         }
         if flow.was_timeout {
-            self.window = least_window(1) as f64;
+            self.window = min_window(1) as f64;
             self.epoch = None;
             self.period.end();
         }

@@ -1,17 +1,17 @@
-//! A window that never changes.
+//! A constant window.
 
 use super::{Ack, Algorithm, CongestionControl, Flow};
 
-/// Always the same window, in bytes, at whatever cost to others: for a link that one has to oneself, and for tests.
+/// A constant window in bytes, whatever the congestion: for dedicated links, and for tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedWindow(
-    /// The window in bytes. At least two packets are allowed whatever it says.
+    /// The window in bytes, at least two packets.
     pub u64,
 );
 
 impl Algorithm for FixedWindow {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
-        Box::new(Self(self.0.max(super::algorithm::least_window(packet))))
+        Box::new(Self(self.0.max(super::algorithm::min_window(packet))))
     }
 }
 
@@ -22,7 +22,7 @@ impl CongestionControl for FixedWindow {
         self.0
     }
 
-    /// Unpaced: whoever fixes the window wants all of it.
+    /// Unpaced, so that the whole window is used.
     fn rate(&self) -> Option<u64> {
         Some(u64::MAX)
     }

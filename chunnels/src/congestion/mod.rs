@@ -1,20 +1,19 @@
-//! How much a flow may have in flight, and how fast it sends.
+//! Congestion control: the window and the rate of a flow.
 //!
-//! A datapath that sends reliably, here [`Reliable`](crate::Reliable), reports what it observes in the terms of Table 4.2
-//! of the thesis: an [`Ack`] for what one acknowledgement said, a [`Flow`] for how the connection stands. A
-//! [`CongestionControl`] answers with a window in bytes and, if it has one, a rate in bytes per second. It sees neither
-//! packets nor sockets, reads no clock and sends nothing, so the same code runs in a simulation, in a plane outside
-//! the process, and on any datapath.
+//! A reliable transport, here [`Reliable`](crate::Reliable), reports signals in the terms of Table 4.2 of the thesis: an
+//! [`Ack`] for each acknowledgement, and a [`Flow`] for the state of the connection. A [`CongestionControl`] answers with a window in
+//! bytes and, if it has one, a rate in bytes per second. It sees neither packets nor sockets, reads no clock and sends nothing, so
+//! the same code runs in a simulation, outside the process, and on any datapath.
 //!
 //! | algorithm | follows | reacts to |
 //! |---|---|---|
 //! | [`NewReno`] | RFC 9002, appendix B; RFC 6582 | loss, ECN |
 //! | [`Cubic`] | RFC 9438 | loss, ECN |
 //! | [`Bbr`] | BBR version 1, thesis 4.4.3 | delivery rate and round-trip time |
-//! | [`FixedWindow`] | nothing: for links of one's own, and tests | nothing |
+//! | [`FixedWindow`] | nothing: for dedicated links, and tests | nothing |
 //!
-//! [`Algorithm`] is what a user names, as in `Reliable::new().with(Cubic)`; it starts a [`CongestionControl`] for each
-//! connection. An own algorithm implements both.
+//! An [`Algorithm`], as in `Reliable::new().with(Cubic)`, starts a [`CongestionControl`] for each connection. A custom algorithm
+//! implements both.
 
 mod algorithm;
 mod bbr;

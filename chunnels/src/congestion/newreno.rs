@@ -1,10 +1,10 @@
 //! NewReno.
 
-use super::algorithm::{initial_window, least_window};
+use super::algorithm::{initial_window, min_window};
 use super::recovery::{RecoveryPeriod, may_grow};
 use super::{Ack, Algorithm, CongestionControl, Flow};
 
-/// NewReno as in RFC 9002, appendix B: the window doubles each round trip until something is lost, then halves, then
+/// NewReno as in RFC 9002, appendix B: the window doubles each round trip until a loss, then halves, then
 /// grows by one packet each round trip.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewReno;
@@ -25,9 +25,9 @@ impl Algorithm for NewReno {
 struct State {
     packet: u64,
     window: u64,
-    /// Where slow start ends.
+    /// The window at which slow start ends.
     threshold: u64,
-    /// By how much the window grows less than a byte later, in parts of the window.
+    /// Growth of less than a byte, in parts of the window.
     carry: u128,
     period: RecoveryPeriod,
 }
@@ -38,8 +38,7 @@ impl State {
             self.window += bytes;
             return;
         }
-        // Byte by byte, and what is less than a byte is kept: in steps of packets, or rounded down, small windows would
-        // grow too slowly.
+        // In bytes, and with the remainder carried: in steps of packets, or rounded down, small windows would grow too slowly.
         self.carry += u128::from(self.packet) * u128::from(bytes);
         let window = u128::from(self.window);
         self.window = self.window.saturating_add(u64::try_from(self.carry / window).unwrap_or(u64::MAX));
@@ -53,12 +52,12 @@ impl CongestionControl for State {
             self.grow(ack.bytes_delivered());
         }
         if self.period.begins(ack) {
-            self.threshold = (self.window / 2).max(least_window(self.packet));
+            self.threshold = (self.window / 2).max(min_window(self.packet));
             self.window = self.threshold;
             self.carry = 0;
         }
         if flow.was_timeout {
-            self.window = least_window(self.packet);
+            self.window = min_window(self.packet);
             self.period.end();
         }
     }

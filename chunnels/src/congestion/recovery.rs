@@ -1,17 +1,17 @@
-//! The recovery period: one reduction for all that was lost in one round trip.
+//! The recovery period: one reduction for all losses of one round trip.
 
 use super::{Ack, Flow};
 use std::time::Duration;
 
-/// When the window was last reduced (RFC 9002, section 7.3.2).
+/// The time of the last reduction of the window (RFC 9002, section 7.3.2).
 #[derive(Debug, Default)]
 pub(super) struct RecoveryPeriod {
     start: Option<Duration>,
 }
 
 impl RecoveryPeriod {
-    /// Whether the loss or the marks in `ack` ask for a reduction, which then is the start of a new period. What was
-    /// sent before the current period began asks for none.
+    /// Whether the losses or marks in `ack` require a reduction, which then begins a new period. Packets sent before the current
+    /// period require none.
     pub(super) fn begins(&mut self, ack: &Ack) -> bool {
         let marked = (ack.ecn_packets > 0).then_some(ack.newest_acked_sent).flatten();
         let Some(sent) = ack.newest_lost_sent.max(marked) else { return false };
@@ -22,7 +22,7 @@ impl RecoveryPeriod {
         true
     }
 
-    /// Whether `ack` is for something that was sent before the period began, so that the window stays.
+    /// Whether `ack` is for packets sent before the period began, for which the window does not grow.
     pub(super) fn holds(&self, ack: &Ack) -> bool {
         ack.newest_acked_sent.is_none_or(|sent| self.covers(sent))
     }
@@ -37,7 +37,7 @@ impl RecoveryPeriod {
     }
 }
 
-/// Whether the window may grow by what `ack` acknowledges.
+/// Whether the window may grow by the bytes that `ack` acknowledges.
 pub(super) fn may_grow(period: &RecoveryPeriod, ack: &Ack, flow: &Flow) -> bool {
     ack.bytes_delivered() > 0 && !flow.is_app_limited && !period.holds(ack)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const PACKET: u64 = 1000;
 
-/// A flow that fills its window, and whose round trips take 100 ms.
+/// A flow that fills its window over round trips of 100 ms.
 struct Feed {
     flow: Box<dyn CongestionControl>,
     now: Duration,
@@ -17,7 +17,7 @@ impl Feed {
 
     const ROUND: Duration = Duration::from_millis(100);
 
-    /// All of the window is acknowledged; of the next, `lost` packets are missing.
+    /// Acknowledges a whole window, of which the first `lost` acknowledgements report a loss.
     fn round(&mut self, lost: u64) -> u64 {
         let packets = self.flow.window() / PACKET;
         let signals = Flow { rtt_sample_us: 100_000, ..Flow::default() };
@@ -43,9 +43,9 @@ impl Feed {
 fn newreno_doubles_then_halves_then_adds_one_a_round() {
     let mut feed = Feed::of(NewReno);
     assert_eq!([feed.round(0), feed.round(0)], [20_000, 40_000]);
-    // However many are lost in a round trip, the window is halved once; nothing grows while that lasts.
+    // Several losses in a round trip halve the window once, and it does not grow in that time.
     assert_eq!(feed.round(5), 20_500);
-    // A round here acknowledges whole packets, so ten rounds are a little less than ten windows.
+    // A round acknowledges whole packets, so ten rounds are a little less than ten windows.
     let grown = (0..10).map(|_| feed.round(0)).last().unwrap();
     assert!((29_500..30_500).contains(&grown), "{grown} after ten rounds");
 }
@@ -91,25 +91,25 @@ fn cubic_is_back_at_its_maximum_after_k_seconds() {
     while feed.flow.window() < 1000 * PACKET {
         feed.round(0);
     }
-    let most = feed.flow.window() as f64;
+    let max = feed.flow.window() as f64;
     let after = feed.round(1) as f64;
-    assert!((0.69..0.72).contains(&(after / most)), "{after} of {most}");
-    let k = (most / PACKET as f64 * 0.3 / 0.4).cbrt();
+    assert!((0.69..0.72).contains(&(after / max)), "{after} of {max}");
+    let k = (max / PACKET as f64 * 0.3 / 0.4).cbrt();
     let start = feed.now;
     let mut last = after;
     while (feed.now - start).as_secs_f64() < k {
         let window = feed.round(0) as f64;
-        assert!(window >= last && window <= most * 1.02, "{window} after {last}");
+        assert!(window >= last && window <= max * 1.02, "{window} after {last}");
         last = window;
     }
-    assert!(last > most * 0.98, "{last} of {most} after {k} s");
+    assert!(last > max * 0.98, "{last} of {max} after {k} s");
     for _ in 0..50 {
         last = feed.round(0) as f64;
     }
-    assert!(last > most * 1.02, "{last} of {most} later on");
+    assert!(last > max * 1.02, "{last} of {max} later on");
 }
 
-/// A path of a million bytes per second and 100 ms, whose queue is what is in flight beyond 100,000 bytes.
+/// A path of a million bytes per second and 100 ms, whose queue holds the bytes in flight beyond 100,000.
 #[test]
 fn bbr_finds_the_rate_and_keeps_the_queue_short() {
     let mut flow = Bbr.start(PACKET);

@@ -1,6 +1,7 @@
 //! The Chunnel itself.
 
 use super::FaultConnection;
+use super::rates::Rates;
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::time::Duration;
 
@@ -10,16 +11,6 @@ use std::time::Duration;
 pub struct Fault {
     seed: u64,
     rates: Rates,
-}
-
-/// The probability of each fault, and the times of those that delay.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
-    pub(super) loss: f64,
-    pub(super) duplication: f64,
-    pub(super) reordering: f64,
-    pub(super) delay: Duration,
-    pub(super) detour: Duration,
 }
 
 impl Fault {

@@ -1,6 +1,6 @@
 //! The connection that injects faults.
 
-use super::chunnel::Rates;
+use super::rates::Rates;
 use super::schedule::Schedule;
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};

@@ -25,6 +25,7 @@
 mod chunnel;
 mod connection;
 mod dice;
+mod rates;
 mod schedule;
 
 pub use chunnel::Fault;

@@ -1,7 +1,7 @@
 //! The delay queue of messages and the draw of their faults, without I/O.
 
-use super::chunnel::Rates;
 use super::dice::Dice;
+use super::rates::Rates;
 use bertha_core::{Buf, Error};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -202,7 +202,7 @@ mod tests {
         // As above a Reliable that repeats the first piece of each message once its buffer is full of later ones.
         let max = crate::reliable::settings::Settings::default().messages;
         let each = pieces(0, &[7; 65_000], 1_300);
-        let mut assembly = Assembly::new(65_000, super::super::chunnel::SPARE);
+        let mut assembly = Assembly::new(65_000, super::super::settings::ASSEMBLY);
         let messages = (max / each.len()) as u32;
         for message in 0..messages {
             for (piece, bytes) in &each[1..] {

@@ -2,6 +2,7 @@
 
 use super::FragmentConnection;
 use super::piece::{MAX_PIECE, MIN_PIECE};
+use super::settings::Settings;
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
 #[chunnel(capability = Self::capability)]
 pub struct Fragment {
-    pub(super) limit: u32,
-    pub(super) piece: usize,
-    pub(super) spare: usize,
-    pub(super) discovers: bool,
+    settings: Settings,
 }
-
-/// Space for the 4,096 pieces of 1,300 bytes, with records, that `Reliable` may deliver before an earlier one.
-pub(super) const SPARE: usize = 8 << 20;
 
 /// The largest message, on which the two ends have to agree.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Capability)]
@@ -28,27 +23,30 @@ pub(super) struct Limit {
 impl Fragment {
     /// Carries messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
-        Self { limit: 64 * 1024 * 1024, piece: 1_300, spare: SPARE, discovers: false }
+        Self { settings: Settings::default() }
     }
 
     /// Sets the largest message to `bytes`, at most 127 MiB. Both ends need the same limit.
     #[must_use]
-    pub fn limit(self, bytes: u32) -> Self {
-        Self { limit: bytes.clamp(1, 127 * 1024 * 1024), ..self }
+    pub fn limit(mut self, bytes: u32) -> Self {
+        self.settings.limit = bytes.clamp(1, 127 * 1024 * 1024);
+        self
     }
 
     /// Sets the largest piece to `bytes`, from 64 to 65,535; pieces are smaller if the connection below carries less. Larger
     /// pieces cost less. A piece that exceeds the MTU of the path is fragmented by the network, and lost with any fragment of it.
     #[must_use]
-    pub fn piece(self, bytes: usize) -> Self {
-        Self { piece: bytes.clamp(MIN_PIECE, MAX_PIECE), ..self }
+    pub fn piece(mut self, bytes: usize) -> Self {
+        self.settings.piece = bytes.clamp(MIN_PIECE, MAX_PIECE);
+        self
     }
 
     /// Discovers the MTU of the path to the peer, and sends no larger messages: pieces are as large as the path carries, up to
     /// [`piece`](Self::piece) if that is set after this. See the [module](crate::fragment). No effect over streams.
     #[must_use]
-    pub fn discover_path(self) -> Self {
-        Self { discovers: true, piece: MAX_PIECE, ..self }
+    pub fn discover_path(mut self) -> Self {
+        (self.settings.discovers_path, self.settings.piece) = (true, MAX_PIECE);
+        self
     }
 
     /// Sets the memory for incomplete messages to `bytes`, besides three times the limit. 8 MiB by default.
@@ -57,12 +55,13 @@ impl Fragment {
     /// repeated piece may arrive after as many later ones as its buffer holds messages, so `bytes` has to be that number times the
     /// sum of the peer's [`piece`](Self::piece) and 512. The default is enough for the default settings of both.
     #[must_use]
-    pub fn assembly(self, bytes: usize) -> Self {
-        Self { spare: bytes, ..self }
+    pub fn assembly(mut self, bytes: usize) -> Self {
+        self.settings.assembly = bytes;
+        self
     }
 
     fn capability(&self) -> Limit {
-        Limit { bytes: self.limit }
+        Limit { bytes: self.settings.limit }
     }
 }
 
@@ -80,6 +79,6 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
         inner: Inner,
         _: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(FragmentConnection::new(inner, self))
+        Ok(FragmentConnection::new(inner, self.settings))
     }
 }

@@ -1,10 +1,11 @@
 //! The connection that fragments and reassembles.
 
-use super::Fragment;
 use super::assembly::{Assembly, Contradiction};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
+use super::settings::Settings;
+use crate::burst::Decoded;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use parking_lot::Mutex;
 use std::fmt;
@@ -51,16 +52,16 @@ struct State {
 }
 
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: &Fragment) -> Self {
-        let Fragment { limit, piece, spare, discovers } = *settings;
+    pub(super) fn new(inner: Inner, settings: Settings) -> Self {
+        let Settings { limit, piece, assembly, discovers_path } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
-        let assembly = Mutex::new(State { assembly: Assembly::new(limit, spare), refused: None });
+        let assembly = Mutex::new(State { assembly: Assembly::new(limit, assembly), refused: None });
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
         let (next, malformed, unacked) = Default::default();
         let lower = inner.base();
-        let discovery = (discovers && !lower.properties().reliable).then(|| {
+        let discovery = (discovers_path && !lower.properties().reliable).then(|| {
             let max = inner.mtu().min(piece + PIECE_HEADER + below);
             Arc::new(Discovery::new(max, below, lower.runtime()))
         });
@@ -257,7 +258,8 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut whole = Whole { connection: self, into, count: 0 };
+        let decode = |message| self.on_arrival(message);
+        let mut whole = Decoded { into, decode, count: 0 };
         // A burst of pieces that complete no message would return zero.
         while whole.count == 0 && limit > 0 {
             self.check()?;
@@ -274,24 +276,6 @@ impl<Inner: Connection<Data = Buf>> Connection for FragmentConnection<Inner> {
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Reassembles the messages of a burst.
-struct Whole<'a, Inner: Connection, Into> {
-    connection: &'a FragmentConnection<Inner>,
-    into: &'a mut Into,
-    count: usize,
-}
-
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Whole<'_, Inner, Into> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
-        let Self { connection, into, count } = self;
-        into.extend(arrived.into_iter().filter_map(|bytes| {
-            let message = connection.on_arrival(bytes);
-            *count += usize::from(message.is_some());
-            message
-        }));
     }
 }
 

@@ -67,6 +67,7 @@ mod discovery;
 mod path;
 mod piece;
 mod pieces;
+mod settings;
 #[cfg(test)]
 mod tests;
 

@@ -26,7 +26,7 @@ pub(super) const FLOOR: usize = 512;
 /// The number of probes of a size (`MAX_PROBES`).
 const ATTEMPTS: u32 = 3;
 
-/// The time-out of a probe (`PROBE_TIMER`, whose least value this is).
+/// The time-out of a probe (`PROBE_TIMER`, of which this is the minimum).
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The interval at which the size in use is confirmed while messages are sent (`CONFIRMATION_TIMER`). Messages that the path no
@@ -36,7 +36,7 @@ const CONFIRM_AFTER: Duration = Duration::from_secs(15);
 /// The time after which larger sizes are tried again (`PMTU_RAISE_TIMER`).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
-/// Sizes that many links carry, less the headers of IP and UDP: IPv6's least, Ethernet below a tunnel, Ethernet with IPv6
+/// Sizes that many links carry, less the headers of IP and UDP: the IPv6 minimum, Ethernet below a tunnel, Ethernet with IPv6
 /// and IPv4, and jumbo frames. They are tried first, from the smallest on.
 const COMMON: [usize; 5] = [1_232, 1_392, 1_452, 1_472, 8_952];
 

@@ -34,6 +34,7 @@
 //!
 //! Two reads of the clock and four atomic additions for each `send`, two additions for each `recv`. No allocation and no lock.
 
+mod buckets;
 mod chunnel;
 mod connection;
 mod counters;

@@ -1,6 +1,6 @@
 //! The counters at one moment.
 
-use super::histogram::{BUCKETS, OCTAVES, SPLIT, upper_bound};
+use super::buckets::{BUCKETS, OCTAVES, SPLIT, upper_bound};
 use std::time::Duration;
 
 /// The counters of one position of a stack.

@@ -3,7 +3,7 @@
 use super::NothingConnection;
 use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
 
-/// Passes every message through, in both directions, whatever its type.
+/// Passes messages of any type through, in both directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(one_sided)]
 pub struct Nothing;

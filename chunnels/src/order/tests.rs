@@ -7,7 +7,7 @@ fn message(bytes: &[u8]) -> Buf {
     Buf::copy_of(bytes, 8).unwrap()
 }
 
-/// What a stack sends, in the order in which `order` picks it.
+/// The messages of a stack, in the order that `order` picks.
 async fn shuffled<S>(stack: &S, messages: &[&[u8]], order: &[usize]) -> PairConnection<TokioRuntime, Buf>
 where
     S: Chunnel<
@@ -26,7 +26,7 @@ where
     for at in order {
         relay.send(message(&sent[*at])).await.unwrap();
     }
-    // Open, so that a receiver which misses something waits for ever rather than hear of an end.
+    // Kept open, so that a receiver that misses a message waits for ever and does not fail.
     std::mem::forget(relay);
     there
 }
@@ -72,7 +72,7 @@ async fn a_stack_that_loses_messages_is_found_out() {
     assert_eq!(there.recv_batch(&mut none, 9).await.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
-/// Two receivers: the one that waits below gets what the other one's message made ready.
+/// Of two receivers, the one that waits below gets the message that the other one made ready.
 #[tokio::test]
 async fn nobody_waits_for_what_is_there() {
     let stack = Ordered::new();
@@ -84,7 +84,7 @@ async fn nobody_waits_for_what_is_there() {
     assert_eq!(both, *b"ab");
 }
 
-/// A `send` that is dropped before it is ready, or fails, holds up nothing behind it.
+/// A `send` that is dropped before it is ready, or fails, delays no later message.
 #[tokio::test]
 async fn a_send_that_came_to_nothing_is_not_waited_for() {
     let (here, there) = pair_of::<_, Buf>(TokioRuntime);

@@ -1,11 +1,11 @@
-//! Who the ends are.
+//! The identities of the ends.
 
 use std::fmt;
 
-/// The certificate of this end, and whose certificates it accepts. All in DER.
+/// The certificate of this end, and the certificates that it trusts. All in DER.
 ///
-/// A certificate that is trusted is the root of those that it has signed, or, if it has signed itself, the very certificate that the
-/// peer has to show: so a single one can be pinned.
+/// A trusted certificate is the root of those that it has signed, or, if it is self-signed, the certificate that the
+/// peer has to show; so a single one can be pinned.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Certificates {
     pub(super) chain: Vec<Vec<u8>>,
@@ -15,28 +15,28 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Shows nothing and accepts nobody: the beginning.
+    /// Shows no certificate and trusts none: the start of the builder.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Shows this certificate, followed by those that lead to its root, and proves with the private key (PKCS #8) that it is its
-    /// own. A server needs one; a client only where servers ask.
+    /// Shows this certificate, followed by those that lead to its root, and proves possession of its private key (PKCS #8). A server
+    /// needs one; a client where servers require it.
     #[must_use]
     pub fn showing(mut self, chain: impl IntoIterator<Item = Vec<u8>>, key: Vec<u8>) -> Self {
         (self.chain, self.key) = (chain.into_iter().collect(), key);
         self
     }
 
-    /// Accepts peers whose certificate leads to this one, besides others. A client needs one; a server that has one turns clients
-    /// away that show none.
+    /// Also accepts peers whose certificate leads to this one. A client needs one; a server that has one refuses clients without a
+    /// certificate.
     #[must_use]
     pub fn trusting(mut self, certificate: Vec<u8>) -> Self {
         self.trusted.push(certificate);
         self
     }
 
-    /// Connects to servers alone whose certificate is for this name or IP address.
+    /// Refuses servers whose certificate is not for this name or IP address.
     #[must_use]
     pub fn expecting(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -44,7 +44,7 @@ impl Certificates {
     }
 }
 
-/// Without the private key.
+/// Omits the private key.
 impl fmt::Debug for Certificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Certificates")

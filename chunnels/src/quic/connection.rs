@@ -1,4 +1,4 @@
-//! The connection that applications hold.
+//! The connection as the layer above sees it.
 
 use super::frame::LARGEST;
 use super::runtime::Tasks;
@@ -11,24 +11,25 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-/// What [`Quic`](super::Quic) makes of a connection that carries datagrams.
+/// The connection of [`Quic`](super::Quic) over one that carries datagrams.
 ///
-/// `send` is ready once the message waits to be sent, and waits itself while 256 do. Dropping the future of `send` or `recv`
-/// loses nothing. Dropping the connection drops what waits; `close` first to be sure that it arrives. `close` is ready once the
-/// peer has everything and has said all itself; what arrives meanwhile is dropped. A peer that does not receive keeps it waiting.
+/// `send` is ready once the message is queued, and waits while 256 messages are. Dropping the future of `send` or `recv`
+/// loses nothing. Dropping the connection drops queued messages; `close` delivers them first. `close` is ready once the
+/// peer has every message and has closed as well; messages that arrive meanwhile are dropped. A peer that does not receive keeps it
+/// waiting. [`drain`](Connection::drain) is ready once the peer has every message.
 ///
 /// # Errors
-/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 64 KiB, or what fits in a message below. All calls fail with
-/// [`Closed`](ErrorKind::Closed) once either end has closed, [`TimedOut`](ErrorKind::TimedOut) from a silent peer,
-/// [`Malformed`](ErrorKind::Malformed) or [`Reset`](ErrorKind::Reset) if one end broke the protocol, and otherwise as the connection
-/// below does.
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 64 KiB, or beyond the largest message below. All calls fail with
+/// [`Closed`](ErrorKind::Closed) once either end has closed or the connection's runtime has ended, with
+/// [`TimedOut`](ErrorKind::TimedOut) if the peer is silent, with [`Malformed`](ErrorKind::Malformed) or [`Reset`](ErrorKind::Reset) if
+/// one end broke the protocol, and otherwise as the connection below does.
 pub struct QuicConnection<Inner: Connection> {
     socket: Arc<Socket<Inner>>,
     /// The largest message.
-    most: usize,
+    max: usize,
     shared: Arc<Shared>,
     outgoing: mpsc::Sender<Outgoing>,
-    /// Locked while waiting for a message: several may wait, and each message goes to one of them.
+    /// Locked across the wait for a message, so that each message goes to one `recv`.
     incoming: Mutex<mpsc::Receiver<Buf>>,
     connection: quinn::Connection,
     /// Keeps the socket in use.
@@ -45,7 +46,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
     ) -> Self {
         let base = socket.inner.base();
-        let most = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
+        let max = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
         let shared = Arc::new(Shared::new());
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
@@ -56,10 +57,10 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         let reading = async move { stream::read(&reader, &quic, read).await };
         tasks.spawn_watched(base.runtime(), reading, move || ended.on_reader_end());
         let (incoming, _endpoint, _tasks) = (Mutex::new(incoming), endpoint, tasks);
-        Self { socket, most, shared, outgoing, incoming, connection, _endpoint, _tasks }
+        Self { socket, max, shared, outgoing, incoming, connection, _endpoint, _tasks }
     }
 
-    /// The certificate that the peer has shown and what leads to its root, in DER; nothing from a client that was not asked.
+    /// The certificate of the peer, followed by those that lead to its root, in DER; `None` for a client that was not asked.
     pub fn peer_certificates(&self) -> Option<Vec<Vec<u8>>> {
         let shown = self.connection.peer_identity()?;
         let chain = shown.downcast::<Vec<quinn::rustls::pki_types::CertificateDer<'static>>>().ok()?;
@@ -73,7 +74,7 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         }
         let end = self.shared.end();
         match (end, self.socket.end()) {
-            // Why QUIC ended says more than that the connection below has.
+            // The end of QUIC is more precise than that of the connection below.
             (Some((kind @ (ErrorKind::Closed | ErrorKind::Malformed), what)), _) => Error::new(kind, what),
             (_, Some(below)) => below,
             (Some((kind, what)), None) => Error::new(kind, what),
@@ -83,14 +84,14 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
     }
 
     async fn closed(&self) {
-        // Fails only without a sender, which is here.
+        // Never fails, since the sender is here.
         let _ = self.shared.phase.subscribe().wait_for(|phase| *phase == Phase::Closed).await;
     }
 }
 
 #[cold]
-fn too_large(len: usize, most: usize) -> Error {
-    let what = format!("message of {len} bytes, at most {most} fit; put Fragment above to split messages");
+fn too_large(len: usize, max: usize) -> Error {
+    let what = format!("message of {len} bytes, at most {max} fit; put Fragment above to split messages");
     Error::new(ErrorKind::TooLarge, what).at("Quic")
 }
 
@@ -107,8 +108,8 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        if message.len() > self.most {
-            return Err(too_large(message.len(), self.most));
+        if message.len() > self.max {
+            return Err(too_large(message.len(), self.max));
         }
         if *self.shared.phase.borrow() != Phase::Open {
             return Err(self.ended());
@@ -130,7 +131,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         }
         into.extend([self.recv().await?]);
         let mut count = 1;
-        // Whoever waits already gets the rest.
+        // Another `recv` that waits gets the rest.
         if let Ok(mut incoming) = self.incoming.try_lock() {
             while count < limit
                 && let Ok(message) = incoming.try_recv()
@@ -146,7 +147,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         let (drained, is_drained) = oneshot::channel();
         self.outgoing.send(Outgoing::Drain(drained)).await.map_err(|_| self.ended())?;
         is_drained.await.map_err(|_| self.ended())?;
-        self.socket.flushed().await;
+        self.socket.flush().await;
         self.socket.inner.drain().await
     }
 
@@ -156,7 +157,7 @@ impl<Inner: Connection<Data = Buf>> Connection for QuicConnection<Inner> {
         let _ = self.shared.running.subscribe().wait_for(|running| *running == 0).await;
         let end = self.shared.end();
         self.connection.close(DONE, b"");
-        self.socket.flushed().await;
+        self.socket.flush().await;
         let below = self.socket.inner.close().await;
         match end {
             None | Some((ErrorKind::Closed, _)) => below,

@@ -1,4 +1,4 @@
-//! Messages over QUIC (RFC 9000): reliable, in order, encrypted, from a peer that has shown a certificate.
+//! Messages over QUIC (RFC 9000): reliable, ordered, encrypted and authenticated by certificates.
 //!
 //! [`Quic`] runs the QUIC of the `quinn` crate over any connection that carries datagrams. It carries the same messages as
 //! [`Reliable`](crate::Reliable), so that the two ends can agree on either:
@@ -13,16 +13,17 @@
 //! let stack = make_stack!(select!(Quic::new(certificates), Reliable::new()));
 //! ```
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! Every message arrives, once, in order and undamaged, or the connection fails; nobody on the way can read or change one. A
-//! client knows that the server is the one that it [expects](Certificates::expecting); a server knows who its client is only if it
-//! [trusts](Certificates::trusting) somebody, and then lets nobody else in. There is no way to leave the check of the server out.
+//! Every message arrives, once, in order and undamaged, or the connection fails; no message can be read or changed on its way. The
+//! client authenticates the server that it [expects](Certificates::expecting). A server that
+//! [trusts](Certificates::trusting) certificates authenticates its clients and refuses all others. The check of the server can't
+//! be disabled.
 //!
-//! What the ends said to agree on this stack is a part of what TLS protects: the
-//! [transcript](bertha_core::ConnectContext::transcript) stands in the name of the protocol (ALPN, RFC 7301). If somebody altered it, even without
-//! credentials, both ends refuse the connection as [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated); a server that asks
-//! no client for a certificate does so for clients that are not the attacker.
+//! TLS also protects the negotiation: the [transcript](bertha_core::ConnectContext::transcript) is a part of the name of the
+//! protocol (ALPN, RFC 7301). If it was altered on its way, even without credentials, both ends refuse the connection as
+//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated). A server without client certificates can't tell the attacker itself
+//! from a client.
 //!
 //! # How it works
 //!
@@ -32,15 +33,25 @@
 //! of `rustls` with `ring`. Sockets, tasks and timers of `quinn` are the connection below and its runtime. Up to 256 messages wait
 //! in each direction besides those in QUIC's own windows of 4 MiB.
 //!
-//! It needs datagrams of at least 1,200 bytes, and refuses a stream: there everything would be repeated and put in order twice.
-//! A stack that is wrapped without negotiation has no server, so there both ends would wait; negotiate. A driver that gives roles and
-//! no transcript has ends that check certificates alone.
+//! It needs datagrams of at least 1,200 bytes, and refuses a stream, over which messages would be repeated and ordered twice.
+//! It needs the roles of a negotiation: wrapped without one, both ends are clients and wait. Without a transcript the ends check
+//! certificates alone.
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | [`packet`](Quic::packet) | 1,352 bytes |
+//! | [`idle_timeout`](Quic::idle_timeout) | 30 seconds |
+//! | queued messages each way | 256, fixed |
+//! | largest message | 64 KiB, fixed |
 
 mod certificates;
 mod chunnel;
 mod connection;
 pub mod frame;
 mod runtime;
+mod settings;
 mod socket;
 mod start;
 mod stream;

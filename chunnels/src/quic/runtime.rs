@@ -38,7 +38,7 @@ impl<R: Runtime> Tasks<R> {
 /// Time and tasks of a Bertha runtime.
 pub(super) struct Adapter<R: Runtime> {
     pub(super) runtime: R,
-    /// Weak, since tasks hold this adapter.
+    /// Weak, since the tasks own this adapter.
     pub(super) tasks: Weak<Tasks<R>>,
 }
 
@@ -51,7 +51,7 @@ impl<R: Runtime> fmt::Debug for Adapter<R> {
 impl<R: Runtime> quinn::Runtime for Adapter<R> {
     fn new_timer(&self, deadline: Instant) -> Pin<Box<dyn AsyncTimer>> {
         let runtime = self.runtime.clone();
-        // On the heap, so that the timer can be moved; one allocation for each connection.
+        // Boxed, so that the timer can be moved: one allocation per connection.
         let sleep_until = Box::new(move |deadline| {
             let runtime = runtime.clone();
             async move { runtime.sleep_until(deadline).await }
@@ -75,7 +75,7 @@ impl<R: Runtime> quinn::Runtime for Adapter<R> {
     }
 }
 
-/// One alarm. Deadlines mostly move back: one that goes too early costs less than one that is set for each packet.
+/// A timer. Deadlines mostly move later: an alarm that fires early costs less than one set for each packet.
 struct Timer<Sleep, Make> {
     sleep: Pin<Box<Sleep>>,
     wakes_at: Instant,
@@ -103,7 +103,7 @@ where
                 return Poll::Pending;
             }
             let is_over = this.wakes_at >= this.deadline;
-            // A finished future must not be polled again.
+            // A completed future must not be polled again.
             this.set();
             if is_over {
                 return Poll::Ready(());

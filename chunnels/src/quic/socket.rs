@@ -1,7 +1,7 @@
 //! The connection below, as the socket that `quinn` wants.
 //!
 //! A socket is polled and sends without waiting; a connection is awaited. So packets wait in two bounded queues, and one task
-//! moves them between these and the connection.
+//! moves them between the queues and the connection.
 
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
@@ -18,37 +18,38 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How many packets wait in each direction at most.
+/// The number of packets that wait in each direction, at most.
 const QUEUE: usize = 1024;
 
-/// How many packets `quinn` hands over in one call at most.
+/// The number of packets that `quinn` sends in one call, at most.
 const SEGMENTS: usize = 32;
 
-/// How many packets are taken from below at a time.
+/// The number of packets received from below at a time.
 const BURST: usize = 64;
 
-/// How long to wait after an error of the connection below that passes.
+/// The pause after a temporary error of the connection below.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What the peer and this end are called. There is one peer, whose address the connection below knows.
+/// The address of both ends for `quinn`. The connection below knows that of its only peer.
 pub(super) const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
 /// A connection as a socket.
 pub(super) struct Socket<Inner> {
     pub(super) inner: Inner,
-    /// The headroom that layers below need.
+    /// The headroom of the layers below.
     below: usize,
     outgoing: Mutex<Outgoing>,
-    departs: Notify,
+    /// Notified when there is a packet to send.
+    to_send: Notify,
     incoming: Mutex<Incoming>,
-    /// There is room for what arrives.
-    room: Notify,
+    /// Notified when there is capacity for received packets.
+    capacity: Notify,
 }
 
 #[derive(Default)]
 struct Outgoing {
     packets: VecDeque<Buf>,
-    /// Who waits for room.
+    /// Tasks that wait for capacity.
     waiting: Vec<Waker>,
 }
 
@@ -56,25 +57,25 @@ struct Outgoing {
 struct Incoming {
     packets: VecDeque<Buf>,
     waiting: Option<Waker>,
-    /// How the connection below ended.
+    /// The error that ended the connection below.
     end: Option<(ErrorKind, String)>,
 }
 
 impl<Inner: Connection<Data = Buf>> Socket<Inner> {
     pub(super) fn new(inner: Inner, below: usize) -> Arc<Self> {
         let (outgoing, incoming) = Default::default();
-        let [departs, room] = [Notify::new(), Notify::new()];
-        Arc::new(Self { inner, below, outgoing, departs, incoming, room })
+        let [to_send, capacity] = [Notify::new(), Notify::new()];
+        Arc::new(Self { inner, below, outgoing, to_send, incoming, capacity })
     }
 
-    /// How the connection below ended, if it has.
+    /// The error that ended the connection below, if it has ended.
     pub(super) fn end(&self) -> Option<Error> {
         let incoming = self.incoming.lock();
         incoming.end.as_ref().map(|(kind, what)| Error::new(*kind, what.clone()))
     }
 
-    /// Waits until everything was handed to the connection below.
-    pub(super) async fn flushed(&self) {
+    /// Waits until the connection below has taken all packets.
+    pub(super) async fn flush(&self) {
         loop {
             let is_empty = self.outgoing.lock().packets.is_empty();
             if is_empty || self.end().is_some() {
@@ -105,12 +106,12 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
             let packets = std::iter::from_fn(|| self.outgoing.lock().packets.pop_front());
             match self.inner.send_batch(packets).await {
                 Ok(()) => {}
-                // Lost like any other.
+                // The packets are lost, and repeated by QUIC.
                 Err(error) if error.kind().may_pass() => self.pause().await,
                 Err(error) => return error,
             }
             self.outgoing.lock().wake();
-            self.departs.notified().await;
+            self.to_send.notified().await;
         }
     }
 
@@ -129,7 +130,7 @@ impl<Inner: Connection<Data = Buf>> Socket<Inner> {
                 incoming.packets.len() >= QUEUE
             };
             if is_full {
-                self.room.notified().await;
+                self.capacity.notified().await;
             }
         }
     }
@@ -165,7 +166,7 @@ impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
             // The one copy: `quinn` writes into a buffer of its own.
             outgoing.packets.push_back(Buf::copy_of(packet, self.below).map_err(io::Error::other)?);
         }
-        self.departs.notify_one();
+        self.to_send.notify_one();
         Ok(())
     }
 
@@ -186,13 +187,13 @@ impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
         let mut count = 0;
         for (buf, meta) in bufs.iter_mut().zip(meta) {
             let Some(packet) = incoming.packets.pop_front() else { break };
-            // One that is longer than any of ours is none of the peer's, and fails as what is left of it.
+            // A packet longer than the buffer is not the peer's; its first part fails authentication.
             let len = packet.len().min(buf.len());
             buf[..len].copy_from_slice(&packet[..len]);
             *meta = RecvMeta { addr: PEER, len, stride: len.max(1), ecn: None, dst_ip: None };
             count += 1;
         }
-        self.room.notify_one();
+        self.capacity.notify_one();
         Poll::Ready(Ok(count))
     }
 
@@ -205,7 +206,7 @@ impl<Inner: Connection<Data = Buf>> AsyncUdpSocket for Socket<Inner> {
     }
 }
 
-/// Waits for room for what goes out.
+/// Waits for capacity to send.
 struct Poller<Inner>(Arc<Socket<Inner>>);
 
 impl<Inner: Connection<Data = Buf>> UdpPoller for Poller<Inner> {

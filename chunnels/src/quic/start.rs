@@ -1,9 +1,10 @@
-//! How a connection begins.
+//! The set-up of a connection.
 
+use super::QuicConnection;
 use super::runtime::{Adapter, Tasks};
+use super::settings::Settings;
 use super::socket::{PEER, Socket};
 use super::stream::failure;
-use super::{Quic, QuicConnection};
 use crate::task_end::runtime_ended;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -12,17 +13,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What QUIC asks of every path (RFC 9000, section 14).
-const LEAST_PACKET: usize = 1_200;
+/// The smallest packet size that QUIC requires of a path (RFC 9000, section 14).
+const MIN_PACKET: usize = 1_200;
 
-/// How much may be on its way, and how much a receiver has not taken, in bytes.
+/// The bound of bytes in flight, and of bytes that a receiver has not taken.
 const WINDOW: u32 = 4 << 20;
 
-/// How long a server waits for the client's first packet, which comes at once unless it is lost.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time for which a server waits for the client's first packet, which is sent at once unless it is lost.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn start<Inner>(
-    quic: &Quic,
+    settings: &Settings,
     inner: Inner,
     role: Role,
     transcript: Option<[u8; 32]>,
@@ -37,27 +38,27 @@ where
         return Err(Error::new(ErrorKind::Unavailable, what));
     }
     let below = base.reserved();
-    let most = inner.mtu().saturating_sub(below);
-    if most < LEAST_PACKET {
-        let what = format!("QUIC needs packets of {LEAST_PACKET} bytes, and {most} fit below");
+    let max = inner.mtu().saturating_sub(below);
+    if max < MIN_PACKET {
+        let what = format!("QUIC needs packets of {MIN_PACKET} bytes, and {max} fit below");
         return Err(Error::new(ErrorKind::TooLarge, what));
     }
-    let packet = usize::from(quic.packet).min(most) as u16;
-    let transport = Arc::new(transport(quic, packet)?);
+    let packet = usize::from(settings.packet).min(max) as u16;
+    let transport = Arc::new(transport(settings, packet)?);
     let (client, server) = match role {
         Role::Server => {
-            let mut config = ServerConfig::with_crypto(Arc::new(quic.certificates.server(transcript)?));
+            let mut config = ServerConfig::with_crypto(Arc::new(settings.certificates.server(transcript)?));
             config.transport_config(transport);
             (None, Some(config))
         }
         _ => {
-            let mut config = ClientConfig::new(Arc::new(quic.certificates.client(transcript)?));
+            let mut config = ClientConfig::new(Arc::new(settings.certificates.client(transcript)?));
             config.transport_config(transport);
             (Some(config), None)
         }
     };
     let mut endpoint = EndpointConfig::default();
-    // What the peer may send; the least that can be said is what every path carries.
+    // The largest packet that the peer may send.
     endpoint.max_udp_payload_size(packet).map_err(invalid)?;
 
     let runtime = base.runtime().clone();
@@ -68,12 +69,12 @@ where
     let endpoint = Endpoint::new_with_abstract_socket(endpoint, server, socket.clone(), adapter)?;
     let connected = match client {
         Some(config) => {
-            let name = &quic.certificates.name;
+            let name = &settings.certificates.name;
             endpoint.connect_with(config, PEER, name).map_err(invalid)?.await
         }
         None => {
-            let patience = pin!(runtime.sleep_until(runtime.now() + PATIENCE));
-            match select(pin!(endpoint.accept()), patience).await {
+            let timeout = pin!(runtime.sleep_until(runtime.now() + CLIENT_TIMEOUT));
+            match select(pin!(endpoint.accept()), timeout).await {
                 Either::Left((Some(incoming), _)) => incoming.await,
                 Either::Left((None, _)) => return Err(socket.end().unwrap_or_else(no_client)),
                 Either::Right(_) => return Err(no_client()),
@@ -83,8 +84,8 @@ where
     match connected {
         Ok(connection) => Ok(QuicConnection::new(socket, endpoint, connection, tasks)),
         Err(error) => {
-            // The last packet says why, and the task that sends it ends here.
-            socket.flushed().await;
+            // The last packet tells the peer why, and the task that sends it ends here.
+            socket.flush().await;
             Err(socket.end().unwrap_or_else(|| {
                 let (kind, what) = failure(&error);
                 Error::new(kind, what).because(error)
@@ -93,17 +94,17 @@ where
     }
 }
 
-fn transport(quic: &Quic, packet: u16) -> Result<TransportConfig, Error> {
+fn transport(settings: &Settings, packet: u16) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
-    let idle = quinn::IdleTimeout::try_from(quic.idle).map_err(invalid)?;
+    let idle = quinn::IdleTimeout::try_from(settings.idle).map_err(invalid)?;
     transport
         .max_idle_timeout(Some(idle))
-        .keep_alive_interval(Some(quic.idle / 3))
+        .keep_alive_interval(Some(settings.idle / 3))
         .initial_mtu(packet)
-        .min_mtu(packet.min(LEAST_PACKET as u16))
+        .min_mtu(packet.min(MIN_PACKET as u16))
         .mtu_discovery_config(None)
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        // The one in use, and the one that continues it after a drain.
+        // The stream in use, and the one that continues it after a drain.
         .max_concurrent_uni_streams(VarInt::from_u32(2))
         .stream_receive_window(VarInt::from_u32(WINDOW))
         .receive_window(VarInt::from_u32(WINDOW))
@@ -117,5 +118,5 @@ fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> Error {
 }
 
 fn no_client() -> Error {
-    Error::new(ErrorKind::TimedOut, format!("the client sent nothing for {PATIENCE:?}"))
+    Error::new(ErrorKind::TimedOut, format!("the client sent nothing for {CLIENT_TIMEOUT:?}"))
 }

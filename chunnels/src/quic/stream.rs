@@ -15,13 +15,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// How many messages wait in each direction at most.
 pub(super) const QUEUE: usize = 256;
 
-/// How much is read at a time.
+/// The number of bytes read at a time.
 const READ: usize = 64 * 1024;
 
 /// The code of a close after everything was delivered. Other codes report a failure.
 pub(super) const DONE: VarInt = VarInt::from_u32(0);
 
-/// The code for a peer that breaks this Chunnel's own rules.
+/// The code for a peer that breaks the format of streams.
 const BROKEN: VarInt = VarInt::from_u32(1);
 
 /// TLS found no common protocol, whose name contains the agreement: alert 120 (RFC 7301, section 3.2).
@@ -93,7 +93,7 @@ impl Shared {
 
     /// Waits for a phase.
     async fn reached(&self, at_least: Phase) {
-        // Fails only without a sender, which is here.
+        // Never fails, since the sender is here.
         let _ = self.phase.subscribe().wait_for(|phase| *phase >= at_least).await;
     }
 }
@@ -245,7 +245,7 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
         _ => None,
     };
     if code.is_some_and(|code| u64::from(code) == OTHER_AGREEMENT) {
-        let what = "the other end has agreed on something else: the agreement was altered on its way";
+        let what = "the other end has another transcript: the negotiation was altered on its way";
         return (kind, what.into());
     }
     (kind, error.to_string())

@@ -13,10 +13,10 @@ use std::sync::Arc;
 /// The protocol's name in TLS, up to the transcript.
 const PROTOCOL: &[u8] = b"bertha quic 3 ";
 
-/// The protocol in TLS (ALPN, RFC 7301): whoever speaks another is refused. What both ends have agreed on is a part of its name.
+/// The protocol in TLS (ALPN, RFC 7301), whose name contains the transcript. A peer with another is refused.
 ///
-/// So TLS itself compares the two, under the protection of the certificates (RFC 8446, section 4.4.4), before either end sends
-/// anything else, and it costs no round trip.
+/// So TLS compares the transcripts, under the protection of the certificates (RFC 8446, section 4.4.4), before either end sends
+/// any message, without a further round trip.
 fn protocol(transcript: Option<[u8; 32]>) -> Vec<u8> {
     [PROTOCOL, transcript.as_ref().map_or(&[][..], |transcript| transcript)].concat()
 }

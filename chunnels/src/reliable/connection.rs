@@ -1,4 +1,4 @@
-//! The connection that applications hold.
+//! The connection as the layer above sees it.
 
 use super::Statistics;
 use super::machine::{LARGEST_MESSAGE, Machine, Received};
@@ -11,18 +11,19 @@ use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use std::fmt;
 use std::sync::Arc;
 
-/// What [`Reliable`](super::Reliable) makes of a connection that carries bytes.
+/// The connection of [`Reliable`](super::Reliable) over one that carries bytes.
 ///
-/// `send` is ready once the message is in the buffer, from where it is sent again until the peer has it; it waits while
-/// the buffer is full. `recv` gives messages in the order in which they arrive. Dropping the future of either loses
-/// nothing. Dropping the connection drops what is in the buffers; `close` first to be sure that it arrives. The future
+/// `send` is ready once the message is in the buffer, from where it is repeated until the peer has it; it waits while
+/// the buffer is full. `recv` returns messages in the order in which they arrive. Dropping the future of either loses
+/// nothing. Dropping the connection drops buffered messages; `close` delivers them first. The future
 /// of `close` can be dropped and made again.
 ///
 /// # Errors
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit in one packet below, or exceeds
-/// 64 KiB; a layer that splits messages belongs above. All calls fail with [`Malformed`](ErrorKind::Malformed) once the
-/// peer has broken the protocol, with [`Reset`](ErrorKind::Reset) if it says that this end did, with
-/// [`TimedOut`](ErrorKind::TimedOut) if it is silent, and otherwise as the connection below does.
+/// 64 KiB; put [`Fragment`](crate::Fragment) above. All calls fail with [`Malformed`](ErrorKind::Malformed) once the
+/// peer has broken the protocol, with [`Reset`](ErrorKind::Reset) if the peer reports that this end did, with
+/// [`TimedOut`](ErrorKind::TimedOut) if the peer is silent, with [`Closed`](ErrorKind::Closed) if the connection's runtime has
+/// ended, and otherwise as the connection below does.
 pub struct ReliableConnection<Inner: Connection> {
     shared: Arc<Shared<Inner>>,
     /// Ends the task with the connection.
@@ -34,60 +35,60 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         let base = inner.base();
         let below = base.reserved();
         base.reserve(OVERHEAD);
-        let most = inner.mtu().saturating_sub(below);
-        let machine = Machine::new(settings, algorithm, most, base.runtime().random());
+        let max = inner.mtu().saturating_sub(below);
+        let machine = Machine::new(settings, algorithm, max, base.runtime().random());
         let shared = Arc::new(Shared::new(inner, machine, below));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();
         let _task = task_end::spawn(runtime, task::run(shared.clone()), move || {
-            ended.machine.lock().lost_base(&runtime_ended());
+            ended.machine.lock().on_base_end(&runtime_ended());
             ended.wake_all();
         });
         Self { shared, _task }
     }
 
-    /// Counts, and how the connection stands.
+    /// Counters and the current state.
     pub fn statistics(&self) -> Statistics {
         self.shared.machine.lock().statistics()
     }
 
     /// The largest message that can be sent, in bytes.
-    fn most(&self) -> usize {
+    fn max_message(&self) -> usize {
         self.shared.inner.mtu().saturating_sub(self.shared.below + OVERHEAD).min(LARGEST_MESSAGE)
     }
 
     fn check(&self, message: &Buf) -> Result<(), Error> {
-        let most = self.most();
-        if message.len() <= most { Ok(()) } else { Err(too_large(message.len(), most)) }
+        let max = self.max_message();
+        if message.len() <= max { Ok(()) } else { Err(too_large(message.len(), max)) }
     }
 
-    /// Waits for room and takes the message, without telling the task.
+    /// Waits for capacity and buffers the message, without waking the task.
     async fn enqueue(&self, message: Buf) -> Result<(), Error> {
         self.check(&message)?;
         let mut message = Some(message);
         loop {
-            // Made before looking, so that a change in between is not missed.
-            let changed = self.shared.room.notified();
+            // Created before the check, so that no notification is missed.
+            let changed = self.shared.capacity.notified();
             {
                 let mut machine = self.shared.machine.lock();
                 let Some(waiting) = &message else { return Ok(()) };
-                if machine.has_room(waiting.len())? {
+                if machine.has_capacity(waiting.len())? {
                     message.take().into_iter().for_each(|message| machine.send(message));
-                    // There may be room for another who waits, too.
-                    self.shared.room.notify_one();
+                    // Another `send` may fit as well.
+                    self.shared.capacity.notify_one();
                     return Ok(());
                 }
             }
-            // What is in the buffer has to leave it.
-            self.shared.depart.notify_one();
+            // The task has to make space.
+            self.shared.to_send.notify_one();
             changed.await;
         }
     }
 }
 
 #[cold]
-fn too_large(len: usize, most: usize) -> Error {
-    let what = format!("message of {len} bytes, at most {most} fit; put Fragment above to split messages");
+fn too_large(len: usize, max: usize) -> Error {
+    let what = format!("message of {len} bytes, at most {max} fit; put Fragment above to split messages");
     Error::new(ErrorKind::TooLarge, what).at("Reliable")
 }
 
@@ -105,16 +106,16 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
         self.enqueue(message).await?;
-        self.shared.depart.notify_one();
+        self.shared.to_send.notify_one();
         Ok(())
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
-            // Made before looking, so that a change in between is not missed.
+            // Created before the check, so that no notification is missed.
             let changed = self.shared.arrived.notified();
-            if let Some(received) = self.take() {
-                self.taken();
+            if let Some(received) = self.pop() {
+                self.on_pop();
                 return received;
             }
             changed.await;
@@ -129,7 +130,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
                 break;
             }
         }
-        self.shared.depart.notify_one();
+        self.shared.to_send.notify_one();
         sent
     }
 
@@ -141,22 +142,22 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
         let mut count = 1;
         // An error waits for the next call.
         while count < limit
-            && let Some(Ok(message)) = self.take()
+            && let Some(Ok(message)) = self.pop()
         {
             into.extend([message]);
             count += 1;
         }
-        self.taken();
+        self.on_pop();
         Ok(count)
     }
 
     async fn drain(&self) -> Result<(), Error> {
         loop {
-            // Made before looking, so that a change in between is not missed.
-            let changed = self.shared.room.notified();
+            // Created before the check, so that no notification is missed.
+            let changed = self.shared.capacity.notified();
             if self.shared.machine.lock().is_drained()? {
-                // Another who waits may go on as well.
-                self.shared.room.notify_one();
+                // Another drain may be done as well.
+                self.shared.capacity.notify_one();
                 return self.shared.inner.drain().await;
             }
             changed.await;
@@ -170,7 +171,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
             let changed = self.shared.closed.notified();
             let closed = self.shared.machine.lock().closed();
             if let Some(closed) = closed {
-                // Whatever happened above, the layers below should hear of it.
+                // The layers below are closed even if this one failed.
                 return closed.and(self.shared.inner.close().await);
             }
             changed.await;
@@ -179,9 +180,9 @@ impl<Inner: Connection<Data = Buf>> Connection for ReliableConnection<Inner> {
 }
 
 impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
-    /// The next message or the end, if there is one. The lock is taken for each message, so that what the layers above do
-    /// with one in between holds up no packet.
-    fn take(&self) -> Option<Result<Buf, Error>> {
+    /// The next message or the error of the connection, if there is either. The lock is taken for each message, so that the work
+    /// of the layers above between two messages delays no packet.
+    fn pop(&self) -> Option<Result<Buf, Error>> {
         match self.shared.machine.lock().receive() {
             Received::Message(message) => Some(Ok(message)),
             Received::End(error) => Some(Err(error)),
@@ -189,11 +190,11 @@ impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
         }
     }
 
-    /// Something was taken: another who waits may find more, or the same end, and the peer may be allowed more.
-    fn taken(&self) {
+    /// Wakes another `recv`, which may find more, and the task if a new grant is due.
+    fn on_pop(&self) {
         self.shared.arrived.notify_one();
         if self.shared.machine.lock().is_grant_due() {
-            self.shared.depart.notify_one();
+            self.shared.to_send.notify_one();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reliable messages over a connection that loses, repeats, reorders and damages them.
 //!
-//! [`Reliable`] stands on any connection that carries [`Buf`](bertha_core::Buf)s:
+//! [`Reliable`] runs over any connection that carries [`Buf`](bertha_core::Buf)s:
 //!
 //! ```
 //! use bertha_chunnels::Reliable;
@@ -10,32 +10,43 @@
 //! let reliable = Reliable::new().with(Bbr).idle_timeout(Duration::from_secs(10));
 //! ```
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! Every message arrives, once and undamaged, or the connection fails. Messages arrive as soon as they can: one that was
-//! lost holds up no other, so **their order is not kept**. Put [`Ordered`](crate::Ordered) above it where order matters.
+//! Every message arrives, once and undamaged, or the connection fails. A message is delivered as soon as it arrives: a lost one
+//! delays no other, so **order is not kept**. Put [`Ordered`](crate::Ordered) above it where order matters.
 //!
 //! # How it works
 //!
 //! Packets are numbered and acknowledged selectively; round-trip time, loss and time-outs follow RFC 9002. Short messages
-//! share a packet while they wait for their turn. A [congestion control](crate::congestion) sets window and rate, and
-//! packets are paced. Each end tells the other how much more it may send, so both hold a bounded number of messages; see
+//! that wait to be sent share a packet. A [congestion control](crate::congestion) sets window and rate, and
+//! packets are paced. Each end grants the other a number of messages and bytes, so both buffer a bounded amount; see
 //! [`Reliable::buffer`]. The protocol is a state machine without I/O. One task per connection moves packets between it
-//! and the connection below, and ends when the connection is dropped.
+//! and the connection below, and ends when the connection is dropped. If the runtime ends first, calls fail with
+//! [`Closed`](bertha_core::ErrorKind::Closed).
 //!
-//! # The end
+//! # Closing
 //!
-//! `close` waits until the peer has everything. The peer first receives what was sent before, and then hears that the
-//! connection was closed. A connection that is dropped without `close` sends nothing more, and the peer finds out by its
-//! time-out unless a layer below tells it.
+//! `close` waits until the peer has every message. The peer first receives those messages, and then that the
+//! connection was closed. A connection that is dropped without `close` sends nothing more, and fails at the peer by
+//! time-out unless a layer below reports it.
 //!
-//! # Peers that break the protocol
+//! # Faulty peers
 //!
-//! Damaged packets are dropped and counted. Who acknowledges what was not sent, sends more than it was granted, contradicts
-//! its own end, or never acknowledges anything is refused: calls fail with
-//! [`Malformed`](bertha_core::ErrorKind::Malformed), and the peer, if it listens, with
-//! [`Reset`](bertha_core::ErrorKind::Reset). From a peer that is silent they fail with
+//! Damaged packets are dropped and counted. A peer that acknowledges packets that were not sent, exceeds its grant, contradicts
+//! its own close, or never acknowledges anything is refused: calls fail with
+//! [`Malformed`](bertha_core::ErrorKind::Malformed), and at the peer with
+//! [`Reset`](bertha_core::ErrorKind::Reset). With a silent peer they fail with
 //! [`TimedOut`](bertha_core::ErrorKind::TimedOut).
+//!
+//! # Defaults
+//!
+//! | setting | default |
+//! |---|---|
+//! | congestion control ([`with`](Reliable::with)) | [`Cubic`](crate::congestion::Cubic) |
+//! | [`buffer`](Reliable::buffer), each way | 4 MiB and 4,096 messages |
+//! | [`packet`](Reliable::packet) | 1,352 bytes |
+//! | [`idle_timeout`](Reliable::idle_timeout) | 30 seconds |
+//! | largest message | 64 KiB, and the largest message below less 25 bytes; fixed |
 
 mod chunnel;
 mod connection;

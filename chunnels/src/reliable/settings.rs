@@ -1,8 +1,8 @@
-//! What can be chosen for a connection.
+//! The settings of a connection.
 
 use std::time::Duration;
 
-/// See the methods of [`Reliable`](super::Reliable).
+/// The settings that the methods of [`Reliable`](super::Reliable) choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(super) packet: usize,
@@ -14,8 +14,7 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            // What passes every path of the Internet with room for tunnels: 1,280 bytes is IPv6's minimum, and almost
-            // all paths carry 1,400.
+            // Passes almost every path of the Internet, which carry 1,400 bytes; IPv6 guarantees 1,280.
             packet: 1_352,
             messages: 4_096,
             bytes: 4 * 1024 * 1024,

@@ -1,24 +1,24 @@
-//! What a connection can tell of itself.
+//! The counters and the state of a connection.
 
 use std::time::Duration;
 
-/// Counts since the connection began, and how it stands.
+/// Counters since the connection began, and its current state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Packets sent, acknowledgements and repetitions included.
     pub packets_sent: u64,
-    /// Packets taken for lost.
+    /// Packets declared lost.
     pub packets_lost: u64,
     /// Packets received undamaged.
     pub packets_received: u64,
-    /// Packets dropped since they were damaged or of another format.
+    /// Packets dropped as damaged or malformed.
     pub damaged: u64,
     /// Packets and messages that arrived again.
     pub duplicates: u64,
-    /// How many bytes the congestion control lets be in flight.
+    /// The congestion window, in bytes.
     pub window: u64,
-    /// How fast packets are sent, in bytes per second.
+    /// The pacing rate, in bytes per second.
     pub rate: u64,
     /// Bytes in flight.
     pub bytes_in_flight: u64,

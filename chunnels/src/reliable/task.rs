@@ -1,4 +1,4 @@
-//! The task of a connection: moves packets between the machine and the connection below, and waits for its timers.
+//! The task of a connection, which moves packets between the machine and the connection below, and drives the timers.
 
 use super::machine::Machine;
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
@@ -11,41 +11,40 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// How many packets are taken from below at a time.
+/// The number of packets received from below at a time.
 const BURST: usize = 64;
 
-/// How long to wait after an error of the connection below that passes, so that a connection which fails again and
-/// again does not keep the processor busy.
+/// The pause after a temporary error of the connection below, so that repeated errors do not occupy the processor.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What the task shares with the connection. The lock is held for a packet at a time, never while waiting.
+/// The state that the task shares with the connection. The lock is held for one packet at a time, never across an await.
 pub(super) struct Shared<Inner> {
     pub(super) inner: Inner,
     pub(super) machine: Mutex<Machine>,
-    /// The headroom that layers below need.
+    /// The headroom of the layers below.
     pub(super) below: usize,
     start: Instant,
-    /// There may be something to send.
-    pub(super) depart: Notify,
-    /// There may be something to receive.
+    /// Notified when there may be a packet to send.
+    pub(super) to_send: Notify,
+    /// Notified when there may be a message to receive.
     pub(super) arrived: Notify,
-    /// There may be room for a message.
-    pub(super) room: Notify,
-    /// A close may be over.
+    /// Notified when there may be capacity for a message.
+    pub(super) capacity: Notify,
+    /// Notified when a close may be complete.
     pub(super) closed: Notify,
 }
 
 impl<Inner: Connection<Data = Buf>> Shared<Inner> {
     pub(super) fn new(inner: Inner, machine: Machine, below: usize) -> Self {
         let start = inner.base().runtime().now();
-        let [depart, arrived, room, closed] = std::array::from_fn(|_| Notify::new());
-        Self { inner, machine: Mutex::new(machine), below, start, depart, arrived, room, closed }
+        let [to_send, arrived, capacity, closed] = std::array::from_fn(|_| Notify::new());
+        Self { inner, machine: Mutex::new(machine), below, start, to_send, arrived, capacity, closed }
     }
 
-    /// Wakes everyone who waits, since the connection ends.
+    /// Wakes all waiting calls, since the connection has ended.
     pub(super) fn wake_all(&self) {
-        self.depart.notify_one();
-        for waiting in [&self.arrived, &self.room, &self.closed] {
+        self.to_send.notify_one();
+        for waiting in [&self.arrived, &self.capacity, &self.closed] {
             waiting.notify_one();
             waiting.notify_waiters();
         }
@@ -55,8 +54,8 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         self.inner.base().runtime().now().saturating_duration_since(self.start)
     }
 
-    /// A buffer of `len` bytes with headroom for the layers below. Those that the base gives have headroom for the layers
-    /// above as well, which a packet does not need: it is taken into the packet.
+    /// A buffer of `len` bytes with headroom for the layers below. Buffers of the base have headroom for the layers
+    /// above as well, which becomes part of the packet.
     fn buffer(&self, len: usize) -> Result<Buf, Error> {
         let base = self.inner.base();
         let spare = base.reserved().saturating_sub(self.below);
@@ -66,10 +65,10 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
         Ok(buf)
     }
 
-    /// What every change of the machine may lead to.
-    fn tell(&self) {
+    /// Wakes the calls that a change of the machine may concern.
+    fn wake_waiting(&self) {
         self.arrived.notify_one();
-        self.room.notify_one();
+        self.capacity.notify_one();
         if self.machine.lock().closed().is_some() {
             self.wake_all();
         }
@@ -78,16 +77,16 @@ impl<Inner: Connection<Data = Buf>> Shared<Inner> {
 
 /// Runs until the connection is over.
 pub(super) async fn run<Inner: Connection<Data = Buf>>(shared: Arc<Shared<Inner>>) {
-    // At once, since below a stream `send` may wait until the peer receives, and the peer may do the same.
+    // Concurrently, since over a stream both ends may wait in `send` until the other receives.
     let (sending, receiving) = (pin!(send(&shared)), pin!(receive(&shared)));
     let (Either::Left((error, _)) | Either::Right((error, _))) = select(sending, receiving).await;
     if let Some(error) = error {
-        shared.machine.lock().lost_base(&error);
+        shared.machine.lock().on_base_end(&error);
     }
     shared.wake_all();
 }
 
-/// Takes in packets until the connection below ends.
+/// Receives packets until the connection below ends.
 async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<Error> {
     let mut packets = Vec::with_capacity(BURST);
     loop {
@@ -100,18 +99,18 @@ async fn receive<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Optio
         for packet in packets.drain(..) {
             shared.machine.lock().handle_packet(packet, now);
         }
-        shared.tell();
-        shared.depart.notify_one();
+        shared.wake_waiting();
+        shared.to_send.notify_one();
         if is_full {
-            // While more comes all the time, this half never waits, and the other one would not get to acknowledge it: the
-            // peer would send a whole window, and then stand still.
-            let_others().await;
+            // Under constant load this half never waits, and without a pause the other one would acknowledge nothing: the
+            // peer would send a whole window and stall.
+            yield_now().await;
         }
     }
 }
 
-/// Lets what else is ready go first.
-async fn let_others() {
+/// Lets other futures that are ready run first.
+async fn yield_now() {
     let mut was_polled = false;
     poll_fn(|context| {
         if std::mem::replace(&mut was_polled, true) {
@@ -131,8 +130,8 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
     // The first packet of the next burst.
     let mut ahead: Option<Buf> = None;
     loop {
-        // A datapath may let packets of different lengths in one burst overtake each other, by many: they would be taken for
-        // lost. So a burst ends where the length changes.
+        // A datapath may reorder packets of different lengths in one burst, far enough to be declared lost. So a burst ends where
+        // the length changes.
         let mut len = None;
         let packets = std::iter::from_fn(|| {
             let packet = ahead.take().or_else(|| {
@@ -147,12 +146,14 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         });
         let sent = {
             let burst = pin!(shared.inner.send_batch(packets));
-            let Either::Left((sent, _)) = select(burst, pin!(silence(shared))).await else { return None };
+            let Either::Left((sent, _)) = select(burst, pin!(idle_timeout(shared))).await else {
+                return None;
+            };
             sent
         };
         match sent {
             Ok(()) => {}
-            // Packets that were taken are lost, and sent again like others.
+            // The packets of the burst are lost, and repeated as all lost ones are.
             Err(error) if error.kind().may_pass() => pause(shared).await,
             Err(error) => return Some(error),
         }
@@ -164,16 +165,16 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
             (machine.poll_timeout(), machine.is_over())
         };
         if is_over {
-            // The receiving half ends with the connection below, so that a repeated end is still answered.
-            shared.tell();
+            // The receiving half goes on until the connection below ends, so that a repeated close is still acknowledged.
+            shared.wake_waiting();
             return None;
         }
-        // Deadlines mostly move back: an alarm that goes too early costs less than one that is set for each packet.
+        // Deadlines mostly move later: an alarm that fires early costs less than one set for each packet.
         if due.is_some_and(|due| due < alarm_at) {
             alarm_at = due.unwrap_or(Duration::MAX);
             alarm.set(Some(runtime.sleep_until(shared.start + alarm_at)));
         }
-        let notified = pin!(shared.depart.notified());
+        let notified = pin!(shared.to_send.notified());
         match alarm.as_mut().as_pin_mut() {
             None => notified.await,
             Some(sleep) => {
@@ -187,20 +188,20 @@ async fn send<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) -> Option<E
         let is_due = due.is_some_and(|due| due <= now);
         if is_due {
             shared.machine.lock().handle_timeout(now);
-            shared.tell();
+            shared.wake_waiting();
         }
     }
 }
 
-/// Waits until the peer is given up. A burst may wait below for one that takes nothing, for as long as that one pleases, and
-/// nothing else looks at the time meanwhile.
-async fn silence<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) {
+/// Waits until the peer has timed out. A burst may wait below without bound for a peer that receives nothing, and nothing else
+/// drives the timers meanwhile.
+async fn idle_timeout<Inner: Connection<Data = Buf>>(shared: &Shared<Inner>) {
     let runtime = shared.inner.base().runtime();
     while !shared.machine.lock().is_over() {
-        let due = shared.machine.lock().poll_patience(shared.now());
+        let due = shared.machine.lock().poll_idle_timeout(shared.now());
         runtime.sleep_until(shared.start + due).await;
         shared.machine.lock().handle_timeout(shared.now());
-        shared.tell();
+        shared.wake_waiting();
     }
 }
 

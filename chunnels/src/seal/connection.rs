@@ -3,6 +3,7 @@
 use super::hello::{self, Agreed};
 use super::keys::Keys;
 use super::wire::{self, Arrived, HEADER, Hello, NUMBERS};
+use crate::burst::{Decoded, send_encoded};
 use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use parking_lot::Mutex;
@@ -172,20 +173,12 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
         self.ensure_hello().await?;
-        let mut failed = Ok(());
-        let sealed = messages.map_while(|message| match self.seal(message) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                failed = Err(error);
-                None
-            }
-        });
-        self.inner.send_batch(sealed).await?;
-        failed
+        send_encoded(&self.inner, messages, |message| self.seal(message)).await
     }
 
     async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let mut opened = Opened { connection: self, into, count: 0 };
+        let decode = |message| self.open(message);
+        let mut opened = Decoded { into, decode, count: 0 };
         // A burst of hellos and forgeries alone would return zero.
         while opened.count == 0 && limit > 0 {
             self.after_drop().await?;
@@ -202,24 +195,6 @@ impl<Inner: Connection<Data = Buf>> Connection for SealConnection<Inner> {
     #[inline]
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Decrypts the messages of a burst.
-struct Opened<'a, Inner, Into> {
-    connection: &'a SealConnection<Inner>,
-    into: &'a mut Into,
-    count: usize,
-}
-
-impl<Inner: Connection<Data = Buf>, Into: Extend<Buf>> Extend<Buf> for Opened<'_, Inner, Into> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, arrived: I) {
-        let Self { connection, into, count } = self;
-        into.extend(arrived.into_iter().filter_map(|message| {
-            let opened = connection.open(message);
-            *count += usize::from(opened.is_some());
-            opened
-        }));
     }
 }
 

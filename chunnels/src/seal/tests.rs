@@ -59,7 +59,7 @@ async fn what_was_changed_or_comes_twice_is_dropped_and_counted() {
         changed[at] ^= 1;
         assert!(there.open(changed).is_none(), "byte {at} may be changed");
     }
-    // One of them looks like a greeting of the wrong length, which counts as well.
+    // One of them decodes as a hello of the wrong length, which counts as well.
     assert_eq!(there.forged(), arrived.len() as u64);
     let again = Buf::copy_of(&arrived, 0).unwrap();
     assert_eq!(there.open(arrived).as_deref(), Some(&b"two"[..]));

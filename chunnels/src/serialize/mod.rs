@@ -38,6 +38,7 @@ mod encoding;
 mod key;
 mod postcard;
 mod schema;
+mod send_recv;
 mod size;
 #[cfg(test)]
 mod tests;

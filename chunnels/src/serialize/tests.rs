@@ -51,7 +51,7 @@ fn bytes(content: &[u8]) -> Buf {
 async fn both_ways<C: Codec<Message> + Default>() {
     let (here, there) = pair_of(TokioRuntime);
     let (here, there) = (over::<C>(here).await, over::<C>(there).await);
-    // Across every size of buffer that is tried.
+    // Across all sizes of buffers that are tried.
     for length in [0, 10, 300, 3_000, 60_000, 5] {
         here.send(word(length)).await.unwrap();
         assert_eq!(there.recv().await.unwrap(), word(length));
@@ -95,7 +95,7 @@ async fn malformed_messages_are_dropped_and_counted() {
     assert_eq!(there.recv().await.unwrap(), Message::Nothing);
     assert_eq!(there.malformed(), 4);
 
-    // In bursts: one that is all bad must not count as a burst of none.
+    // A burst of malformed messages alone must not return zero.
     raw.send_batch([bytes(&[1]), bytes(&[2]), bytes(&nothing), bytes(&[3]), bytes(&nothing)].into_iter())
         .await
         .unwrap();
@@ -208,9 +208,9 @@ fn survives<C: Codec<Message> + Default>(message: &Message) {
     let written = codec.encode(message, &mut space).unwrap().unwrap();
     let (decoded, used) = codec.decode(&space[..written]).unwrap();
     assert_eq!((&decoded, used), (message, written));
-    // Too little room is no error, whatever the room.
-    for room in 0..written {
-        assert_eq!(codec.encode(message, &mut space[..room]).unwrap(), None);
+    // A buffer that is too small is no error.
+    for len in 0..written {
+        assert_eq!(codec.encode(message, &mut space[..len]).unwrap(), None);
     }
 }
 
@@ -223,7 +223,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_a_decoder(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        let _ = Codec::<Message>::decode(&<super::Bincode>::default(), &bytes);
+        let _ = Codec::<Message>::decode(&super::Bincode::<100_000>, &bytes);
         let _ = Codec::<Message>::decode(&Postcard, &bytes);
     }
 }

@@ -1,8 +1,8 @@
-//! What becomes of errors where one connection stands for several.
+//! The errors of a connection that stands for several.
 
 use bertha_core::{Addr, Error};
 
-/// Says which shard `error` came from.
+/// Adds the shard to an `error`.
 #[cold]
 pub(super) fn of_shard(chunnel: &'static str, number: usize, addr: &Addr, error: Error) -> Error {
     let what = format!("shard {number} at {addr} failed: {}", error.context());

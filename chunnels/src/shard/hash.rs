@@ -2,14 +2,14 @@
 
 use std::num::NonZero;
 
-/// How many bytes of a key count.
+/// The number of bytes of a key that are hashed.
 pub(super) const HASHED_BYTES: usize = 4;
 
-/// Which of `shards` shards `key` belongs to, counted from 0: the 64-bit FNV-1a hash of the key's first four bytes
+/// The shard of `key` out of `shards`, counted from 0: the 64-bit FNV-1a hash of the key's first four bytes
 /// (of all, if it is shorter) modulo the number of shards.
 ///
-/// Four bytes at a place that is known beforehand can be read out of a message without decoding it. They are enough
-/// for keys that differ there; see [`ShardMap::skip`](super::ShardMap::skip) for those that don't.
+/// Four bytes at a known offset can be read out of a message without decoding it. They are enough
+/// for keys that differ there; see [`ShardMap::skip`](super::ShardMap::skip) for others.
 #[inline]
 pub fn shard_of(key: &[u8], shards: NonZero<usize>) -> usize {
     let hashed = &key[..key.len().min(HASHED_BYTES)];

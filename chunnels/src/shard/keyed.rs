@@ -1,4 +1,4 @@
-//! What a message is routed by.
+//! The key of a message.
 
 /// A message that belongs to the shard of its key.
 #[diagnostic::on_unimplemented(
@@ -9,17 +9,17 @@
 pub trait Keyed {
     /// The key: messages with equal keys go to the same shard.
     ///
-    /// Of a reply nothing is asked; its key is never looked at.
+    /// The key of a reply is never read.
     fn key(&self) -> &[u8];
 }
 
-/// How the key of a message is found.
+/// A way to find the key of a message.
 pub(super) trait FindKey<T>: Send + 'static {
-    /// The key; `None` if the message has none, and then it belongs to no shard.
+    /// The key; `None` if the message has none, and so belongs to no shard.
     fn key(message: &T) -> Option<&[u8]>;
 }
 
-/// The message knows it.
+/// The key that the message itself returns.
 #[derive(Debug)]
 pub(super) enum Own {}
 

@@ -1,4 +1,4 @@
-//! Which shards there are.
+//! The shards of a service.
 
 use super::hash::{HASHED_BYTES, shard_of};
 use super::{RoutedBy, Sharding};
@@ -8,10 +8,10 @@ use std::fmt;
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// The most shards that a map can have.
+/// The number of shards that a map can have, at most.
 pub const MAX_SHARDS: usize = 1024;
 
-/// The shards of a service, in order, and where in a key to look. Cheap to clone.
+/// The shards of a service, in order, and the part of a key that counts. Cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ShardMap {
     shards: Arc<[Addr]>,
@@ -20,11 +20,11 @@ pub struct ShardMap {
 }
 
 impl ShardMap {
-    /// The shards at these addresses. Their order counts: it is part of what decides where a key belongs.
+    /// The shards at these addresses. Their order counts, since keys are mapped to positions.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if there is none, there are more than [`MAX_SHARDS`], one has no address, or an
-    /// address stands there twice.
+    /// [`Invalid`](ErrorKind::Invalid) for no shard, more than [`MAX_SHARDS`], a shard without an address, and a duplicate
+    /// address.
     pub fn new(shards: impl IntoIterator<Item = Addr>) -> Result<Self, Error> {
         let shards: Arc<[Addr]> = shards.into_iter().take(MAX_SHARDS + 1).collect();
         let Some(count) = NonZero::new(shards.len()).filter(|count| count.get() <= MAX_SHARDS) else {
@@ -45,11 +45,10 @@ impl ShardMap {
         Ok(Self { shards, count, skip: 0 })
     }
 
-    /// Looks at the key behind its first `bytes` bytes.
+    /// Ignores the first `bytes` bytes of a key.
     ///
-    /// [`shard_of`] looks at no more than four bytes. Keys that all begin alike, as in `user1000`, `user1001`, would
-    /// therefore belong to one and the same shard; skip what they have in common. Keys that end before that place
-    /// belong together to one shard.
+    /// [`shard_of`] reads four bytes. Keys with a common prefix, as in `user1000`, `user1001`, would
+    /// therefore belong to the same shard; skip the prefix. Keys no longer than the prefix belong to one shard.
     #[must_use]
     pub fn skip(self, bytes: usize) -> Self {
         Self { skip: bytes, ..self }
@@ -66,7 +65,7 @@ impl ShardMap {
         shard_of(key.get(self.skip..).unwrap_or_default(), self.count)
     }
 
-    /// What the two ends compare.
+    /// The capability that the two ends compare.
     pub(super) fn routed_by(&self, routed_by: RoutedBy) -> Sharding {
         Sharding {
             routed_by,

@@ -1,16 +1,15 @@
-//! Messages go to the shard that their key belongs to.
+//! Sharding: each message goes to the shard of its key.
 //!
-//! A service whose data are split over several servers, or several threads, has each request handled where the key's
-//! data are. Who looks at the key is a matter of deployment, so there are two Chunnels, and a `select!` of both lets
-//! the two ends decide when they connect:
+//! The data of a service are split over several servers or threads, and each request is handled by the shard that has the key's
+//! data. Either end may route, so there are two Chunnels, and with a `select!` of both the two ends decide when they connect:
 //!
-//! * [`ClientShard`]: the client opens a connection to every shard and sends each request straight to its own.
-//!   The server is spared the work, and requests take one hop less.
-//! * [`ServerShard`]: the client has one connection, and the server passes requests on: to other servers, or to
+//! * [`ClientShard`]: the client opens a connection to every shard and sends each request straight to its shard.
+//!   The server is relieved, and requests take one hop less.
+//! * [`ServerShard`]: the client has one connection, and the server forwards requests to other servers, or to
 //!   threads of its own process ([`LocalShards`]).
 //!
-//! Both route with the same function over the same [`ShardMap`], and the map is part of what the two ends compare when
-//! they connect ([`Sharding`]). So no client routes by another map than the server's.
+//! Both route with the same function over the same [`ShardMap`], and the two ends compare the map when they connect
+//! ([`Sharding`]). So no client routes by another map than the server's.
 //!
 //! ```
 //! use bertha_chunnels::{ClientShard, Keyed, ServerShard, ShardMap, serialize::Serialize};
@@ -32,8 +31,8 @@
 //!
 //! # Delivery
 //!
-//! Messages of one shard keep the order in which they were sent, as far as the datapath does; messages of different
-//! shards may overtake each other. What gets lost, doubled or reordered below stays so.
+//! Messages of one shard keep the order of the connection below; messages of different shards may overtake each other. Loss and
+//! duplication are those of the connections below.
 
 mod client;
 mod failure;
@@ -61,6 +60,6 @@ pub use server::{
 };
 pub use sharding::{RoutedBy, Sharding};
 
-/// The most messages that are handed on at once. Those that leave together share what a system call costs; split between
-/// two shards, so many still fill a segmented datagram of the kernel's for each.
+/// The number of messages that are forwarded at once, at most. They share the cost of a system call; split between
+/// two shards, they still fill a segmented datagram of the kernel for each.
 const BURST: usize = 256;

@@ -5,14 +5,13 @@ use super::keyed::{FindKey, Own};
 use std::marker::PhantomData;
 use std::vec::Drain;
 
-/// Messages in one queue per shard. Queues keep their storage, so that a burst allocates nothing once they have grown
-/// to what bursts need.
+/// Messages in one queue per shard. Queues keep their storage, so bursts allocate nothing once the queues have grown.
 #[derive(Debug)]
 pub(super) struct Parts<T, K = Own> {
     queues: Vec<Vec<T>>,
-    /// The shards whose queue is not empty, so that a small burst need not look at a thousand queues.
+    /// The shards whose queue is not empty, so that a small burst does not scan a thousand queues.
     filled: Vec<usize>,
-    /// How many messages had no key since it was last asked.
+    /// The number of messages without a key since the last call of `take_keyless`.
     keyless: u64,
     map: ShardMap,
     find: PhantomData<fn() -> K>,
@@ -33,7 +32,7 @@ impl<T, K> Parts<T, K> {
         self.filled.is_empty()
     }
 
-    /// Takes out all messages of some shard. Those that are still in the iterator when it is dropped are dropped too.
+    /// Takes out all messages of some shard. Messages left in the iterator are dropped with it.
     pub(super) fn next_part(&mut self) -> Option<(usize, Drain<'_, T>)> {
         let shard = self.filled.pop()?;
         Some((shard, self.queues[shard].drain(..)))
@@ -44,7 +43,7 @@ impl<T, K> Parts<T, K> {
         while self.next_part().is_some() {}
     }
 
-    /// How many messages were dropped, since they had no key, after this was called last.
+    /// The number of messages since the last call that were dropped because they have no key.
     pub(super) fn take_keyless(&mut self) -> u64 {
         std::mem::take(&mut self.keyless)
     }

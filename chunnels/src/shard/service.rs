@@ -64,7 +64,7 @@ impl Connector<PairConnection<TokioRuntime, Message>> for Opener {
     }
 }
 
-/// What has arrived at `end` and was not received yet.
+/// The messages that have arrived at `end` and were not received yet.
 pub(super) async fn arrived(end: &PairConnection<TokioRuntime, Message>) -> Vec<Message> {
     let mut messages = Vec::new();
     let receiving = end.recv_batch(&mut messages, usize::MAX);

@@ -1,26 +1,26 @@
-//! What the two ends compare.
+//! The capability that the two ends compare.
 
 use bertha_core::capability::exact_part;
 use bertha_core::{Capability, Mismatch};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Who routes messages, and how. Two ends are compatible if all of it is equal, so both are known to agree on the
-/// shard of every key.
+/// The end that routes, and the way in which it does. Two ends are compatible if all parts are equal, so both agree on the shard of
+/// every key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Capability)]
 #[capability(compare = Self::compare)]
 pub struct Sharding {
-    /// Which end routes.
+    /// The end that routes.
     pub routed_by: RoutedBy,
     /// The function from keys to shards, in words.
     pub function: String,
-    /// How many bytes at the start of a key it ignores.
+    /// The number of bytes that are ignored at the start of a key.
     pub skip: u64,
     /// The shards' addresses, in order.
     pub shards: Vec<String>,
 }
 
-/// Which end looks at keys.
+/// The end that routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RoutedBy {
     /// The client, with [`ClientShard`](super::ClientShard).

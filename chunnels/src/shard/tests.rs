@@ -16,7 +16,7 @@ async fn both_ways_of_sharding_are_alternatives_in_one_stack() {
     let sharding = select!(ClientShard::new(map(2)), ServerShard::new(map(2)));
     let stack = make_stack!(sharding, Serialize::<String>::new());
     let (here, there) = pair_of(TokioRuntime);
-    // A single connection from outside is none that further ones could be opened beside.
+    // No further connections can be opened beside a single connection from outside.
     let error = stack.wrap(here).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     drop(there);

@@ -47,6 +47,9 @@ pub use sequencer::{SequencerOrdered, SequencerOrderedConnection};
 
 use std::time::Duration;
 
+/// The number of messages received from below at a time.
+const BURST: usize = 64;
+
 /// The size of the buffer, and the time for which a missing message is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limits {

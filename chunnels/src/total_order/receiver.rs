@@ -1,7 +1,8 @@
 //! One order for the messages of each sender.
 
-use super::Limits;
 use super::arrivals::Arrivals;
+use super::{BURST, Limits};
+use crate::burst::send_encoded;
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
 use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
@@ -135,10 +136,11 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
             }
             .fuse()
         );
-        let mut receiving = pin!(self.inner.recv().fuse());
+        let mut burst = Burst(self);
+        let mut receiving = pin!(self.inner.recv_batch(&mut burst, BURST).fuse());
         select_biased! {
-            message = receiving => match message {
-                Ok(message) => self.insert(message),
+            received = receiving => match received {
+                Ok(_) => {}
                 Err(error) => {
                     let mut arrivals = self.arrivals.lock();
                     arrivals.flush(runtime.now());
@@ -179,12 +181,39 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
         }
     }
 
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.number(message))
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        into.extend([self.recv().await?]);
+        let mut count = 1;
+        let rest = std::iter::from_fn(|| self.pop()).take(limit - 1);
+        into.extend(rest.inspect(|_| count += 1));
+        Ok(count)
+    }
+
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drain()
     }
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
+    }
+}
+
+/// Inserts the messages of a burst.
+struct Burst<'a, Inner>(&'a ReceiverOrderedConnection<Inner>);
+
+impl<Inner: Connection<Data = Buf>> Extend<Buf> for Burst<'_, Inner> {
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
+        messages.into_iter().for_each(|message| self.0.insert(message));
     }
 }
 

@@ -1,8 +1,9 @@
 //! One order for all messages, decided by one participant.
 
-use super::Limits;
 use super::arrivals::Arrivals;
 use super::frame::{Frame, HEADER, Placed};
+use super::{BURST, Limits};
+use crate::burst::send_encoded;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
 };
@@ -131,6 +132,13 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         Ok(message)
     }
 
+    /// Numbers a message of this end, and positions it if this end is the sequencer.
+    fn number(&self, message: Buf) -> Result<Buf, Error> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let place = self.leads.then(|| self.take_place());
+        self.encode(message, Placed { sender: self.sender, number, place })
+    }
+
     fn take_place(&self) -> u64 {
         let mut state = self.state.lock();
         state.next_place += 1;
@@ -221,10 +229,11 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
             }
             .fuse()
         );
-        let mut receiving = pin!(self.inner.recv().fuse());
+        let mut burst = Burst(self);
+        let mut receiving = pin!(self.inner.recv_batch(&mut burst, BURST).fuse());
         select_biased! {
-            message = receiving => match message {
-                Ok(message) => self.insert(message),
+            received = receiving => match received {
+                Ok(_) => {}
                 Err(error) => {
                     let mut state = self.state.lock();
                     state.arrivals.flush(runtime.now());
@@ -253,10 +262,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let place = self.leads.then(|| self.take_place());
-        let message = self.encode(message, Placed { sender: self.sender, number, place })?;
-        self.inner.send(message).await
+        self.inner.send(self.number(message)?).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
@@ -270,6 +276,27 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
                 None => self.progress().await?,
             }
         }
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.number(message))
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        into.extend([self.recv().await?]);
+        let mut count = 1;
+        // The sequencer sends each message to the others before it delivers it, which `recv` does.
+        if !self.leads {
+            let rest = std::iter::from_fn(|| self.pop()).take(limit - 1);
+            into.extend(rest.inspect(|_| count += 1).map(|frame| frame.payload));
+        }
+        Ok(count)
     }
 
     async fn drain(&self) -> Result<(), Error> {
@@ -297,6 +324,15 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
+    }
+}
+
+/// Inserts the messages of a burst.
+struct Burst<'a, Inner>(&'a SequencerOrderedConnection<Inner>);
+
+impl<Inner: Connection<Data = Buf>> Extend<Buf> for Burst<'_, Inner> {
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
+        messages.into_iter().for_each(|message| self.0.insert(message));
     }
 }
 

@@ -104,7 +104,7 @@ static int configure(uint16_t port, const struct rte_eth_dev_info *info, struct 
         facts->rss = rte_eth_dev_configure(port, facts->queues, facts->queues, conf) == 0;
         if (facts->rss)
             return 0;
-        /* It has refused; then frames are spread by whoever polls. */
+        /* It has refused; then the threads that poll spread frames. */
         conf->rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
         memset(&conf->rx_adv_conf.rss_conf, 0, sizeof conf->rx_adv_conf.rss_conf);
     }
@@ -133,7 +133,7 @@ int bertha_port_open(uint16_t port, struct rte_mempool *pool, const struct berth
         facts->offload |= BERTHA_OFFLOAD_HEADER;
     if (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM)
         facts->offload |= BERTHA_OFFLOAD_UDP;
-    /* Virtual ports without an MTU of their own say so; they carry what fits into a buffer, whatever they say that it is. */
+    /* Virtual ports without an MTU of their own say so; they carry frames as long as a buffer, whatever MTU they report. */
     int sets_mtu = rte_eth_dev_set_mtu(port, setup->mtu);
     if (sets_mtu && sets_mtu != -ENOTSUP)
         return sets_mtu;
@@ -195,7 +195,7 @@ int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statist
     return 0;
 }
 
-/* NONE says that the field is wrong and the contents are not: they came without a wire, with the checksum left undone. */
+/* NONE says that the field is wrong and the contents are not: they came without a wire, where the checksum was left out. */
 static uint32_t checksums(uint64_t flags) {
     uint64_t ip = flags & RTE_MBUF_F_RX_IP_CKSUM_MASK, l4 = flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
     if (ip == RTE_MBUF_F_RX_IP_CKSUM_BAD || l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD)
@@ -246,7 +246,7 @@ uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_fram
         mbuf->data_off = place & UINT16_MAX;
         mbuf->data_len = place >> 16 & UINT16_MAX;
         mbuf->pkt_len = mbuf->data_len;
-        /* It may be one that was received, and say something of that. */
+        /* Flags of an mbuf that was received are about that. */
         mbuf->ol_flags = 0;
         if (checksums & (BERTHA_OFFLOAD_HEADER | BERTHA_OFFLOAD_UDP))
             offload(mbuf, checksums);

@@ -1,4 +1,4 @@
-/* What Bertha calls of DPDK. Structures of DPDK stay opaque to Rust, so one binding serves several releases; what DPDK
+/* The functions of DPDK that Bertha calls. Structures of DPDK stay opaque to Rust, so one binding serves several releases; what DPDK
  * defines as inline functions becomes a symbol here, by the burst where it is on the message path. */
 #ifndef BERTHA_DPDK_SHIM_H
 #define BERTHA_DPDK_SHIM_H
@@ -10,13 +10,13 @@
 struct rte_mbuf;
 struct rte_mempool;
 
-/* What the port said of a received frame's checksums: that of the IPv4 header and that of what it carries are right; or
- * one of them is wrong. */
+/* The port's verdict on a received frame's checksums: that of the IPv4 header and that of its payload are valid; or one of them
+ * is wrong. */
 #define BERTHA_CHECKSUMS_HEADER 1
 #define BERTHA_CHECKSUMS_PAYLOAD 2
 #define BERTHA_CHECKSUMS_BAD 4
 
-/* What the port is to do with a frame that is sent: compute the checksum of its IPv4 header, and that of UDP, whose field
+/* The work of the port on a frame that is sent: compute the checksum of its IPv4 header, and that of UDP, whose field
  * has the sum of the pseudo-header. The lengths of the headers in front of IP, and of IP's, are in the upper bytes. */
 #define BERTHA_OFFLOAD_HEADER 0x10
 #define BERTHA_OFFLOAD_UDP 0x20
@@ -35,8 +35,8 @@ struct bertha_frame {
 /* The longest key of a hash that a port may want. */
 #define BERTHA_RSS_KEY 64
 
-/* How a port is to be set up. `queues` is the most pairs of queues to use, `rss_key` what to hash with if there are
- * several, and `offload` whether the port is to do what it can about checksums. */
+/* The settings of a port. `queues` is the most pairs of queues to use, `rss_key` the key of the hash if there are several, and
+ * `offload` whether the port is to compute and verify checksums as far as it can. */
 struct bertha_port_setup {
     uint16_t queues;
     uint16_t descriptors;
@@ -46,9 +46,9 @@ struct bertha_port_setup {
     uint8_t rss_key[BERTHA_RSS_KEY];
 };
 
-/* What a port turned out to be. It has `queues` pairs of queues, as many as it was asked for or as it has; `rss` says whether
+/* The properties of a port that was opened. It has `queues` pairs of queues, as many as it was asked for or as it has; `rss` says whether
  * it spreads UDP over them with our key, by a table of `rss_entries` whose entries name the queues in turn; `offload` is
- * what of BERTHA_OFFLOAD_HEADER and BERTHA_OFFLOAD_UDP it does. */
+ * which of BERTHA_OFFLOAD_HEADER and BERTHA_OFFLOAD_UDP it does. */
 struct bertha_port_facts {
     uint16_t mtu;
     uint8_t mac[6];
@@ -68,7 +68,7 @@ struct bertha_port_statistics {
     uint64_t no_mbuf;
 };
 
-/* What is told the private area, the memory and its length of each mbuf of a new pool. */
+/* Called with the private area, the memory and its length of each mbuf of a new pool. */
 typedef void (*bertha_prepare)(void *area, uint8_t *memory, uint16_t len, void *context);
 
 /* Functions that return an int return 0 or more, or a negative errno. */
@@ -100,10 +100,10 @@ int bertha_port_close(uint16_t port);
 int bertha_port_is_up(uint16_t port);
 int bertha_port_statistics(uint16_t port, struct bertha_port_statistics *statistics);
 
-/* Up to `count` frames. What came in several segments and does not fit into one is freed and added to `dropped`. */
+/* Up to `count` frames. A frame in several segments that does not fit into one is freed and counted in `dropped`. */
 uint16_t bertha_receive(uint16_t port, uint16_t queue, struct bertha_frame *frames, uint16_t count,
                         uint64_t *dropped);
-/* How many of the frames, from the first on, now belong to the port. */
+/* The number of frames, from the first on, that now belong to the port. */
 uint16_t bertha_transmit(uint16_t port, uint16_t queue, const struct bertha_frame *frames, uint16_t count);
 
 #endif

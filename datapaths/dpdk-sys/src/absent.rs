@@ -1,10 +1,10 @@
-//! Functions of a DPDK that is not there: nothing can be made, so nothing can be had.
+//! Stand-ins for the functions of DPDK where it is missing: each one fails.
 
 #![allow(clippy::missing_safety_doc, reason = "these do nothing")]
 
 use super::*;
 
-/// What a function returns that finds nothing.
+/// The result of a function that finds nothing.
 trait Nothing {
     const NOTHING: Self;
 }

@@ -38,22 +38,22 @@ pub struct Mempool {
     _opaque: [u8; 0],
 }
 
-/// What the port said of a received frame's checksums: that of the IPv4 header is right, or need not be looked at.
+/// The port's verdict on a received frame's checksums: that of the IPv4 header is valid, or need not be verified.
 pub const CHECKSUMS_HEADER: u32 = 1;
-/// That of what the packet carries is.
+/// That of UDP or TCP is.
 pub const CHECKSUMS_PAYLOAD: u32 = 2;
 /// One of them is wrong.
 pub const CHECKSUMS_BAD: u32 = 4;
 
-/// What the port is to do with a frame that is sent: compute the checksum of its IPv4 header.
+/// The work of the port on a frame that is sent: compute the checksum of its IPv4 header.
 pub const OFFLOAD_HEADER: u32 = 0x10;
 /// Compute that of UDP, whose field has the sum of the pseudo-header.
 pub const OFFLOAD_UDP: u32 = 0x20;
 /// It is IPv4, with either of these.
 pub const OFFLOAD_V4: u32 = 0x40;
-/// Where the length of the headers in front of IP lies, with any of these.
+/// The lowest bit of the length of the headers in front of IP, with any of these.
 pub const OFFLOAD_L2_SHIFT: u32 = 8;
-/// Where the length of the IP header lies.
+/// The lowest bit of the length of the IP header.
 pub const OFFLOAD_L3_SHIFT: u32 = 16;
 
 /// The longest key of a hash that a port may want.
@@ -64,9 +64,9 @@ pub const RSS_KEY: usize = 64;
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::len_without_is_empty, reason = "it is never asked")]
 pub struct Frame {
-    /// Its buffer, which comes along with it.
+    /// Its buffer, whose ownership moves with the frame.
     pub mbuf: *mut Mbuf,
-    /// The other three in one number, from the lowest bit on, so that a frame is two words, which are quickly moved.
+    /// The other three in one number, from the lowest bit on, so that a frame is two words, which move in registers.
     place: u64,
 }
 
@@ -77,7 +77,7 @@ impl Frame {
         Self { mbuf, place: start as u64 | (len as u64) << 16 | (checksums as u64) << 32 }
     }
 
-    /// Where it begins in the buffer's memory.
+    /// Its offset in the buffer's memory.
     #[inline]
     pub const fn start(&self) -> u16 {
         self.place as u16
@@ -103,7 +103,7 @@ impl Frame {
     }
 }
 
-/// How a port is to be set up.
+/// The settings of a port.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PortSetup {
@@ -117,11 +117,11 @@ pub struct PortSetup {
     pub promiscuous: bool,
     /// Whether the port is to do what it can about checksums.
     pub offload: bool,
-    /// What to hash UDP flows with, if there are several queues.
+    /// The key of the hash of UDP flows, if there are several queues.
     pub rss_key: [u8; RSS_KEY],
 }
 
-/// What a port turned out to be.
+/// The properties of a port that was opened.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PortFacts {
@@ -141,7 +141,7 @@ pub struct PortFacts {
     pub offload: u32,
 }
 
-/// What a port counted.
+/// The counters of a port.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PortStatistics {

@@ -38,7 +38,7 @@ impl DpdkBase {
         failure(ErrorKind::Closed, format!("this end closed the connection to {}", self.peer))
     }
 
-    /// The error for a peer that does not answer, or answers that nobody is there.
+    /// The error for a peer that does not answer, or whose port is closed.
     #[cold]
     pub(crate) fn unreachable(&self, why: &str) -> Error {
         Error::new(ErrorKind::Unreachable, format!("nobody answers at {}: {why}", self.peer)).at(NAME)
@@ -75,7 +75,7 @@ impl Base for DpdkBase {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// What the interface carries, or less for ten minutes after a router on the path to the peer has said so (RFC 1191, RFC
+    /// The largest message that the interface carries, or less for ten minutes after a router has reported a path MTU (RFC 1191, RFC
     /// 8201). Larger messages are [`TooLarge`](ErrorKind::TooLarge).
     #[inline]
     fn mtu(&self) -> usize {

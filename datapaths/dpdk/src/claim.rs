@@ -46,7 +46,7 @@ impl Claim {
     /// Claims the addresses at the interface that `device` is attached to, if it is attached to one.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if another port has one of them.
+    /// [`AddrInUse`](ErrorKind::AddrInUse) if another port has one of them.
     pub(crate) fn new(device: Option<&str>, subnets: &[Subnet]) -> Result<Self, Error> {
         let mut claim = Self { locks: Vec::new() };
         let Some(interface) = device.and_then(interface) else { return Ok(claim) };
@@ -64,7 +64,7 @@ impl Claim {
                     let what = format!(
                         "another DPDK port is open at the interface `{interface}` with the address {address}; give each one of its own"
                     );
-                    return Err(failure(ErrorKind::Invalid, what));
+                    return Err(failure(ErrorKind::AddrInUse, what));
                 }
                 Err(TryLockError::Error(error)) => tracing::debug!(%error, ?path, "no lock"),
             }
@@ -106,7 +106,7 @@ mod tests {
         let first = claim("10.0.0.1/24").unwrap();
         assert!(claim("10.0.0.2/24").is_ok());
         let error = claim("10.0.0.1/16").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
         assert!(error.context().contains("`bertha-test` with the address 10.0.0.1"), "{error}");
         drop(first);
         assert!(claim("10.0.0.1/24").is_ok());

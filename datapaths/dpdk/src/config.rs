@@ -1,4 +1,4 @@
-//! What the datapath is told: from code, a TOML file or the environment.
+//! The settings of the datapath: from code, a TOML file or the environment.
 
 use crate::Subnet;
 use crate::failure::failure;
@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::path::Path;
 
 /// The most queues: more than a machine is likely to have processors for one port.
-const MOST_QUEUES: u16 = 64;
+const MAX_QUEUES: u16 = 64;
 
-/// Who asks the port whether something has arrived.
+/// The threads that poll the port for frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub enum Polling {
     /// The futures that wait for messages, where they run: the shortest way. Each processor that waits is busy.
     #[default]
     Inline,
-    /// A thread that does nothing else and hands messages to the connections' queues. Suits connections whose tasks run in many
+    /// A thread for each queue that does nothing else and hands messages to the connections' queues. Suits connections whose tasks run in many
     /// threads.
     Thread,
 }
@@ -34,8 +34,8 @@ pub enum Checksums {
     Software,
     /// None that leaves has one, which RFC 768 allows, and none that arrives is checked. For ports that are memory which processes
     /// of one machine share (`net_memif`, `net_vhost`, `net_virtio_user`, `net_ring`): nothing damages frames there, and the
-    /// kernel leaves checksums out in the same way over its loopback and virtual interfaces. Not if somebody at the other end hands
-    /// the frames on to a wire, since from there on nothing protects them but Ethernet.
+    /// kernel leaves checksums out in the same way over its loopback and virtual interfaces. Not if the other end forwards the frames
+    /// to a wire, since from there on nothing protects them but Ethernet.
     ///
     /// IPv4's own header, TCP, and all over IPv6 (RFC 8200, section 8.1) have their checksums all the same.
     None,
@@ -65,32 +65,35 @@ pub struct Config {
     /// privileges. Of several ports in a process, the first one's count.
     pub eal: Option<Vec<String>>,
     /// A virtual device to add, with its arguments, as DPDK names them; none if the port exists without.
+    ///
+    /// A process at the other end of `net_virtio_user`, or of `net_memif` with `zero-copy=yes`, maps this process's buffers: it has
+    /// to be trusted as a network card is.
     pub device: Option<String>,
     /// The port's name; if it is not set, the device's, or the first port that DPDK finds.
     pub port: Option<String>,
     /// The interface's addresses with their prefixes, one of each family at most.
     pub address: Vec<String>,
-    /// Through whom others than neighbours are reached, one of each family at most.
+    /// The routers to other subnets, one of each family at most.
     pub gateway: Vec<IpAddr>,
     /// The largest IP packet in bytes. The port may allow less; one without a limit of its own, such as `net_memif`, carries as
     /// much, if its other end does. Buffers are as large, so fewer of them fit in memory.
     pub mtu: u16,
     /// The VLAN whose tag all frames carry.
     pub vlan: Option<u16>,
-    /// Who polls.
+    /// The threads that poll.
     pub polling: Polling,
     /// Over how many queues connections are spread, at most 64: each with a lock and a part of the connections of its own, so
-    /// that as many threads don't meet. If the port has fewer, whoever polls hands the others' frames on. The two ends of a
+    /// that as many threads don't contend. If the port has fewer, threads that poll hand the others' frames over. The two ends of a
     /// `net_memif` need as many.
     pub queues: u16,
     /// Whether the port computes and checks checksums, as far as it can.
     pub offload: bool,
     /// Whether datagrams over IPv4 carry a checksum.
     pub checksums: Checksums,
-    /// How many buffers the pool has: the most messages that can be on their way and in the application's hands. DPDK uses memory
+    /// The number of buffers in the pool: of messages on their way, in queues and in the application's hands. DPDK uses memory
     /// best with a power of two less one.
     pub buffers: u32,
-    /// How many frames wait in each of the port's queues.
+    /// The frames that wait in each of the port's queues at most.
     pub descriptors: u16,
     /// Whether the port is to take frames for other addresses too, which some virtual ones need.
     pub promiscuous: bool,
@@ -124,7 +127,7 @@ impl Config {
         Self { device: Some(device.into()), address: vec![address.into()], ..Self::default() }
     }
 
-    /// What `text` says, in TOML.
+    /// The settings in `text`, in TOML.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if it is no TOML, or has other keys or values than there are.
@@ -132,7 +135,7 @@ impl Config {
         toml::from_str(text).map_err(|error| failure(ErrorKind::Invalid, error.to_string()).because(error))
     }
 
-    /// What the file at `path` says, in TOML.
+    /// The settings in the file at `path`, in TOML.
     ///
     /// # Errors
     /// As for [`from_toml`](Self::from_toml), and if the file can't be read.
@@ -146,9 +149,9 @@ impl Config {
         Self::from_toml(&text).map_err(concerning)
     }
 
-    /// What the environment says: the file that `BERTHA_DPDK_CONFIG` names, if it is set; and instead of what is there,
+    /// The settings in the environment: those of the file that `BERTHA_DPDK_CONFIG` names, if it is set, and instead of those
     /// `BERTHA_DPDK_DEVICE`, `_PORT`, `_ADDRESS`, `_GATEWAY`, `_MTU`, `_VLAN`, `_POLLING`, `_QUEUES`, `_OFFLOAD`, `_CHECKSUMS`,
-    /// `_BUFFERS` and `_EAL`. Of several addresses and gateways, commas stand in between, and blanks between arguments.
+    /// `_BUFFERS` and `_EAL`. Commas separate addresses and gateways, and blanks arguments.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if a value makes no sense; the text names the variable.
@@ -224,10 +227,10 @@ impl Config {
     /// The number of queues, if there can be as many.
     pub(crate) fn queues(&self) -> Result<usize, Error> {
         match self.queues {
-            1..=MOST_QUEUES => Ok(self.queues.into()),
+            1..=MAX_QUEUES => Ok(self.queues.into()),
             other => {
                 let what =
-                    format!("`queues` (BERTHA_DPDK_QUEUES) is {other}: at least 1 and at most {MOST_QUEUES}");
+                    format!("`queues` (BERTHA_DPDK_QUEUES) is {other}: at least 1 and at most {MAX_QUEUES}");
                 Err(failure(ErrorKind::Invalid, what))
             }
         }
@@ -239,20 +242,19 @@ impl Config {
         self.port.as_deref().or(device)
     }
 
-    /// How many bytes of memory a buffer needs: for a frame of any length, and what drivers leave free in front of one.
-    pub(crate) fn room(&self) -> u16 {
-        /// What drivers leave free.
+    /// The memory of a buffer in bytes: for the longest frame, and the headroom that drivers leave in front of one.
+    pub(crate) fn buffer_capacity(&self) -> u16 {
         const HEADROOM: u16 = 128;
-        self.frame() + HEADROOM
+        self.max_frame() + HEADROOM
     }
 
-    /// The longest frame that a buffer holds behind what drivers leave free, in whole cache lines.
-    pub(crate) fn frame(&self) -> u16 {
+    /// The longest frame that a buffer holds behind its headroom, in whole cache lines.
+    pub(crate) fn max_frame(&self) -> u16 {
         /// Ethernet's header with a tag, and the checksum that some ports leave behind a frame; and some room for headers.
         const FRAMING: u16 = 14 + 4 + 4 + 64;
-        /// So that there is room in front, and a length has 16 bits.
-        const MOST: u16 = u16::MAX / 64 * 64 - 128;
-        self.mtu.saturating_add(FRAMING).min(MOST).next_multiple_of(64).max(2048)
+        /// With the headroom, a length that 16 bits hold.
+        const MAX: u16 = u16::MAX / 64 * 64 - 128;
+        self.mtu.saturating_add(FRAMING).min(MAX).next_multiple_of(64).max(2048)
     }
 
     /// The arguments of DPDK's environment.
@@ -267,10 +269,10 @@ impl Config {
             .filter(|number| processors.is_set(*number))
             .map(|number| number.to_string())
             .collect();
-        // One thread of DPDK's own, which may run on all processors that this process may: else it would take one for itself.
+        // One thread of DPDK's own, which may run on all processors of this process: otherwise it would take one for itself.
         let lcores = format!("--lcores=0@({})", processors.join(","));
-        // Pages that are not huge are only taken when they are used, so there may be more than the pool needs.
-        let pool = u64::from(self.buffers) * u64::from(self.room()) * 3 / 2;
+        // Pages that are not huge take memory only when they are used, so there may be more than the pool needs.
+        let pool = u64::from(self.buffers) * u64::from(self.buffer_capacity()) * 3 / 2;
         let megabytes = (pool >> 20).max(256).to_string();
         let fixed = ["--no-pci", "--no-huge", "--no-shconf", "--no-telemetry", "--log-level=warning"];
         Ok(fixed.map(str::to_owned).into_iter().chain(["-m".into(), megabytes, lcores]).collect())
@@ -289,7 +291,7 @@ mod tests {
     fn buffers_hold_frames_of_any_mtu() {
         for (mtu, frame) in [(1280, 2048), (1500, 2048), (9000, 9088), (u16::MAX, 65_344)] {
             let config = Config { mtu, ..Config::default() };
-            assert_eq!((config.frame(), config.room()), (frame, frame + 128));
+            assert_eq!((config.max_frame(), config.buffer_capacity()), (frame, frame + 128));
         }
     }
 

@@ -1,207 +1,211 @@
 //! A connection over a port, to one peer.
 
-use crate::catch::{AT_ONCE, Catch};
-use crate::demux::{Ending, Owner};
-use crate::device::{Device, Way};
+use crate::device::Device;
 use crate::failure::failure;
-use crate::state::State;
-use crate::visit::Visit;
-use crate::{Burst, DpdkBase, Packet};
+use crate::queue::{Ending, Frame, Queue, QueueSource, QueueState, Sent, look_after_another};
+use crate::{Burst, DpdkBase};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_netstack::{Flow, Prediction};
+use bertha_polling::{Awaited, PollGuard, ReceiveBatch};
 use parking_lot::MutexGuard;
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
-/// How long a send waits until the link is up and the neighbour has answered. Its three requests take three seconds.
-const WAY: Duration = Duration::from_secs(10);
+/// The time for which a send waits until the link is up and the neighbour has answered; its three requests take three seconds.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a send waits for room in the port's queue while nobody is at the other end.
-const ROOM: Duration = Duration::from_secs(1);
+/// The time for which a send waits for room in the port's queue while the link is down.
+const LINK_DOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Likewise while somebody is: another process that shares its processor with many may not run for seconds.
-const STALLED: Duration = Duration::from_secs(30);
+/// The same while the link is up: a process at the other end that shares its processor with many may not run for seconds.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A base connection over datagrams, to one peer.
 ///
-/// Nobody notices that a peer is gone, except that it may say that its port is closed, to the end that connected.
+/// A peer that is gone goes unnoticed, except that its host may report a closed port to the end that connected.
 /// [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the layer above.
 ///
 /// The first `send` waits until the neighbour has told its hardware address; later ones only while the port's queue is full: for
 /// half a minute at most, or a second if the link is down.
 pub struct DpdkConnection {
     device: Arc<Device>,
-    lane: usize,
-    slot: usize,
+    /// The number of its queue, and its own in there.
+    queue: usize,
+    number: usize,
     base: DpdkBase,
     /// The length of the headers in front of its messages.
     headers: usize,
-    /// What the peer's look like on arrival; nothing if they are of a rare kind.
+    /// Recognises the peer's datagrams; `None` if they are of a rare kind.
     prediction: Option<Prediction>,
     closed: AtomicBool,
 }
 
-/// What is left of a burst.
-struct Rest {
+/// The frames of a burst that could not be sent at once.
+struct Unsent {
     burst: Box<Burst>,
-    /// Its way is known, and the headers are written.
+    /// Their headers are written.
     sealed: bool,
 }
 
+/// The frames that were made of messages.
+struct Framed {
+    /// Whether there may be more messages, or the error that ended them.
+    more: Result<bool, Error>,
+    /// The number of messages that were copied.
+    copied: u64,
+}
+
 impl DpdkConnection {
-    pub(crate) fn new(device: Arc<Device>, lane: usize, slot: usize, port: u16, peer: SocketAddr) -> Self {
-        let own = device.interface().address_for(peer.ip()).unwrap_or(peer.ip());
+    pub(crate) fn new(device: Arc<Device>, queue: usize, number: usize, port: u16, peer: SocketAddr) -> Self {
+        let own = device.interface.address_for(peer.ip()).unwrap_or(peer.ip());
         let flow = Flow::new(peer, port);
-        let mut state = device.lock(lane);
-        let (most, prediction) = (state.watch_path(slot, peer.ip()), state.stack.predict(flow));
+        let mut state = device.queues[queue].lock();
+        let max_message = state.max_message(number, peer.ip());
+        let prediction = state.network.stack.predict(flow);
         drop(state);
-        let base = DpdkBase::new(device.pool(), most, (own, port).into(), peer);
-        let headers = device.interface().headers(flow.peer().ip());
-        Self { device, lane, slot, base, headers, prediction, closed: AtomicBool::new(false) }
+        let base = DpdkBase::new(device.port.pool, max_message, (own, port).into(), peer);
+        let headers = device.interface.headers(flow.peer().ip());
+        Self { device, queue, number, base, headers, prediction, closed: AtomicBool::new(false) }
     }
 
     #[inline]
-    fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself; what `close` did to the queue is under the lock.
+    fn queue(&self) -> &Queue {
+        &self.device.queues[self.queue]
+    }
+
+    #[inline]
+    fn check_open(&self) -> Result<(), Error> {
+        // Relaxed: the flag stands for itself; the effect of `close` on the queue is under the lock.
         if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
     }
 
-    /// Makes a message a frame that has yet to be sealed. Whether it was copied. Inlined, since what it gives is long, and goes through
-    /// memory otherwise.
+    /// Makes a message a frame with room for its headers.
+    // Always, since the result is long, and goes through memory otherwise.
     #[inline(always)]
-    fn frame(&self, message: Buf, most: usize) -> Result<(Packet, bool), Error> {
-        if message.len() > most {
+    fn frame(&self, message: Buf, max: usize) -> Result<Frame, Error> {
+        if message.len() > max {
             Err(self.base.too_large(message.len()))
         } else {
-            self.device.frame(message, self.headers)
+            Frame::new(self.device.port.pool, message, self.headers)
         }
     }
 
-    /// Makes messages frames, as far as there is room for them. Whether there may be more, and how many were copied.
+    /// Makes messages frames, as many as the burst has room for.
     #[inline]
-    fn frames(
-        &self,
-        messages: &mut impl Iterator<Item = Buf>,
-        burst: &mut Burst,
-    ) -> (Result<bool, Error>, u64) {
-        let (most, mut copies) = (self.base.mtu(), 0);
+    fn frames(&self, messages: &mut impl Iterator<Item = Buf>, burst: &mut Burst) -> Framed {
+        let (max, mut copied) = (self.base.mtu(), 0);
         for _ in 0..burst.room() {
-            let Some(message) = messages.next() else { return (Ok(false), copies) };
-            match self.frame(message, most) {
-                Ok((packet, copied)) => {
-                    copies += u64::from(copied);
-                    let pushed = burst.push(packet);
+            let Some(message) = messages.next() else { return Framed { more: Ok(false), copied } };
+            match self.frame(message, max) {
+                Ok(frame) => {
+                    copied += u64::from(frame.copied);
+                    let pushed = burst.push(frame.packet);
                     debug_assert!(pushed.is_ok(), "it is not full");
                 }
-                Err(error) => return (Err(error), copies),
+                Err(error) => return Framed { more: Err(error), copied },
             }
         }
-        (Ok(true), copies)
+        Framed { more: Ok(true), copied }
     }
 
-    // Bursts lie on the stack, and only what is left of one in a future: it is moved before it is first polled.
+    // Bursts lie on the stack, and only unsent frames in a future: it is moved before it is first polled.
 
     #[inline]
-    fn send_now(&self, message: Buf) -> Result<Option<Rest>, Error> {
-        self.open()?;
-        let (packet, copied) = self.frame(message, self.base.mtu())?;
+    fn send_now(&self, message: Buf) -> Result<Option<Unsent>, Error> {
+        self.check_open()?;
+        let frame = self.frame(message, self.base.mtu())?;
         let mut burst = Burst::new();
-        let pushed = burst.push(packet);
+        let pushed = burst.push(frame.packet);
         debug_assert!(pushed.is_ok(), "it was empty");
-        self.hand_over(&mut burst, copied.into())
+        self.transmit_now(&mut burst, frame.copied.into())
     }
 
-    /// Sends messages, a burst at most. Whether there may be more, and what is left of the burst.
+    /// Sends messages, a burst at most. Returns whether there may be more, and the unsent frames.
     #[inline]
-    fn send_some(
+    fn send_burst(
         &self,
         messages: &mut impl Iterator<Item = Buf>,
-    ) -> (Result<bool, Error>, Result<Option<Rest>, Error>) {
+    ) -> (Result<bool, Error>, Result<Option<Unsent>, Error>) {
         let mut burst = Burst::new();
-        let (more, copies) = self.frames(messages, &mut burst);
-        (more, self.hand_over(&mut burst, copies))
+        let framed = self.frames(messages, &mut burst);
+        (framed.more, self.transmit_now(&mut burst, framed.copied))
     }
 
-    /// Hands frames to the port: what it has not taken, or what has to wait until its way is known.
+    /// Hands frames to the port, and returns those that it has not taken, or whose headers are unknown.
     #[inline]
-    fn hand_over(&self, burst: &mut Burst, copies: u64) -> Result<Option<Rest>, Error> {
+    fn transmit_now(&self, burst: &mut Burst, copied: u64) -> Result<Option<Unsent>, Error> {
         if burst.is_empty() {
             return Ok(None);
         }
-        let mut state = self.device.lock(self.lane);
-        state.count_copies(copies);
-        if !self.device.seal_as_known(&mut state, self.slot, burst) {
+        let mut state = self.queue().lock();
+        state.network.counters.copied += copied;
+        if !state.send_on_known_path(self.number, burst) {
             drop(state);
-            return self.hand_over_elsewhere(burst);
+            return self.transmit_elsewhere(burst);
         }
-        state.transmit(burst);
-        let rest = (!burst.is_empty()).then(|| Rest { burst: state.keep(burst), sealed: true });
-        self.device.release(state);
-        Ok(rest)
+        let unsent = (!burst.is_empty()).then(|| Unsent { burst: state.keep(burst), sealed: true });
+        self.queue().release(state);
+        Ok(unsent)
     }
 
-    /// As [`hand_over`](Self::hand_over), of what goes no way that is known.
+    /// As [`transmit_now`](Self::transmit_now), for frames whose headers are not known.
     #[cold]
-    fn hand_over_elsewhere(&self, burst: &mut Burst) -> Result<Option<Rest>, Error> {
-        let (mut state, open) = self.try_send(burst)?;
-        let rest = (!burst.is_empty()).then(|| Rest { burst: state.keep(burst), sealed: open });
-        self.leave(state, open);
-        Ok(rest)
+    fn transmit_elsewhere(&self, burst: &mut Burst) -> Result<Option<Unsent>, Error> {
+        let (mut state, sealed) = self.try_send(burst)?;
+        let unsent = (!burst.is_empty()).then(|| Unsent { burst: state.keep(burst), sealed });
+        self.release(state, sealed);
+        Ok(unsent)
     }
 
-    /// Seals frames and hands them to the port, as many as it takes; false if their way is not known.
-    fn try_send(&self, burst: &mut Burst) -> Result<(MutexGuard<'_, State>, bool), Error> {
-        let mut state = self.device.lock(self.lane);
-        let open = match self.device.seal(&mut state, self.slot, burst)? {
-            Way::Open => {
-                state.transmit(burst);
-                true
-            }
-            Way::Here => true,
-            Way::NotYet => {
-                state.poll(&self.device.pool(), &mut Catch::nothing());
+    /// Hands frames to the port, as many as it takes; false if their headers are unknown.
+    fn try_send(&self, burst: &mut Burst) -> Result<(MutexGuard<'_, QueueState>, bool), Error> {
+        let mut state = self.queue().lock();
+        let sent = match state.send(self.number, burst) {
+            Ok(Sent::Transmitted | Sent::Locally) => true,
+            Ok(Sent::Resolving) => {
+                state.poll_for_others();
                 false
             }
+            Err(error) => return Err(error),
         };
-        Ok((state, open))
+        Ok((state, sent))
     }
 
-    #[inline]
-    fn leave(&self, state: MutexGuard<'_, State>, open: bool) {
-        self.device.release(state);
-        if !open {
-            // The answer may arrive there.
-            self.device.look_after_another(self.lane);
+    fn release(&self, state: MutexGuard<'_, QueueState>, sent: bool) {
+        self.queue().release(state);
+        if !sent {
+            // The neighbour's reply may arrive there.
+            look_after_another(&self.device.queues, self.queue);
         }
     }
 
-    /// Sends what could not be sent at once.
+    /// Sends frames that could not be sent at once.
     #[cold]
-    async fn send_rest(&self, mut rest: Rest) -> Result<(), Error> {
-        let mut sent = if rest.sealed { Ok(()) } else { self.find_way(&mut rest.burst).await };
+    async fn send_unsent(&self, mut unsent: Unsent) -> Result<(), Error> {
+        let mut sent = if unsent.sealed { Ok(()) } else { self.resolve(&mut unsent.burst).await };
         if sent.is_ok() {
-            sent = self.flush(&mut rest.burst).await;
+            sent = self.flush(&mut unsent.burst).await;
         }
-        self.device.lock(self.lane).give_back(rest.burst);
+        self.queue().lock().give_back(unsent.burst);
         sent
     }
 
-    /// Waits until the way of these frames is known, and hands the port as many as it takes.
-    async fn find_way(&self, burst: &mut Burst) -> Result<(), Error> {
-        let deadline = Instant::now() + WAY;
+    /// Waits until the headers of frames are known, and hands the port as many as it takes.
+    async fn resolve(&self, burst: &mut Burst) -> Result<(), Error> {
+        let deadline = Instant::now() + RESOLVE_TIMEOUT;
         loop {
             yield_now().await;
-            self.open()?;
+            self.check_open()?;
             std::thread::yield_now();
-            let (state, open) = self.try_send(burst)?;
-            self.leave(state, open);
-            if open {
+            let (state, sent) = self.try_send(burst)?;
+            self.release(state, sent);
+            if sent {
                 return Ok(());
             }
             if Instant::now() >= deadline {
@@ -210,24 +214,24 @@ impl DpdkConnection {
         }
     }
 
-    /// Hands all frames, which are sealed, to the port.
+    /// Hands all frames, whose headers are written, to the port.
     async fn flush(&self, burst: &mut Burst) -> Result<(), Error> {
-        let mut full = None;
+        let mut full_since = None;
         while !burst.is_empty() {
-            let sent = self.transmit(burst, full.is_some());
+            let sent = self.transmit(burst, full_since.is_some());
             if burst.is_empty() {
                 break;
             }
             let now = Instant::now();
             if sent > 0 {
-                full = None;
+                full_since = None;
             } else {
-                let waited = now - *full.get_or_insert(now);
-                if waited >= ROOM && !self.device.is_up() {
+                let waited = now - *full_since.get_or_insert(now);
+                if waited >= LINK_DOWN_TIMEOUT && !self.device.is_up() {
                     return Err(self.base.unreachable("the link is down"));
                 }
-                if waited >= STALLED {
-                    let what = "the port takes no frames; whoever is at its other end receives none";
+                if waited >= STALL_TIMEOUT {
+                    let what = "the port takes no frames; its other end receives none";
                     return Err(failure(ErrorKind::Exhausted, what));
                 }
             }
@@ -237,42 +241,59 @@ impl DpdkConnection {
         Ok(())
     }
 
-    /// Hands frames to the port, as many as it takes; and receives, if it `was_full`: both ends may wait for room while neither
-    /// receives, so what has come is moved out of the way.
+    /// Hands frames to the port, as many as it takes. Receives as well if it `was_full`: both ends may wait for room while neither
+    /// receives, so frames that have arrived are moved out of the way.
     fn transmit(&self, burst: &mut Burst, was_full: bool) -> usize {
-        let mut state = self.device.lock(self.lane);
-        let sent = state.transmit(burst);
+        let mut state = self.queue().lock();
+        let sent = state.network.transmitter.transmit(burst);
         if was_full {
-            state.poll(&self.device.pool(), &mut Catch::nothing());
+            state.poll_for_others();
         }
-        self.device.release(state);
+        self.queue().release(state);
         if was_full {
-            self.device.look_after_another(self.lane);
+            look_after_another(&self.device.queues, self.queue);
         }
         sent
     }
 
-    /// Adds the connection's queue to what was caught: nothing if there are messages now, or else why there will be none.
+    /// Waits for messages, at most `max`, which come into `batch`.
     #[inline]
-    fn take(&self, state: &mut State, catch: &mut Catch<'_>, limit: usize) -> Option<Option<Ending>> {
-        // What is caught came before anything that is in the queue by now.
-        if catch.len() == 0 {
-            catch.fill(&mut state.demux, limit);
-        }
-        if catch.len() > 0 { Some(None) } else { state.demux.ending(self.slot).map(Some) }
+    fn poll_receive<'a>(
+        &self,
+        guard: &mut PollGuard<'a, QueueSource<'a>>,
+        cx: &mut Context<'_>,
+        batch: &mut ReceiveBatch<Buf>,
+    ) -> Poll<Result<(), Error>> {
+        let polled = guard.poll(cx, batch, |state, batch| {
+            // Messages in the batch came before anything that is in the queue by now.
+            if batch.is_empty() {
+                state.connections.demux.fill(self.number, batch);
+            }
+            if batch.is_empty() { state.connections.ending(self.number).map(Err) } else { Some(Ok(())) }
+        });
+        let Ok(received) = ready!(polled);
+        Poll::Ready(received.map_err(|why| self.ended(why)))
     }
 
-    /// Takes so many messages at most out of the connection's queue. The lock is taken once in as many as are taken at once.
+    fn guard(&self) -> PollGuard<'_, QueueSource<'_>> {
+        let source = QueueSource::new(&self.device.queues, self.queue);
+        let source = source.with_prediction(self.prediction.as_ref());
+        PollGuard::new(source, Awaited::Connection(self.number))
+    }
+
+    /// Moves messages from the connection's queue to `into`, at most `max`. The lock is taken once in a batch, and not held while `into`
+    /// runs.
     #[inline(never)]
-    fn take_more(&self, into: &mut impl Extend<Buf>, limit: usize) -> usize {
+    fn extend_from_queue(&self, into: &mut impl Extend<Buf>, max: usize) -> usize {
         let mut taken = 0;
-        while taken < limit {
-            let mut catch = Catch::new(self.slot, None, 0);
-            catch.fill(&mut self.device.lock(self.lane).demux, limit - taken);
-            let count = catch.len();
-            taken += count;
-            into.extend(catch.drain());
-            if count < AT_ONCE {
+        while taken < max {
+            let mut batch = ReceiveBatch::new(self.number, max - taken);
+            self.queue().lock().connections.demux.fill(self.number, &mut batch);
+            let is_last = !batch.is_full();
+            let messages = batch.drain();
+            taken += messages.len();
+            into.extend(messages);
+            if is_last {
                 break;
             }
         }
@@ -280,10 +301,10 @@ impl DpdkConnection {
     }
 
     #[cold]
-    fn ended(&self, why: Option<Ending>) -> Error {
+    fn ended(&self, why: Ending) -> Error {
         match why {
-            Some(Ending::Closed) => self.base.closed(),
-            _ => self.base.unreachable("its port is closed"),
+            Ending::Closed => self.base.closed(),
+            Ending::Unreachable => self.base.unreachable("its port is closed"),
         }
     }
 }
@@ -299,30 +320,26 @@ impl Connection for DpdkConnection {
     async fn send(&self, message: Buf) -> Result<(), Error> {
         match self.send_now(message)? {
             None => Ok(()),
-            Some(rest) => self.send_rest(rest).await,
+            Some(unsent) => self.send_unsent(unsent).await,
         }
     }
 
-    async fn recv(&self) -> Result<Buf, Error> {
-        let mut visit = Visit::new(&self.device, self.lane, Owner::Connection(self.slot));
-        poll_fn(|cx| {
-            let mut catch = Catch::new(self.slot, self.prediction.as_ref(), 1);
-            let found =
-                ready!(visit.poll_catching(cx, &mut catch, |state, catch| self.take(state, catch, 1)));
-            Poll::Ready(match (found, catch.drain().next()) {
-                (None, Some(message)) => Ok(message),
-                (why, _) => Err(self.ended(why)),
-            })
+    // Not `async`, so that it is one future and not two.
+    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
+        let mut guard = self.guard();
+        poll_fn(move |cx| {
+            let mut batch = ReceiveBatch::new(self.number, 1);
+            ready!(self.poll_receive(&mut guard, cx, &mut batch))?;
+            Poll::Ready(batch.pop().ok_or_else(|| self.base.closed()))
         })
-        .await
     }
 
     async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.open()?;
+        self.check_open()?;
         loop {
-            let (more, rest) = self.send_some(&mut messages);
-            if let Some(rest) = rest? {
-                self.send_rest(rest).await?;
+            let (more, unsent) = self.send_burst(&mut messages);
+            if let Some(unsent) = unsent? {
+                self.send_unsent(unsent).await?;
             }
             if !more? {
                 return Ok(());
@@ -330,25 +347,26 @@ impl Connection for DpdkConnection {
         }
     }
 
-    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        if limit == 0 {
-            return Ok(0);
-        }
-        let mut visit = Visit::new(&self.device, self.lane, Owner::Connection(self.slot));
-        poll_fn(|cx| {
-            let mut catch = Catch::new(self.slot, self.prediction.as_ref(), limit);
-            let take = |state: &mut State, catch: &mut Catch<'_>| self.take(state, catch, limit);
-            if let Some(why) = ready!(visit.poll_catching(cx, &mut catch, take)) {
-                return Poll::Ready(Err(self.ended(Some(why))));
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Buf> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        let mut guard = self.guard();
+        poll_fn(move |cx| {
+            if limit == 0 {
+                return Poll::Ready(Ok(0));
             }
+            let mut batch = ReceiveBatch::new(self.number, limit);
+            ready!(self.poll_receive(&mut guard, cx, &mut batch))?;
             // The lock is not held while `into` runs.
-            let received = catch.len();
-            into.extend(catch.drain());
-            let full = received == AT_ONCE && received < limit;
-            let more = if full { self.take_more(into, limit - received) } else { 0 };
+            let is_full = batch.is_full();
+            let messages = batch.drain();
+            let received = messages.len();
+            into.extend(messages);
+            let more = if is_full { self.extend_from_queue(into, limit - received) } else { 0 };
             Poll::Ready(Ok(received + more))
         })
-        .await
     }
 
     async fn drain(&self) -> Result<(), Error> {
@@ -357,16 +375,16 @@ impl Connection for DpdkConnection {
 
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
-        let mut state = self.device.lock(self.lane);
-        state.demux.close(self.slot);
-        self.device.release(state);
+        let mut state = self.queue().lock();
+        state.connections.demux.close(self.number);
+        self.queue().release(state);
         Ok(())
     }
 }
 
 impl Drop for DpdkConnection {
     fn drop(&mut self) {
-        self.device.lock(self.lane).demux.remove(self.slot);
+        self.queue().lock().connections.remove(self.number);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the datapath dropped.
+//! The frames and messages that the datapath dropped, answered or copied.
 
 use std::ops::AddAssign;
 
@@ -7,12 +7,11 @@ use std::ops::AddAssign;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {
-    /// What the network stack dropped and answered.
+    /// Frames that the network stack dropped and answered.
     pub stack: bertha_netstack::Counters,
-    /// Datagrams and segments to a port at which nobody listens, or from a stranger while as many as allowed were waiting to
-    /// be accepted.
+    /// Datagrams and segments to a closed port, or from a stranger while the listener's backlog was full.
     pub unknown: u64,
-    /// Messages for a connection whose queue was full, since nobody received from it.
+    /// Messages for a connection whose queue was full.
     pub overflow: u64,
     /// Frames that arrived in one queue and belonged to another whose ring was full.
     pub ring_full: u64,
@@ -23,7 +22,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All that was dropped after the port had received it.
+    /// All frames and messages that were dropped after the port had received them.
     pub fn dropped(&self) -> u64 {
         self.stack.dropped() + self.unknown + self.overflow + self.ring_full
     }
@@ -41,15 +40,15 @@ impl AddAssign for Counters {
     }
 }
 
-/// What one of several queues received. Frames for its connections are those that arrived in it and those handed to it, less
+/// The frames that one of several queues received. Frames for its connections are those that arrived in it and those handed to it, less
 /// those that it handed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueueCounters {
     /// Frames that the port put into it; none if the port has no queue of this number.
     pub received: u64,
-    /// Frames that belonged to other queues, and were handed to them or dropped since their rings were full.
+    /// Frames of other queues, which were handed to them or dropped since their rings were full.
     pub handed_on: u64,
-    /// Frames that were handed to it, those that all queues overhear included.
+    /// Frames that were handed to it, including those that all queues overhear.
     pub taken_over: u64,
 }

@@ -1,7 +1,8 @@
-//! The datapath.
+//! UDP over a port, as a datapath.
 
 use crate::device::Device;
 use crate::failure::{NAME, failure};
+use crate::queue::{Connected, Listening};
 use crate::{Config, Counters, DpdkConnection, DpdkListener, Offload, PortStatistics, QueueCounters};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use parking_lot::Mutex;
@@ -16,14 +17,13 @@ static OF_ENVIRONMENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
 ///
 /// [`new`](Self::new) takes its settings from the environment and opens the port when it is first used, so that a program that
 /// was written for kernel sockets needs no other change; [`open`](Self::open) takes them as an argument. The values of
-/// `new` share one port, as do the clones of one value; it is closed when the last of them, their listeners and
-/// connections is dropped.
+/// `new` share one port, as do the clones of one value, which is closed with the last of them, their listeners and connections.
 ///
 /// Addresses are those of the interface that the settings describe. Messages are as large as the MTU of the interface and of
 /// the path allows, since IP fragments are neither made nor taken: those that arrive are dropped and counted.
 #[derive(Clone)]
 pub struct Dpdk {
-    /// Nothing stands for the environment's.
+    /// `None` stands for the environment's.
     device: Option<Arc<Device>>,
 }
 
@@ -37,9 +37,9 @@ impl Dpdk {
     /// 150 ms.
     ///
     /// # Errors
-    /// [`Unavailable`](ErrorKind::Unavailable) if there is no DPDK, no such port, or not the privilege for it;
+    /// [`Unavailable`](ErrorKind::Unavailable) if there is no DPDK, no such port or interface, or not the privilege for it;
     /// [`Exhausted`](ErrorKind::Exhausted) if there is too little memory; [`Invalid`](ErrorKind::Invalid) if a setting makes
-    /// no sense.
+    /// no sense; [`AddrInUse`](ErrorKind::AddrInUse) if another port has the same address at the same interface of the kernel.
     pub fn open(config: &Config) -> Result<Self, Error> {
         Ok(Self { device: Some(Device::open(config)?) })
     }
@@ -57,7 +57,7 @@ impl Dpdk {
         Ok(device)
     }
 
-    /// What the datapath dropped so far.
+    /// The frames and messages that the datapath has dropped, answered and copied so far.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -65,8 +65,7 @@ impl Dpdk {
         Ok(self.device()?.counters())
     }
 
-    /// What each queue received so far. All zeros if there is only one: then it is what the [port](Self::statistics) has
-    /// received.
+    /// The frames that each queue has received so far. All zeros if there is only one: see the [port](Self::statistics).
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -74,31 +73,31 @@ impl Dpdk {
         Ok(self.device()?.queue_counters())
     }
 
-    /// What the port counted so far.
+    /// The port's own counters.
     ///
     /// # Errors
     /// As for [`open`](Self::open), and if the driver does not count.
     pub fn statistics(&self) -> Result<PortStatistics, Error> {
-        self.device()?.statistics()
+        self.device()?.port.statistics()
     }
 
-    /// Which checksums of datagrams the port computes as they are sent; the rest is computed before.
+    /// The checksums of datagrams that the port computes; the others are computed in software.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn offload(&self) -> Result<Offload, Error> {
-        Ok(self.device()?.offload())
+        Ok(self.device()?.port.offload)
     }
 
-    /// How many buffers of the port's pool are in use: by the application, waiting in queues, or in the port's rings.
+    /// The number of buffers of the port's pool in use: by the application, in queues, or in the port's rings.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn buffers_in_use(&self) -> Result<u32, Error> {
-        Ok(self.device()?.pool().in_use())
+        Ok(self.device()?.port.pool.in_use())
     }
 
-    /// Whether there is somebody at the port's other end.
+    /// Whether the link is up.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -127,54 +126,58 @@ impl Datapath for Dpdk {
         let peer = to.ip(NAME)?;
         let device = self.device()?;
         reachable(&device, peer)?;
-        let lane = device.own_lane();
-        let suits = |port| device.belongs(peer, port, lane);
-        let (slot, port) = device
-            .lock(lane)
-            .demux
-            .connect(peer, rand::random(), suits)
+        let queue = device.own_queue();
+        let suits = |port| device.belongs(peer, port, queue);
+        let connected = device.queues[queue].lock().connections.connect(peer, rand::random(), suits);
+        let Connected { connection, port } = connected
             .ok_or_else(|| failure(ErrorKind::Exhausted, "no port is left for another connection"))?;
-        Ok(DpdkConnection::new(device, lane, slot, port, peer))
+        Ok(DpdkConnection::new(device, queue, connection, port, peer))
     }
 
     async fn listen(&self, on: Addr) -> Result<DpdkListener, Error> {
         let on = on.ip(NAME)?;
         let device = self.device()?;
         listenable(&device, on)?;
-        let (acceptors, port) = listen(&device, on.port()).ok_or_else(|| {
-            failure(
-                ErrorKind::AddrInUse,
-                format!("cannot listen on {on}: the port is in use, or none is left"),
-            )
-        })?;
-        Ok(DpdkListener::new(device, acceptors, (on.ip(), port).into()))
+        let listening = listen(&device, on.port()).ok_or_else(|| not_listening(NAME, on))?;
+        let port = listening[0].port;
+        Ok(DpdkListener::new(device, listening, (on.ip(), port).into()))
     }
 }
 
-/// Listens in all lanes at `port`, or at any if it is zero: the acceptors' numbers, and the port.
-fn listen(device: &Device, port: u16) -> Option<(Vec<usize>, u16)> {
-    /// How often a port is tried that is free in the first lane.
+/// Listens in all queues at `port`, or at an ephemeral one if it is zero. `None` if it is in use, or none is left.
+fn listen(device: &Device, port: u16) -> Option<Vec<Listening>> {
+    /// The attempts to find a port that is free in all queues.
     const ATTEMPTS: usize = 64;
     (0..if port == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
-        // All at once, always in the same order.
-        let mut lanes: Vec<_> = (0..device.lanes()).map(|lane| device.lock(lane)).collect();
-        let (mut acceptors, mut chosen) = (Vec::new(), port);
-        for state in &mut lanes {
-            let Some((acceptor, port)) = state.demux.listen(chosen, rand::random()) else { break };
-            acceptors.push(acceptor);
-            chosen = port;
+        // All queues are locked at once, always in the same order.
+        let mut queues: Vec<_> = device.queues.iter().map(|queue| queue.lock()).collect();
+        let mut all: Vec<Listening> = Vec::new();
+        for state in &mut queues {
+            let port = all.first().map_or(port, |first| first.port);
+            let Some(listening) = state.connections.listen(port, rand::random()) else { break };
+            all.push(listening);
         }
-        if acceptors.len() < lanes.len() {
-            for (state, acceptor) in lanes.iter_mut().zip(acceptors) {
-                state.demux.stop_listening(acceptor);
+        if all.len() < queues.len() {
+            for (state, listening) in queues.iter_mut().zip(all) {
+                state.connections.stop_listening(listening);
             }
             return None;
         }
-        Some((acceptors, chosen))
+        Some(all)
     })
 }
 
-/// Whether connections to `peer` make sense.
+/// The error for a listener without a port.
+#[cold]
+pub(crate) fn not_listening(datapath: &'static str, on: SocketAddr) -> Error {
+    let (kind, why) = match on.port() {
+        0 => (ErrorKind::Exhausted, "no port is left"),
+        _ => (ErrorKind::AddrInUse, "the port is in use"),
+    };
+    Error::new(kind, format!("cannot listen on {on}: {why}")).at(datapath)
+}
+
+/// An error if the interface can have no connection to `peer`.
 pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> {
     let ip: IpAddr = peer.ip();
     if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || peer.port() == 0 {
@@ -182,7 +185,7 @@ pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> 
             format!("{peer} is no address that a port reaches; the interface has {}", addresses(device));
         return Err(failure(ErrorKind::Invalid, what));
     }
-    if device.interface().address_for(ip).is_none() {
+    if device.interface.address_for(ip).is_none() {
         let what =
             format!("the interface has no address of the family of {peer}, only {}", addresses(device));
         return Err(failure(ErrorKind::Invalid, what));
@@ -190,9 +193,9 @@ pub(crate) fn reachable(device: &Device, peer: SocketAddr) -> Result<(), Error> 
     Ok(())
 }
 
-/// Whether the interface has the address to listen at.
+/// An error if the interface does not have the address to listen at.
 pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<(), Error> {
-    if on.ip().is_unspecified() || device.interface().is_own(on.ip()) {
+    if on.ip().is_unspecified() || device.interface.is_own(on.ip()) {
         return Ok(());
     }
     let what = format!("cannot listen on {on}: the interface has {}", addresses(device));
@@ -200,5 +203,5 @@ pub(crate) fn listenable(device: &Device, on: SocketAddr) -> Result<(), Error> {
 }
 
 fn addresses(device: &Device) -> String {
-    device.interface().subnets().map(|subnet| subnet.to_string()).collect::<Vec<_>>().join(", ")
+    device.interface.subnets().map(|subnet| subnet.to_string()).collect::<Vec<_>>().join(", ")
 }

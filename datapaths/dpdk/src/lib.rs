@@ -6,13 +6,13 @@
 //! A received datagram is the buffer that the driver filled; headers of Chunnels and of the network go into the room in front
 //! of a message, so one travels between application and driver without a copy and without an allocation.
 //!
-//! # Who polls
+//! # Polling
 //!
-//! Nobody tells when a frame has arrived: the port is asked. By default ([`Polling::Inline`]) the futures that wait for
-//! messages ask, the one that began to wait last on behalf of all, in whichever thread it runs; so a server whose tasks run in one
-//! thread runs each message to completion there. A thread of the datapath's own looks after the port where no future does: it
-//! answers neighbours and pings, and hands the polling on, within a millisecond. With [`Polling::Thread`] that thread polls all
-//! the time, and futures wait in the usual way.
+//! A port does not say when a frame has arrived: it is polled. By default ([`Polling::Inline`]) the futures that wait for messages
+//! poll, the one that began to wait last on behalf of all, in the thread where it runs; so a server whose tasks run in one thread runs
+//! each message to completion there. A thread of the datapath's own polls where no future does: within a millisecond it answers
+//! neighbours and pings, and promotes another future. With [`Polling::Thread`] that thread polls all the time, and futures wait in the
+//! usual way.
 //!
 //! # Where DPDK is missing
 //!
@@ -22,28 +22,25 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 mod base;
-mod catch;
 mod claim;
 mod config;
 mod connection;
 mod counters;
 mod datapath;
-mod demux;
 mod device;
 mod eal;
 mod failure;
-mod keeper;
 mod listener;
 mod mbuf;
 mod memif;
+mod open;
+mod poll_thread;
 mod pool;
 mod port;
-mod sending;
-mod state;
-mod steering;
+mod queue;
+mod raw_port;
 #[cfg(feature = "tcp")]
 mod tcp;
-mod visit;
 
 pub use base::DpdkBase;
 /// Whether the build found a DPDK to link.
@@ -57,6 +54,7 @@ pub use datapath::Dpdk;
 pub use listener::DpdkListener;
 pub use mbuf::{Burst, Packet};
 pub use pool::Pool;
-pub use port::{Port, PortStatistics};
+pub use port::PortStatistics;
+pub use raw_port::Port;
 #[cfg(feature = "tcp")]
 pub use tcp::{Tcp, TcpBase, TcpConnection, TcpListener};

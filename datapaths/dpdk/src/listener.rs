@@ -1,64 +1,80 @@
-//! Accepting connections at a port.
+//! Accepting connections at a UDP port.
 
-use crate::demux::Owner;
 use crate::device::Device;
-use crate::state::State;
-use crate::visit::Visit;
+use crate::queue::{Listening, QueueSource, QueueState};
 use crate::{Counters, DpdkConnection};
 use bertha_core::{Addr, Error, Listener};
+use bertha_polling::{Awaited, PollGuard, ReceiveBatch};
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
-/// Accepts the connections of whoever sends to a UDP port.
+/// Accepts a connection from each peer that sends to a UDP port.
 ///
-/// At most 1,024 wait to be accepted in each of the port's queues; what strangers send beyond that is dropped and counted. Dropping it ends accepting; its
-/// connections live on, and the port is in use as long as they do.
+/// At most 1,024 wait to be accepted in each of the port's queues; datagrams of strangers beyond that are dropped and counted.
+/// Dropping it ends accepting; its connections live on, and the port is in use as long as they do.
 pub struct DpdkListener {
     device: Arc<Device>,
-    /// Its number in each lane.
-    acceptors: Vec<usize>,
+    /// One for each queue.
+    listening: Vec<Listening>,
     local: SocketAddr,
 }
 
+/// A connection that was accepted.
+struct Accepted {
+    queue: usize,
+    connection: usize,
+    peer: SocketAddr,
+}
+
 impl DpdkListener {
-    pub(crate) fn new(device: Arc<Device>, acceptors: Vec<usize>, local: SocketAddr) -> Self {
-        Self { device, acceptors, local }
+    pub(crate) fn new(device: Arc<Device>, listening: Vec<Listening>, local: SocketAddr) -> Self {
+        Self { device, listening, local }
     }
 
-    /// What was dropped so far, over all connections of the port.
+    /// The frames that were dropped so far, over all connections of the port.
     pub fn dropped(&self) -> Counters {
         self.device.counters()
+    }
+
+    /// The next connection in the backlog of the queue with this number.
+    fn take(&self, queue: usize, state: &mut QueueState) -> Option<Accepted> {
+        let (connection, flow) = state.connections.demux.accept(self.listening[queue].listener)?;
+        Some(Accepted { queue, connection, peer: flow.peer() })
     }
 }
 
 impl Listener for DpdkListener {
     type Connection = DpdkConnection;
 
-    async fn accept(&self) -> Result<DpdkConnection, Error> {
-        // The lane of this thread first, so that several threads that accept each get the connections of their own. The others
-        // are looked at, but not polled: that is up to their threads, or to whoever finds nothing else to do.
-        let (device, lanes) = (&self.device, self.device.lanes());
-        let visit = |lane| (lane, Visit::new(device, lane, Owner::Acceptor(self.acceptors[lane])));
-        let (own, mut own_visit) = visit(device.own_lane());
-        let mut others: Vec<_> = (0..lanes).filter(|lane| *lane != own).map(visit).collect();
-        let (lane, slot, peer) = poll_fn(|cx| {
-            let accept = |lane: usize| {
-                move |state: &mut State| {
-                    state.demux.accept(self.acceptors[lane]).map(|(slot, peer)| (lane, slot, peer))
-                }
-            };
-            let found = own_visit.poll(cx, accept(own));
-            if found.is_ready() {
-                return found;
+    fn accept(&self) -> impl Future<Output = Result<DpdkConnection, Error>> + Send {
+        // The queue of this thread first, so that several threads that accept each get connections of their own. The others are
+        // looked at, but not polled: that is up to their threads, or to futures that find nothing in their own queue.
+        let device = &self.device;
+        let guard = move |queue: usize| {
+            let source = QueueSource::new(&device.queues, queue);
+            PollGuard::new(source, Awaited::Listener(self.listening[queue].listener))
+        };
+        let own = device.own_queue();
+        let mut own_guard = guard(own);
+        let others = (0..device.queues.len()).filter(|queue| *queue != own);
+        let mut others: Vec<_> = others.map(|queue| (queue, guard(queue))).collect();
+        let mut poll = move |cx: &mut Context<'_>| {
+            let found = own_guard.poll(cx, &mut ReceiveBatch::none(), |state, _| self.take(own, state));
+            if let Poll::Ready(Ok(found)) = found {
+                return Poll::Ready(found);
             }
-            let mut looks = others.iter_mut().map(|(lane, visit)| visit.look(cx, accept(*lane)));
+            let mut looks =
+                others.iter_mut().map(|(queue, guard)| guard.look(cx, |state| self.take(*queue, state)));
             looks.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        };
+        poll_fn(move |cx| {
+            let Accepted { queue, connection, peer } = ready!(poll(cx));
+            let port = self.local.port();
+            Poll::Ready(Ok(DpdkConnection::new(device.clone(), queue, connection, port, peer)))
         })
-        .await;
-        Ok(DpdkConnection::new(device.clone(), lane, slot, self.local.port(), peer))
     }
 
     fn local_addr(&self) -> Addr {
@@ -68,8 +84,8 @@ impl Listener for DpdkListener {
 
 impl Drop for DpdkListener {
     fn drop(&mut self) {
-        for (lane, &acceptor) in self.acceptors.iter().enumerate() {
-            self.device.lock(lane).demux.stop_listening(acceptor);
+        for (queue, listening) in self.device.queues.iter().zip(&self.listening) {
+            queue.lock().connections.stop_listening(*listening);
         }
     }
 }

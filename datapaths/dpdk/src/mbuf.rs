@@ -335,13 +335,6 @@ impl Burst {
         })
     }
 
-    /// The first frame.
-    #[inline]
-    pub(crate) fn first(&self) -> Option<&Packet> {
-        // SAFETY: packets between `first` and `end` are written.
-        (!self.is_empty()).then(|| unsafe { self.packets[self.first].assume_init_ref() })
-    }
-
     /// Removes the first frame.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
@@ -412,7 +405,8 @@ impl fmt::Debug for Burst {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, port};
+    use crate::Config;
+    use crate::open::open;
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
@@ -456,8 +450,9 @@ mod tests {
             return;
         }
         let config = Config { buffers: 8191, ..Config::new("net_null23", "10.0.0.1/24") };
-        let (port, _queues) = port::open(&config).unwrap();
-        let packet = || Packet::from_buf(port.pool().buffer(1, 0).unwrap()).unwrap();
+        let port = open(&config).unwrap();
+        let pool = port.handle.pool;
+        let packet = || Packet::from_buf(pool.buffer(1, 0).unwrap()).unwrap();
         for before in [1, BURST / 2, BURST] {
             let mut burst = Burst::new();
             (0..before).for_each(|_| burst.push(packet()).unwrap());
@@ -467,6 +462,6 @@ mod tests {
             (0..BURST).for_each(|_| burst.push(packet()).unwrap());
             assert!(burst.is_full() && burst.room() == 0 && burst.push(packet()).is_err());
         }
-        assert_eq!(port.pool().in_use(), 0, "buffers were kept");
+        assert_eq!(pool.in_use(), 0, "buffers were kept");
     }
 }

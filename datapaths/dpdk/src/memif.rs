@@ -1,6 +1,6 @@
-//! What a port of shared memory needs before it is opened: buffers that hold whole frames, and, at a server, that no file is in the
-//! way. One that is killed leaves the socket that its clients found it by; DPDK's driver does not listen where such a file lies, and does
-//! not say why.
+//! Two needs of ports of shared memory (`net_memif`) before they are opened: buffers that hold whole frames, and for a server a free
+//! place for its socket. A server that is killed leaves its socket behind; DPDK's driver does not listen at such a file, and does not
+//! say why.
 
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
@@ -27,13 +27,13 @@ pub(crate) fn with_buffers(device: &str, frame: u16) -> Cow<'_, str> {
     format!("{device},bsize={frame}").into()
 }
 
-/// Makes way for `device`, if it is a server of `net_memif`: removes its socket's file if nobody listens there. Says what is in the
-/// way, if something is. That need not be wrong: several ports of a process may share a socket.
-pub(crate) fn make_way(device: &str) -> Option<Error> {
+/// Removes the socket of `device`, if it is a server of `net_memif`, unless a process listens there. Returns the error for a file that
+/// stays. That need not be wrong: several ports of a process may share a socket.
+pub(crate) fn free_socket(device: &str) -> Option<Error> {
     socket(device).and_then(|path| remove_if_dead(Path::new(path)).err())
 }
 
-/// The file that a device listens at.
+/// The file of the socket at which a device listens.
 fn socket(device: &str) -> Option<&str> {
     let mut words = device.split(',');
     words.next().filter(|name| name.starts_with("net_memif"))?;
@@ -49,7 +49,7 @@ fn socket(device: &str) -> Option<&str> {
     path.filter(|_| listens && is_file)
 }
 
-/// Fails if the file is there and stays.
+/// Removes a socket at which no process listens; an error if there is a file that stays.
 fn remove_if_dead(path: &Path) -> Result<(), Error> {
     let refused = |kind, why: &str| {
         Err(failure(kind, format!("the device's socket {} is there already: {why}", path.display())))
@@ -57,10 +57,10 @@ fn remove_if_dead(path: &Path) -> Result<(), Error> {
     match path.symlink_metadata() {
         Ok(file) if file.file_type().is_socket() => {}
         Ok(_) => return refused(ErrorKind::Invalid, "and is no socket; name another one"),
-        // Whatever else may be wrong with it, DPDK says.
+        // DPDK reports other errors.
         Err(_) => return Ok(()),
     }
-    // Memif's sockets are of another type, so nobody hears of this: where one listens, the answer is that the type is wrong.
+    // Memif's sockets are of another type: where a server listens, connecting fails since the type is wrong, and it does not notice.
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -112,22 +112,22 @@ mod tests {
     }
 
     #[test]
-    fn the_socket_of_the_dead_is_removed_and_that_of_the_living_is_not() {
+    fn the_socket_of_a_dead_server_is_removed_and_that_of_a_live_one_is_not() {
         let path = std::env::temp_dir().join(format!("bertha-make-way-{}", std::process::id()));
         let device = format!("net_memif0,role=server,socket={},socket-abstract=no", path.display());
-        assert!(make_way(&device).is_none());
+        assert!(free_socket(&device).is_none());
 
         let listener = UnixListener::bind(&path).unwrap();
-        let error = make_way(&device).unwrap();
+        let error = free_socket(&device).unwrap();
         assert!(error.context().contains("another server listens there"), "{error}");
         assert!(path.exists());
 
         drop(listener);
-        assert!(make_way(&device).is_none());
+        assert!(free_socket(&device).is_none());
         assert!(!path.exists());
 
         std::fs::write(&path, "something else").unwrap();
-        let error = make_way(&device).unwrap();
+        let error = free_socket(&device).unwrap();
         assert!(error.context().contains("is no socket"), "{error}");
         std::fs::remove_file(&path).unwrap();
     }

@@ -18,14 +18,14 @@ use tokio::runtime::{Builder, Runtime};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// How many messages are sent at once.
+/// The messages that are sent at once.
 const BURST: u64 = 32;
 
-/// How long each side once leaves the other alone at first.
+/// The time for which each side once leaves the other alone at first.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long no message may come before the rest counts as lost: a sender that shares its processor may not run for seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The silence after which the rest counts as lost: a sender that shares its processor may not run for seconds.
+const SILENCE: Duration = Duration::from_secs(30);
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -47,16 +47,16 @@ async fn send(client: &Dpdk, to: Addr, count: u64) {
     }
 }
 
-/// What arrived: how many, and how many allocations were made after the first hundredth.
+/// Receives: returns the number of messages, and of allocations after the first hundredth.
 ///
-/// What grows does so before: the receiver has waited for messages, and paused once, so that its queue got as long as it may.
+/// Everything that grows does so before: the receiver has waited for messages, and paused once, so that its queue got as long as it may.
 async fn receive(server: &Dpdk, listener: impl Listener, count: u64) -> (u64, u64) {
     let connection = listener.accept().await.unwrap();
     let (mut received, mut next, mut allocations, mut has_paused) = (0, 0, None, false);
     let mut messages: Vec<Buf> = Vec::with_capacity(64);
     loop {
         let waiting = connection.recv_batch(&mut messages, 64);
-        let Ok(got) = tokio::time::timeout(PATIENCE, waiting).await else { break };
+        let Ok(got) = tokio::time::timeout(SILENCE, waiting).await else { break };
         got.unwrap();
         for message in messages.drain(..) {
             let number = u64::from_ne_bytes(*message.first_chunk().unwrap());

@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::task::Waker;
 
 /// The number of messages of a connection that wait until it is accepted: strangers are to cost little memory.
-const UNACCEPTED: usize = 16;
+const UNACCEPTED: usize = 32;
 
 /// The bytes of all connections that were not accepted yet. None of them takes more than it leaves to the others.
 const UNACCEPTED_BYTES: usize = 4 << 20;

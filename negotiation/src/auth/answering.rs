@@ -90,7 +90,7 @@ impl<'o> Answering<'o> {
         if self.credentials.is_some() && key.is_none() {
             return None;
         }
-        wire::early_in(message, key.as_ref())
+        super::early::early_in(message, key.as_ref())
     }
 
     /// Writes an answer. With credentials there has to be something fresh, else there is none.

@@ -15,6 +15,7 @@
 
 mod answering;
 mod credentials;
+mod early;
 mod fresh;
 mod identity;
 mod offering;
@@ -30,6 +31,10 @@ pub use session::Session;
 pub use shared_key::SharedKey;
 
 pub(crate) use answering::{Answering, Unanswerable};
+pub use early::claim;
+#[cfg(test)]
+pub(crate) use early::early_in;
+pub(crate) use early::with_early;
 pub(crate) use fresh::seed;
 pub(crate) use offering::Offering;
 pub(crate) use proof::offer_hash;

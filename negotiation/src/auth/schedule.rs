@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// The length of a MAC, in bytes: HMAC-SHA-256, cut to the left half (RFC 2104 section 5).
-pub(crate) const MAC: usize = 16;
+/// MACs are HMAC-SHA-256, cut to the left half (RFC 2104 section 5).
+pub(crate) use crate::wire::MAC;
 
 /// What sets these keys apart from those that other protocols derive from the same secrets.
 const SALT: &[u8] = b"bertha negotiation 2";

@@ -48,6 +48,7 @@ fn answer() -> Answer {
         early: 0,
         stack: "Zip".into(),
         reasons: String::new(),
+        capabilities: Vec::new(),
     }
 }
 

@@ -6,11 +6,10 @@ use crate::deadline::within;
 use crate::handshake::check_picks;
 use crate::link::{Connected, Start};
 use crate::wire::Answer;
-use crate::{Agreement, Link, Runs, Session, ZeroRtt};
-use bertha_core::{Base, Connection, Describe, Error, Node, Role};
+use crate::{Link, Runs, Session, ZeroRtt};
+use bertha_core::{Base, Connection, Describe, Error};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 impl<S, D> Client<S, D>
 where
@@ -21,25 +20,21 @@ where
     pub(super) async fn rebuild(
         &self,
         start: Box<Start<D::Connection>>,
-        answer: &Answer,
+        mut answer: Answer,
+        session: Arc<Session>,
     ) -> Result<Built<D::Out>, Error> {
-        let session = start.session.clone();
         let link = Link::new(*start);
         if let Err(error) = check_picks(&self.nodes, &answer.client_picks, self.requirements) {
             link.setup().failed(&error).await;
             return Err(error);
         }
         link.confirm().await;
-        self.build(link, &answer.client_picks, Some(&session)).await
+        let differing = std::mem::take(&mut answer.capabilities);
+        self.build(link, self.agreement(answer, session, ZeroRtt::Resent(0)), differing).await
     }
 
     /// Waits for the answer while the connection is in use, and does what it asks for.
-    pub(super) async fn settle(
-        self: Box<Self>,
-        shared: Settling<D::Out>,
-        (layers, dropped): (Vec<Node>, Arc<AtomicU64>),
-        opening: Opening<D::Connection>,
-    ) {
+    pub(super) async fn settle(self: Box<Self>, shared: Settling<D::Out>, opening: Opening<D::Connection>) {
         let opened = match opening {
             Opening::Ahead(opener) => opener.run().await,
             Opening::Begun(opening) => opening.await,
@@ -53,10 +48,8 @@ where
             return Box::pin(self.resettle(shared, start, answer, session)).await;
         }
         // Whoever receives a message finds out how it came to be.
-        let zero_rtt = Some(of_kept(&answer));
-        let agreement = Agreement::over(layers, Role::Client, answer, session).with(zero_rtt);
-        tracing::debug!(%agreement, "connected");
-        shared.explained(agreement, dropped);
+        let zero_rtt = of_kept(&answer);
+        shared.agreed_to(self.agreement(answer, session, zero_rtt));
         link.open();
         shared.agreed();
     }
@@ -73,14 +66,11 @@ where
         let what = "the stack that the server picked did not get ready in time";
         let patience = self.connector.settings.handshake_timeout;
         let rebuilt = {
-            let rebuilding = pin!(self.rebuild(start, &answer));
+            let rebuilding = pin!(self.rebuild(start, answer, session));
             within(&runtime, patience, what, rebuilding).await
         };
         match rebuilt {
-            Ok(rebuilt) => {
-                let agreement = |count| self.agreement(answer, session, ZeroRtt::Resent(count));
-                shared.replace(rebuilt, patience, agreement).await;
-            }
+            Ok(rebuilt) => shared.replace(rebuilt, patience).await,
             Err(error) => shared.failed(&error),
         }
     }

@@ -51,7 +51,7 @@ struct Entry {
 }
 
 /// The version of the file, in front of the entries in postcard.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 const CHECK: usize = 4;
 
@@ -73,12 +73,13 @@ mod as_text {
 impl Entry {
     /// About what it takes in memory.
     fn bytes(&self) -> usize {
-        let Expected { client_picks, server_picks, .. } = &self.expected;
+        let Expected { client_picks, server_picks, capabilities, .. } = &self.expected;
+        let capabilities: usize = capabilities.iter().map(|it| size_of_val(it) + it.encoding.len()).sum();
         let path = match &self.key.server {
             Addr::Unix(path) => path.as_os_str().len(),
             _ => 0,
         };
-        size_of::<Self>() + path + client_picks.len() + server_picks.len()
+        size_of::<Self>() + path + client_picks.len() + server_picks.len() + capabilities
     }
 }
 
@@ -232,7 +233,12 @@ mod tests {
     }
 
     fn expected(pick: u8) -> Expected {
-        Expected { client_picks: vec![pick], server_picks: vec![pick; 2], idle_ms: 7 }
+        Expected {
+            client_picks: vec![pick],
+            server_picks: vec![pick; 2],
+            idle_ms: 7,
+            capabilities: Vec::new(),
+        }
     }
 
     #[test]

@@ -4,15 +4,15 @@ use super::answered::of_kept;
 use super::cache::Key;
 use super::{Early, EarlyCache, Settling, Shared};
 use crate::handshake::{
-    Choices, Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout, binding,
+    Choices, CurrentAgreement, Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout,
     check_layers, check_possible, takes_early_data,
 };
 use crate::link::{Connected, LinkConnector, Minder, Opener, establish};
 use crate::wire::{Answer, CLAIM};
 use crate::{Agreement, Link, Runs, Session, Settings, ZeroRtt};
 use bertha_core::{
-    Addr, Base, BoxFuture, Buf, ConnectContext, Connection, Datapath, Describe, Error, Node, Picks, Role,
-    Runtime, resolve,
+    Addr, Base, BoxFuture, Buf, ConnectContext, Connection, Datapath, Describe, DifferingCapability, Error,
+    Node, Picks, Role, Runtime, resolve,
 };
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// What it takes to build a stack, and to remember what was agreed.
 pub(super) struct Client<S, D> {
     stack: S,
-    pub(super) connector: LinkConnector<D>,
+    pub(super) connector: Arc<LinkConnector<D>>,
     pub(super) nodes: Vec<Node>,
     choices: Choices,
     pub(super) requirements: Requirements,
@@ -37,8 +37,14 @@ pub(super) struct Client<S, D> {
 /// stay within a network, and not so long that an application which does not wait would notice.
 const UNMINDED: Duration = Duration::from_millis(1);
 
-/// A stack over a link, and the count of what the link dropped.
-pub(super) type Built<C> = (C, Arc<AtomicU64>);
+/// A stack over a link.
+pub(super) struct Built<C> {
+    pub(super) connection: C,
+    /// The agreement in force there.
+    pub(super) agreement: Arc<CurrentAgreement>,
+    /// The count of messages that the link dropped.
+    pub(super) dropped: Arc<AtomicU64>,
+}
 
 /// A handshake that is handed on.
 pub(super) enum Opening<C: Connection<Data = Buf>> {
@@ -83,7 +89,7 @@ where
     check_possible(&nodes, requirements)?;
     let proposal = Proposal::new(&nodes, requirements)?;
     let (key, choices) = (cache.key(to, &proposal.stack), proposal.choices.clone());
-    let connector = LinkConnector { datapath, settings: Arc::new(settings) };
+    let connector = Arc::new(LinkConnector { datapath, settings: Arc::new(settings) });
     // Boxed, since it is handed on a few times.
     let client =
         Box::new(Client { stack, connector, nodes, choices, requirements, cache: cache.clone(), key });
@@ -119,8 +125,8 @@ where
 
     pub(super) fn remember(&self, answer: &Answer) {
         let client_picks = self.choices.contract(&answer.client_picks);
-        let (server_picks, idle_ms) = (answer.server_picks.clone(), answer.idle_ms);
-        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms });
+        let Answer { server_picks, idle_ms, capabilities, .. } = answer.clone();
+        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms, capabilities });
     }
 
     pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
@@ -129,21 +135,24 @@ where
         agreement
     }
 
-    /// Before the server has answered there is no session.
+    /// Builds the stack of an agreement, whose server has capabilities that differ.
     pub(super) async fn build(
         &self,
         link: Link<<D as Datapath>::Connection>,
-        picks: &[u8],
-        session: Option<&Session>,
+        agreement: Agreement,
+        differing: Vec<DifferingCapability>,
     ) -> Result<Built<D::Out>, Error> {
         let (dropped, setup) = (link.dropped(), link.setup());
-        let picks = Picks::new(picks);
-        let transcript = session.and_then(|session| binding(&resolve(&self.nodes, picks), session));
-        let context = ConnectContext::new(&self.connector, Role::Client).with_transcript(transcript);
-        match D::instantiate(&self.stack, link, picks, context).await {
+        let (picks, peer) = (agreement.picks().to_vec(), agreement.peer_layers(differing));
+        let context = ConnectContext::new(&*self.connector, Role::Client)
+            .with_transcript(agreement.binding())
+            .with_peer(Some(&peer));
+        let agreement = CurrentAgreement::new(agreement);
+        link.stand(agreement.clone(), self.connector.clone());
+        match D::instantiate(&self.stack, link, Picks::new(&picks), context).await {
             Ok(connection) => {
                 setup.done();
-                Ok((connection, dropped))
+                Ok(Built { connection, agreement, dropped })
             }
             Err(error) => {
                 setup.failed(&error).await;
@@ -158,11 +167,11 @@ where
         base: D::Connection,
         why: &'static str,
     ) -> Result<Early<D::Out>, Error> {
-        let (link, answer, session) = establish(base, &self.nodes, &self.connector.settings).await?;
+        let (link, mut answer, session) = establish(base, &self.nodes, &self.connector.settings).await?;
         self.remember(&answer);
-        let (connection, dropped) = self.build(link, &answer.client_picks, Some(&session)).await?;
-        let shared = Shared::new(connection, 0);
-        shared.explained(self.agreement(answer, session, ZeroRtt::NotTried(why)), dropped);
+        let differing = std::mem::take(&mut answer.capabilities);
+        let agreement = self.agreement(answer, session, ZeroRtt::NotTried(why));
+        let shared = Shared::new(self.build(link, agreement, differing).await?, 0);
         shared.agreed();
         Ok(Early::new(Arc::new(shared), None))
     }
@@ -180,11 +189,12 @@ where
         let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, settings)?;
         let (most, delay) = (settings.first_flight, settings.first_flight_delay);
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
+        let differing = expected.capabilities.clone();
         let flight = FirstFlight::claiming(handshake, (expected, claim), mtu, most, delay, now);
         let (link, opener) = Link::opening(base, flight, settings.clone(), idle_timeout);
         let minder = (now + delay.min(settings.repeat_after).min(UNMINDED), opener.minder());
         let stage = {
-            let mut building = pin!(self.build(link, &picks, None));
+            let mut building = pin!(self.build(link, Agreement::expected(layers, picks), differing));
             match poll_fn(|cx| Poll::Ready(building.as_mut().poll(cx))).await {
                 Poll::Ready(Ok(built)) => Ok((built, opener)),
                 // Boxed, here and above, so that the usual way carries no room for what is rare.
@@ -192,10 +202,8 @@ where
             }
         };
         match stage {
-            Ok((built, opener)) => Ok(self.hand_out(built, layers, Opening::Ahead(opener), minder)),
-            Err(Stage::Open(built, opening)) => {
-                Ok(self.hand_out(built, layers, Opening::Begun(opening), minder))
-            }
+            Ok((built, opener)) => Ok(self.hand_out(built, Opening::Ahead(opener), minder)),
+            Err(Stage::Open(built, opening)) => Ok(self.hand_out(built, Opening::Begun(opening), minder)),
             Err(Stage::Answered(built, opened)) => Box::pin(self.answered(built, opened, minder)).await,
         }
     }
@@ -245,18 +253,14 @@ where
         (from, minder): (Instant, Minder<D::Connection>),
     ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer);
-        let (connection, dropped, zero_rtt) = match replaced {
-            Some(start) => {
-                let (connection, dropped) = self.rebuild(start, &answer).await?;
-                (connection, dropped, ZeroRtt::Resent(0))
-            }
+        let shared = match replaced {
+            Some(start) => Shared::new(self.rebuild(start, answer, session).await?, 0),
             None => {
-                let (connection, dropped) = built?;
-                (connection, dropped, of_kept(&answer))
+                let (shared, zero_rtt) = (Shared::new(built?, 0), of_kept(&answer));
+                shared.agreed_to(self.agreement(answer, session, zero_rtt));
+                shared
             }
         };
-        let shared = Shared::new(connection, 0);
-        shared.explained(self.agreement(answer, session, zero_rtt), dropped);
         shared.agreed();
         // Of a link that was replaced it soon finds out.
         let minder = shared.spawn_at(from, minder.watch());
@@ -266,14 +270,13 @@ where
     /// The connection as long as the server has not answered.
     fn hand_out(
         self: Box<Self>,
-        (first, dropped): Built<D::Out>,
-        layers: Vec<Node>,
+        first: Built<D::Out>,
         opening: Opening<D::Connection>,
         (from, minder): (Instant, Minder<D::Connection>),
     ) -> Early<D::Out> {
         let most = self.connector.settings.first_flight;
         let shared = Arc::new(Shared::new(first, most));
-        shared.steer_by(self.settle(Settling::new(shared.clone()), (layers, dropped), opening));
+        shared.steer_by(self.settle(Settling::new(shared.clone()), opening));
         let handshake = shared.clone();
         let minder = shared.spawn_at(from, async move {
             minder.keep_time();

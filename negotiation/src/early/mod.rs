@@ -7,9 +7,8 @@ mod helm;
 mod settling;
 mod shared;
 
-use crate::Agreement;
-use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
-use shared::failure;
+use crate::{Agreement, Pick, Switching};
+use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -50,8 +49,9 @@ impl<C: Connection> Early<C> {
         Self { shared, _minder: minder }
     }
 
-    /// Which stack is in use, and what became of the first flight; nothing while the server has not answered.
-    pub fn explain(&self) -> Option<&Agreement> {
+    /// Which stack is in use, and what became of the first flight. While the server has not answered, the stack that it is
+    /// expected to agree to, with [`ZeroRtt::Unanswered`](crate::ZeroRtt::Unanswered).
+    pub fn explain(&self) -> Arc<Agreement> {
         self.shared.agreement()
     }
 
@@ -59,19 +59,34 @@ impl<C: Connection> Early<C> {
     ///
     /// # Errors
     /// Those of [`connect`](crate::Negotiate::connect).
-    pub async fn agreed(&self) -> Result<&Agreement, Error> {
+    pub async fn agreed(&self) -> Result<Arc<Agreement>, Error> {
         self.shared.settled().await?;
-        self.shared.agreement().ok_or_else(|| failure(ErrorKind::Closed, "there is no agreement"))
+        Ok(self.shared.agreement())
     }
 
-    /// As [`Negotiated::dropped`](crate::Negotiated::dropped); zero while the server has not answered.
+    /// As [`Negotiated::dropped`](crate::Negotiated::dropped).
     pub fn dropped(&self) -> u64 {
-        self.shared.dropped().map_or(0, |dropped| dropped.load(Ordering::Relaxed))
+        self.shared.latest().dropped.load(Ordering::Relaxed)
     }
 
     /// As [`Negotiated::forged`](crate::Negotiated::forged); zero while the server has not answered.
     pub fn forged(&self) -> u64 {
-        self.explain().map_or(0, |agreement| agreement.session().forged())
+        self.explain().session().forged()
+    }
+}
+
+impl<C, B> Early<Switching<C, B>>
+where
+    C: Connection<Base = B::Base>,
+    B: Connection<Data = Buf>,
+{
+    /// As [`Negotiated::upgrade`](crate::Negotiated::upgrade), once the server has answered.
+    ///
+    /// # Errors
+    /// Those of [`agreed`](Self::agreed) and of [`Negotiated::upgrade`](crate::Negotiated::upgrade).
+    pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
+        self.shared.settled().await?.upgrade(to).await?;
+        Ok(self.explain())
     }
 }
 
@@ -80,11 +95,11 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
     type Base = C::Base;
 
     fn base(&self) -> &C::Base {
-        self.shared.latest().base()
+        self.shared.latest().connection.base()
     }
 
     fn mtu(&self) -> usize {
-        self.shared.latest().mtu()
+        self.shared.latest().connection.mtu()
     }
 
     async fn send(&self, message: C::Data) -> Result<(), Error> {

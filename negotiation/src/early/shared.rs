@@ -1,15 +1,15 @@
 //! What all calls of such a connection look at.
 
 use super::TaskOf;
+use super::connect::Built;
 use super::helm::Helm;
-use crate::Agreement;
 use crate::shortage::insist;
+use crate::{Agreement, ZeroRtt};
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -18,13 +18,11 @@ use tokio::sync::futures::Notified;
 /// The stack that was expected, the one that took its place if one did, and what becomes of the handshake.
 pub(crate) struct Shared<C: Connection> {
     /// Over the stack that was expected.
-    first: C,
+    first: Built<C>,
     /// Over another one, if that is what the server picked. There before `outcome` is.
-    second: OnceLock<Arc<C>>,
+    second: OnceLock<Arc<Built<C>>>,
     /// What all calls look at.
     outcome: OnceLock<Outcome<C>>,
-    agreement: OnceLock<Agreement>,
-    dropped: OnceLock<Arc<AtomicU64>>,
     kept: Mutex<Kept<C::Data>>,
     /// Told when `second` or `outcome` is there, or there is room in `kept`.
     changed: Notify,
@@ -33,7 +31,7 @@ pub(crate) struct Shared<C: Connection> {
 
 enum Outcome<C> {
     First,
-    Second(Arc<C>),
+    Second(Arc<Built<C>>),
     Failed(ErrorKind, String),
 }
 
@@ -48,14 +46,12 @@ struct Kept<T> {
 
 impl<C: Connection> Shared<C> {
     /// Nothing is known yet of the stack under `first`; at most `most` messages are kept.
-    pub(crate) fn new(first: C, most: usize) -> Self {
+    pub(super) fn new(first: Built<C>, most: usize) -> Self {
         let kept = Kept { messages: VecDeque::new(), next: 0, most: most.max(1), is_closed: false };
         Self {
             first,
             second: OnceLock::new(),
             outcome: OnceLock::new(),
-            agreement: OnceLock::new(),
-            dropped: OnceLock::new(),
             kept: Mutex::new(kept),
             changed: Notify::new(),
             helm: Helm::new(),
@@ -80,15 +76,15 @@ impl<C: Connection> Shared<C> {
         deadline: Instant,
         task: impl Future<Output = ()> + Send + 'static,
     ) -> TaskOf<C> {
-        self.first.base().runtime().spawn_at(deadline, task)
-    }
-
-    /// What was agreed, and what counts the messages that are dropped.
-    pub(crate) fn explained(&self, agreement: Agreement, dropped: Arc<AtomicU64>) {
-        let _ = (self.agreement.set(agreement), self.dropped.set(dropped));
+        self.first.connection.base().runtime().spawn_at(deadline, task)
     }
 
     /// The server agreed to the stack under `first`.
+    pub(crate) fn agreed_to(&self, agreement: Agreement) {
+        self.first.agreement.set(agreement);
+    }
+
+    /// From now on the stack under `first` is the one to use.
     pub(crate) fn agreed(&self) {
         self.settle(Outcome::First);
     }
@@ -134,8 +130,8 @@ impl<C: Connection> Shared<C> {
     #[inline]
     pub(super) fn current(&self) -> Option<Result<&C, Error>> {
         match self.outcome.get()? {
-            Outcome::First => Some(Ok(&self.first)),
-            Outcome::Second(second) => Some(Ok(second)),
+            Outcome::First => Some(Ok(&self.first.connection)),
+            Outcome::Second(second) => Some(Ok(&second.connection)),
             Outcome::Failed(kind, what) => Some(Err(failure(*kind, what))),
         }
     }
@@ -163,20 +159,17 @@ impl<C: Connection> Shared<C> {
 
     /// Over the stack that the server was expected to agree to.
     pub(super) fn first(&self) -> &C {
-        &self.first
+        &self.first.connection
     }
 
     /// Over the last stack that is known.
-    pub(super) fn latest(&self) -> &C {
+    pub(super) fn latest(&self) -> &Built<C> {
         self.second.get().map_or(&self.first, |second| second)
     }
 
-    pub(super) fn agreement(&self) -> Option<&Agreement> {
-        self.agreement.get()
-    }
-
-    pub(super) fn dropped(&self) -> Option<&Arc<AtomicU64>> {
-        self.dropped.get()
+    /// The agreement in force over that one.
+    pub(super) fn agreement(&self) -> Arc<Agreement> {
+        self.latest().agreement.get()
     }
 
     /// Waits until there is another stack to receive over than the first, or all is settled.
@@ -199,12 +192,7 @@ pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
 impl<C: Connection<Data: Clone>> Shared<C> {
     /// The server agreed to the stack under `second`: sends over that one what was sent over the first, each message for `patience` at
     /// most.
-    pub(crate) async fn replace(
-        &self,
-        (second, dropped): (C, Arc<AtomicU64>),
-        patience: Duration,
-        agreement: impl FnOnce(usize) -> Agreement,
-    ) {
+    pub(super) async fn replace(&self, second: Built<C>, patience: Duration) {
         let second = Arc::new(second);
         // In doubt until the last is sent.
         let messages = {
@@ -213,11 +201,11 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             std::mem::take(&mut kept.messages)
         };
         let (count, mut left) = (messages.len(), messages.len());
-        self.explained(agreement(count), dropped);
+        second.agreement.set_zero_rtt(ZeroRtt::Resent(count));
         // Receiving begins at once: a stack may have to receive in order to send.
         let _ = self.second.set(second.clone());
         self.changed.notify_waiters();
-        let (over, runtime) = (&*second, second.base().runtime());
+        let (over, runtime) = (&second.connection, second.connection.base().runtime());
         for (_, message) in messages {
             if let Err(error) = insist(runtime, patience, move || over.send(message.clone())).await {
                 return self.fail_with(&error, left);
@@ -251,7 +239,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             }
             self.steered(changed).await;
         };
-        let mut sending = pin!(self.first.send(message));
+        let mut sending = pin!(self.first.connection.send(message));
         let sent = match select(sending.as_mut(), pin!(self.settled())).await {
             Either::Left((sent, _)) => sent,
             // Sent over the second, or lost with it.
@@ -290,13 +278,13 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             }
             // `recv` can be dropped without a loss, and the first connection gives no message that is not for it.
             if let Some(second) = self.second.get() {
-                match select(pin!(self.settled()), pin!(second.recv())).await {
+                match select(pin!(self.settled()), pin!(second.connection.recv())).await {
                     Either::Left((settled, _)) => settled.map(drop)?,
                     Either::Right((received, _)) => return received,
                 }
                 continue;
             }
-            match select(pin!(self.receivable()), pin!(self.first.recv())).await {
+            match select(pin!(self.receivable()), pin!(self.first.connection.recv())).await {
                 Either::Left(_) => {}
                 Either::Right((Ok(message), _)) => return Ok(message),
                 Either::Right((Err(error), _)) => {

@@ -3,7 +3,7 @@
 use super::takes_early_data;
 use crate::auth::{PublicKey, Session};
 use crate::wire::Answer;
-use bertha_core::{Explanation, Node, Picks, Role, resolve};
+use bertha_core::{DifferingCapability, Explanation, Node, PeerLayers, Picks, Role, resolve};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,6 +27,8 @@ pub struct Agreement {
 pub enum ZeroRtt {
     /// There was none, and why.
     NotTried(&'static str),
+    /// The server has not answered yet: the stack is the one that it is expected to agree to.
+    Unanswered,
     /// The server took so many messages with the offer.
     Taken(usize),
     /// The server agreed to the expected stack, but took no message with the offer: they were sent after its answer.
@@ -49,6 +51,18 @@ impl Agreement {
             _ => answer.client_picks,
         };
         Self { role, layers, picks, reasons: answer.reasons, round: 0, session, zero_rtt: None }
+    }
+
+    /// The other end of the layers in use, whose capabilities are the same but for `differing`.
+    pub(crate) fn peer_layers(&self, differing: Vec<DifferingCapability>) -> PeerLayers {
+        PeerLayers::new(self.layers.clone(), differing)
+    }
+
+    /// What a client expects the server to agree to.
+    pub(crate) fn expected(layers: Vec<Node>, picks: Vec<u8>) -> Self {
+        let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
+        let zero_rtt = Some(ZeroRtt::Unanswered);
+        Self { role: Role::Client, layers, picks, reasons, round: 0, session, zero_rtt }
     }
 
     pub(crate) fn with(self, zero_rtt: Option<ZeroRtt>) -> Self {
@@ -152,6 +166,10 @@ impl CurrentAgreement {
     pub(crate) fn set(&self, agreement: Agreement) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(agreement);
     }
+
+    pub(crate) fn set_zero_rtt(&self, zero_rtt: ZeroRtt) {
+        Arc::make_mut(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)).zero_rtt = Some(zero_rtt);
+    }
 }
 
 /// What Chunnels may bind themselves to in a stack of these layers.
@@ -188,6 +206,7 @@ impl fmt::Display for ZeroRtt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotTried(why) => write!(f, "no 0-RTT: {why}"),
+            Self::Unanswered => f.write_str("0-RTT: the server has not answered yet"),
             Self::Taken(count) => write!(f, "0-RTT: messages taken with the offer: {count}"),
             Self::NotTaken => f.write_str("0-RTT: the server took no message with the offer"),
             Self::Resent(count) => {

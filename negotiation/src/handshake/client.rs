@@ -1,10 +1,10 @@
 //! The client's side of the handshake.
 
 use super::first_flight::Expected;
-use super::idle;
+use super::idle_timeout;
 use super::prune::{Choices, Pruned};
 use super::requirements::Requirements;
-use crate::auth::Offering;
+use crate::auth::{Offering, with_early};
 use crate::wire::{
     self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
 };
@@ -125,7 +125,7 @@ impl Handshake {
         settings.credentials.check(Role::Client)?;
         let id = random();
         offer.id = id;
-        offer.idle_ms = idle::to_millis(settings.idle_timeout);
+        offer.idle_ms = idle_timeout::to_millis(settings.idle_timeout);
         let offering = Offering::new((&offer, &stack), &settings.credentials, random).map_err(unencoded)?;
         let (len, most) = (offering.message().len() + ENVELOPE, mtu.min(LARGEST));
         if len > most {
@@ -165,6 +165,7 @@ impl Handshake {
             client_picks: self.choices.contract(&answer.client_picks),
             server_picks: answer.server_picks.clone(),
             idle_ms: answer.idle_ms,
+            capabilities: answer.capabilities.clone(),
         }
     }
 
@@ -184,7 +185,7 @@ impl Handshake {
             return offer.to_vec();
         }
         let key = self.offering.early_key();
-        wire::with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
+        with_early(offer, claim, messages, key.as_ref()).unwrap_or_else(|| offer.to_vec())
     }
 
     fn current(&self) -> &[u8] {

@@ -3,8 +3,10 @@
 //! The clients of a server mostly run one program, and so offer one stack. What is decided of a stack depends on nothing else that a
 //! client says, so an offer whose stack is that of the last one, byte by byte, is neither read nor matched again.
 
+use super::capabilities::Capabilities;
 use super::matching::Match;
 use super::requirements::Requirements;
+use crate::auth::claim;
 use crate::wire::{self, CLAIM, Tag, VERSION};
 use bertha_core::Node;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,26 +19,14 @@ pub(crate) struct Found {
     pub(super) layers: Vec<Node>,
     /// They, for a person to read.
     pub(super) text: String,
-    /// What a client that expects this claims, with the idle time-out that it was asked for last.
-    claim: Mutex<Option<(u32, [u8; CLAIM])>>,
+    pub(super) capabilities: Capabilities,
 }
 
 impl Found {
-    pub(super) fn new(picks: Match, layers: Vec<Node>, text: String) -> Self {
-        Self { picks, layers, text, claim: Mutex::default() }
-    }
-
-    /// What a client claims that expects these picks, and that idle time-out.
+    /// The claim of a client that expects these picks, and that idle time-out.
     pub(super) fn claim(&self, idle_ms: u32) -> [u8; CLAIM] {
-        let mut last = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        match *last {
-            Some((of, claim)) if of == idle_ms => claim,
-            _ => {
-                let claim = wire::claim(&self.picks.client_picks, &self.picks.server_picks, idle_ms);
-                *last = Some((idle_ms, claim));
-                claim
-            }
-        }
+        let Match { client_picks, server_picks, .. } = &self.picks;
+        claim(client_picks, server_picks, idle_ms, &self.capabilities.server)
     }
 }
 

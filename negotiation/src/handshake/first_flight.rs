@@ -2,8 +2,9 @@
 
 use super::client::{Handshake, Progress};
 use crate::Session;
-use crate::wire::{Answer, CLAIM, claim, early_cost, early_room};
-use bertha_core::Error;
+use crate::auth::claim;
+use crate::wire::{Answer, CLAIM, early_capacity, early_cost};
+use bertha_core::{DifferingCapability, Error};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,12 +18,14 @@ pub struct Expected {
     pub server_picks: Vec<u8>,
     /// The idle time-out of both ends, in milliseconds.
     pub idle_ms: u32,
+    /// The server's capabilities that are not the same as the client's.
+    pub capabilities: Vec<DifferingCapability>,
 }
 
 impl Expected {
     /// What a client claims that expects it.
     pub(crate) fn claim(&self) -> [u8; CLAIM] {
-        claim(&self.client_picks, &self.server_picks, self.idle_ms)
+        claim(&self.client_picks, &self.server_picks, self.idle_ms, &self.capabilities)
     }
 }
 
@@ -95,7 +98,7 @@ impl FirstFlight {
         delay: Duration,
         now: Instant,
     ) -> Self {
-        let room = early_room(handshake.offer().len(), mtu, handshake.seals_early());
+        let room = early_capacity(handshake.offer().len(), mtu, handshake.seals_early());
         Self {
             handshake,
             expected,

@@ -2,16 +2,17 @@
 //! client that it did not accept.
 
 use super::amplification::Credit;
+use super::capabilities::Capabilities;
 use super::decision_cache::{DecisionCache, Found, Stated};
-use super::idle;
+use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
 use crate::auth::{Answering, Unanswerable, offer_hash, reset};
 use crate::wire::{
-    self, Answer, Kind, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
+    self, Answer, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
-use bertha_core::{Buf, Error, Node, Picks, resolve};
+use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -91,6 +92,8 @@ pub struct Accepted {
     pub answer: Answer,
     /// The keys for what is said from now on.
     pub session: Session,
+    /// The client's capabilities that are not the same as the server's.
+    pub capabilities: Vec<DifferingCapability>,
     /// The messages that came with the offer, and that the answer says were taken: the first of the connection.
     pub early: VecDeque<Buf>,
     /// Whether messages came with the offer, taken or not.
@@ -193,7 +196,8 @@ fn decide_offer(
         Ok(picks) => {
             let layers = resolve(nodes, Picks::new(&picks.server_picks));
             let text = wire::cut(described(&layers));
-            let found = Arc::new(Found::new(picks, layers, text));
+            let capabilities = Capabilities::new(&offered, &picks.client_picks, &layers);
+            let found = Arc::new(Found { picks, layers, text, capabilities });
             if let Some(stated) = stated {
                 decisions.remember(&stated, terms.requirements, &found);
             }
@@ -223,11 +227,12 @@ fn accept(
         id,
         client_picks: picks.client_picks.clone(),
         server_picks: picks.server_picks.clone(),
-        idle_ms: idle::to_millis(idle::agreed(terms.idle_timeout, idle_ms)),
+        idle_ms: idle_timeout::to_millis(idle_timeout::agreed(terms.idle_timeout, idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
         early: 0,
         stack: found.text.clone(),
         reasons: wire::cut(picks.reasons.join("; ")),
+        capabilities: found.capabilities.server.clone(),
     };
     let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
@@ -254,12 +259,17 @@ fn accept(
     if reply.len() > most {
         return Decision::Retry;
     }
+    if reply.len() > LARGEST {
+        let text = "the server's capabilities do not fit into one message".into();
+        return refuse(answering, (id, Tag::of(id)), RefusalKind::Incompatible, text, terms);
+    }
     Decision::Accept(Box::new(Accepted {
         id,
         offer: answering.hash(),
         reply,
         answer,
         session,
+        capabilities: found.capabilities.client.clone(),
         early,
         is_flight: is_flight(whole),
     }))

@@ -4,7 +4,7 @@ use super::{Link, establish};
 use crate::Settings;
 use crate::handshake::binding;
 use bertha_core::guarantee::Set;
-use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node};
+use bertha_core::{Addr, BoxFuture, Connected, Connector, Datapath, Error, Node, PeerLayers};
 use std::sync::Arc;
 
 /// Opens links over `datapath`.
@@ -29,8 +29,10 @@ impl<D: Datapath> Connector<Link<D::Connection>> for LinkConnector<D> {
             let base = self.datapath.connect(to).await?;
             // Of the whole stack, whose alternatives are picked, and of which this is a part.
             let settings = Settings { floor: Set::NONE, ..(*self.settings).clone() };
-            let (connection, _, session) = establish(base, &above, &Arc::new(settings)).await?;
-            Ok(Connected { connection, transcript: binding(&above, &session) })
+            let (connection, answer, session) = establish(base, &above, &Arc::new(settings)).await?;
+            let transcript = binding(&above, &session);
+            let peer = Some(Arc::new(PeerLayers::new(above, answer.capabilities)));
+            Ok(Connected { connection, transcript, peer })
         })
     }
 }

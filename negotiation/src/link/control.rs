@@ -3,14 +3,8 @@
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::handshake::{name, unknown};
-use crate::shortage::or_lost;
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
-use futures_util::future::{Either, select};
-use std::pin::pin;
-
-/// How often a close is sent before the peer is taken for gone.
-const CLOSE_ATTEMPTS: u32 = 3;
+use bertha_core::{Base, Buf, Connection};
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Deals with a message that is not data of this connection.
@@ -131,7 +125,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn send_close_seen(&self, tag: Tag) {
+    pub(super) async fn send_close_seen(&self, tag: Tag) {
         if let Some(message) = self.session().encode_bare(Kind::CloseSeen, tag) {
             self.send_bytes(&message).await;
         }
@@ -142,57 +136,6 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     pub(super) async fn send_bytes(&self, bytes: &[u8]) {
         if let Ok(message) = Buf::copy_of(bytes, 0) {
             let _ = self.base.send(message).await;
-        }
-    }
-
-    /// Tells the peer, the answer first if that has not left yet. A peer to whom nothing can be sent is given up like one that is silent.
-    pub(super) async fn close(&self) -> Result<(), Error> {
-        let unsaid = self.unsaid();
-        if self.close_unopened() || !self.liveness.end(End::Closed) {
-            return Ok(());
-        }
-        for _ in 0..CLOSE_ATTEMPTS {
-            if let Some(()) = self.in_time(self.tell_close(unsaid)).await {
-                break;
-            }
-        }
-        let late =
-            || Error::new(ErrorKind::TimedOut, "the peer has not taken all that was sent").at("negotiation");
-        self.in_time(self.base.close()).await.unwrap_or_else(|| Err(late()))
-    }
-
-    /// What comes of a step of the close, if that takes no longer than it may.
-    async fn in_time<T>(&self, step: impl Future<Output = T>) -> Option<T> {
-        let runtime = self.base.base().runtime();
-        let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
-        match select(deadline, pin!(step)).await {
-            Either::Left(_) => None,
-            Either::Right((done, _)) => Some(done),
-        }
-    }
-
-    async fn tell_close(&self, unsaid: Option<&[u8]>) {
-        if let Some(answer) = unsaid {
-            self.send_bytes(answer).await;
-        }
-        self.send_close(String::new()).await;
-        self.until_close_is_seen().await;
-    }
-
-    /// Reads until the peer has seen the close, or closes as well, or can't be heard any more. Data that arrives now
-    /// came after the close and is dropped.
-    async fn until_close_is_seen(&self) {
-        while let Ok(message) = or_lost(self.base.recv().await) {
-            // What was lost comes again, after the close does.
-            let Some(message) = message else { return std::future::pending().await };
-            match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
-                Some((Kind::CloseSeen, _)) if self.session().verify_bare(&message) => return,
-                Some((Kind::Reset, _)) if self.session().verify_reset(&message) => return,
-                Some((Kind::Close, tag)) if self.session().decode::<Close>(&message).is_ok() => {
-                    return self.send_close_seen(tag).await;
-                }
-                _ => self.count_dropped(),
-            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! It puts four bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
 //! data goes to `control`, off the message path.
 
+mod closing;
 mod connector;
 mod control;
 mod epoch_queue;
@@ -10,6 +11,7 @@ mod epochs;
 mod establish;
 mod filter;
 mod first_answer;
+mod idle;
 pub(crate) mod last_waiter;
 mod late_answers;
 mod live_count;
@@ -74,6 +76,8 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     watchdog: OnceLock<TaskOf<C>>,
     /// Sends an answer that the datapath could not take at once.
     late_answer: OnceLock<TaskOf<C>>,
+    /// Repeats the close after this end has closed.
+    closing: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
     /// Counts a server's link whose client has not shown that its address is its own.
@@ -194,6 +198,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             opening: None,
             watchdog: OnceLock::new(),
             late_answer: OnceLock::new(),
+            closing: OnceLock::new(),
             replacement: None,
             _unproven: None,
             longest_reason: TEXT_LIMIT,
@@ -330,8 +335,9 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
         self.shared.base.drain()
     }
 
-    /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone.
-    /// The link of a round that is over, or not yet there, has nothing to tell.
+    /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone. Over a base
+    /// that loses messages a task does so, and this returns once the first was sent.
+    /// The link of an epoch that is over, or not yet there, has nothing to tell.
     async fn close(&self) -> Result<(), Error> {
         if !self.queue.is_in_force() {
             return Ok(());

@@ -267,7 +267,7 @@ where
         credit: Credit,
     ) -> Result<Negotiated<D::Out>, Error> {
         let has_to_answer = accepted.may_wait();
-        let Accepted { id, offer, reply, answer, session, early, .. } = *accepted;
+        let Accepted { id, offer, reply, answer, session, capabilities, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
         let listener = Some(self.to_listener.clone());
@@ -292,9 +292,12 @@ where
         let zero_rtt = (answer.early > 0).then(|| ZeroRtt::Taken(answer.early.into()));
         let agreement = Agreement::new(Role::Server, &self.nodes, answer, session.clone()).with(zero_rtt);
         let (picks, transcript) = (agreement.picks().to_vec(), agreement.binding());
+        let peer = agreement.peer_layers(capabilities);
         let current_agreement = CurrentAgreement::new(agreement);
         link.stand(current_agreement.clone(), self.connector.clone());
-        let context = ConnectContext::new(&*self.connector, Role::Server).with_transcript(transcript);
+        let context = ConnectContext::new(&*self.connector, Role::Server)
+            .with_transcript(transcript)
+            .with_peer(Some(&peer));
         let mut built = D::instantiate(&self.stack, link, Picks::new(&picks), context);
         let what = "a Chunnel did not get ready in time";
         match within(&runtime, self.settings.handshake_timeout, what, built.as_mut()).await {

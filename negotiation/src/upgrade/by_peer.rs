@@ -18,9 +18,9 @@
 use super::handover::Handover;
 use super::pick::Pick;
 use crate::auth::hash;
-use crate::handshake::{Requirements, check_picks, find_wished};
+use crate::handshake::{Capabilities, Requirements, check_picks, find_wished};
 use crate::wire::{self, Offer, Upgrade, UpgradeStep};
-use bertha_core::{Error, ErrorKind, Node, Role};
+use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Picks, Role, resolve};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,8 @@ struct Repetition {
 pub(crate) struct Agreed {
     /// The branch of each of this end's choices.
     pub(crate) picks: Vec<u8>,
+    /// The peer's capabilities that are not the same as this end's.
+    pub(crate) peer: Vec<DifferingCapability>,
     /// Why alternatives were passed over, for people.
     reasons: String,
     /// A hash of the messages that agreed on it, the same on both ends.
@@ -292,8 +294,9 @@ impl PeerAgreement {
     pub(crate) fn on_message(&mut self, now: Instant, Upgrade { round: epoch, step, .. }: Upgrade) {
         match step {
             UpgradeStep::Propose { offer } => self.on_propose(now, epoch, &offer),
-            UpgradeStep::Accept { is_ready, proposer_picks, own_picks, reasons } => {
-                self.on_accept(now, epoch, is_ready, (proposer_picks, reasons), &own_picks);
+            UpgradeStep::Accept { is_ready, proposer_picks, own_picks, reasons, capabilities } => {
+                let agreed = Agreed { picks: proposer_picks, peer: capabilities, reasons, said: [0; 32] };
+                self.on_accept(now, epoch, is_ready, agreed, &own_picks);
             }
             UpgradeStep::Decline { next, text } => self.on_decline(now, epoch, next, text),
             UpgradeStep::Abort => {
@@ -352,21 +355,25 @@ impl PeerAgreement {
         self.repetition = None;
         self.highest = epoch;
         let found = match offer.nodes() {
-            Some(wanted) => {
-                find_wished(&wanted, &self.terms.nodes, self.terms.requirements).map_err(|it| it.reason)
-            }
+            Some(wanted) => find_wished(&wanted, &self.terms.nodes, self.terms.requirements)
+                .map(|found| (wanted, found))
+                .map_err(|it| it.reason),
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
-            Ok(found) => {
+            Ok((wanted, found)) => {
                 let (picks, reasons) = (found.server_picks, wire::cut(found.reasons.join("; ")));
-                let said = said(epoch, offer, [&found.client_picks, &picks]);
-                let agreed = Agreed { picks: picks.clone(), reasons: reasons.clone(), said };
+                let layers = resolve(&self.terms.nodes, Picks::new(&picks));
+                let Capabilities { client, server } =
+                    Capabilities::new(&wanted, &found.client_picks, &layers);
+                let said = said(epoch, offer, [&found.client_picks, &picks], &server);
+                let agreed = Agreed { picks: picks.clone(), peer: client, reasons: reasons.clone(), said };
                 let accept = UpgradeStep::Accept {
                     is_ready: false,
                     proposer_picks: found.client_picks,
                     own_picks: picks,
                     reasons,
+                    capabilities: server,
                 };
                 self.handover.stage(epoch);
                 self.handover.build();
@@ -380,29 +387,24 @@ impl PeerAgreement {
         }
     }
 
-    fn on_accept(
-        &mut self,
-        now: Instant,
-        of: u64,
-        ready: bool,
-        (picks, reasons): (Vec<u8>, String),
-        peer_picks: &[u8],
-    ) {
+    fn on_accept(&mut self, now: Instant, of: u64, ready: bool, accepted: Agreed, peer_picks: &[u8]) {
         match &mut self.phase {
             Phase::Proposing { epoch, request, offer, agreed, is_ready } if *epoch == of => {
                 *is_ready |= ready;
                 if agreed.is_none() {
                     let nodes = &self.terms.nodes;
                     let choices = nodes.iter().map(Node::selects).sum::<usize>();
-                    if picks.len() != choices || !request.pick.is_met(nodes, &picks) {
+                    let picks = &accepted.picks;
+                    if picks.len() != choices || !request.pick.is_met(nodes, picks) {
+                        let reasons = &accepted.reasons;
                         let text = format!("no stack with these alternatives suits both ends: {reasons}");
                         return self.abort(now, error(ErrorKind::Refused, text));
                     }
-                    if let Err(below) = check_picks(nodes, &picks, self.terms.requirements) {
+                    if let Err(below) = check_picks(nodes, picks, self.terms.requirements) {
                         return self.abort(now, below);
                     }
-                    let said = said(of, offer, [&picks, peer_picks]);
-                    *agreed = Some(Agreed { picks, reasons, said });
+                    let said = said(of, offer, [picks, peer_picks], &accepted.peer);
+                    *agreed = Some(Agreed { said, ..accepted });
                     self.handover.build();
                 }
                 self.switch_if_ready();
@@ -536,10 +538,20 @@ impl Phase {
 
 /// A hash of all that both ends know of the attempt once the one that did not propose has found a stack. Without the reasons, which
 /// are for people.
-fn said(epoch: u64, offer: &Offer, [proposer_picks, other_picks]: [&[u8]; 2]) -> [u8; 32] {
+fn said(
+    epoch: u64,
+    offer: &Offer,
+    [proposer_picks, other_picks]: [&[u8]; 2],
+    capabilities: &[DifferingCapability],
+) -> [u8; 32] {
     // Fails for nothing that was decoded, or encoded to be sent.
     let offer = postcard::to_allocvec(offer).unwrap_or_default();
-    hash("bertha 2 said", &[&epoch.to_le_bytes(), &offer, proposer_picks, other_picks])
+    let (epoch, differing) = (epoch.to_le_bytes(), postcard::to_allocvec(capabilities).unwrap_or_default());
+    let mut parts = vec![&epoch[..], &offer, proposer_picks, other_picks];
+    if !capabilities.is_empty() {
+        parts.push(&differing);
+    }
+    hash("bertha 2 said", &parts)
 }
 
 fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {

@@ -93,21 +93,27 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     ///
     /// # Errors
     /// In each case the stack in use goes on.
-    /// * [`Invalid`](ErrorKind::Invalid): there are no such alternatives.
-    /// * [`Refused`](ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
+    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
     ///   which Chunnel and why.
-    /// * [`TimedOut`](ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
+    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
     ///   change.
     /// * Those of the Chunnels that can't be built, and of a connection that has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {
-        let switching = self.connection();
+        self.connection().upgrade(to).await?;
+        Ok(self.explain())
+    }
+}
+
+impl<C, B: Connection<Data = Buf>> Switching<C, B> {
+    /// As [`Negotiated::upgrade`].
+    pub(crate) async fn upgrade(&self, to: Pick) -> Result<(), Error> {
         let (report, reported) = oneshot::channel();
-        if switching.requests.send(Request { pick: to, report }).await.is_err() {
-            switching.shared.check()?;
+        if self.requests.send(Request { pick: to, report }).await.is_err() {
+            self.shared.check()?;
             return Err(ended());
         }
-        reported.await.unwrap_or_else(|_| switching.shared.check().and_then(|()| Err(ended())))?;
-        Ok(self.explain())
+        reported.await.unwrap_or_else(|_| self.shared.check().and_then(|()| Err(ended())))
     }
 }
 

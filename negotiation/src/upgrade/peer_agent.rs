@@ -12,7 +12,8 @@ use crate::Link;
 use crate::link::{EpochQueue, Fork, Shared};
 use crate::wire::Upgrade;
 use bertha_core::{
-    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, Picks, Runtime,
+    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, PeerLayers, Picks, Runtime,
+    resolve,
 };
 use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
@@ -116,7 +117,10 @@ where
             let context = opener
                 .as_ref()
                 .map_or_else(ConnectContext::none, |context| ConnectContext::new(&**context, shared.role()));
-            let context = context.with_transcript(Some(shared.session().transcript_of(&agreed.said)));
+            let peer = PeerLayers::new(resolve(&stack.nodes(), Picks::new(&agreed.picks)), agreed.peer);
+            let context = context
+                .with_transcript(Some(shared.session().transcript_of(&agreed.said)))
+                .with_peer(Some(&peer));
             stack.instantiate(link, Picks::new(&agreed.picks), context).await
         })
     }

@@ -1,13 +1,16 @@
 //! What a server says to an offer, and what either end says at the end.
 
-use bertha_core::ErrorKind;
-use serde::{Deserialize, Serialize};
+use bertha_core::{DifferingCapability, ErrorKind};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 /// The longest text in an answer or a refusal, in bytes; longer ones are cut.
 pub const TEXT_LIMIT: usize = 900;
 
 /// The server picked a stack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The connection id of the offer.
     pub id: u64,
@@ -26,6 +29,71 @@ pub struct Answer {
     pub stack: String,
     /// Why alternatives were passed over.
     pub reasons: String,
+    /// The server's capabilities that are not the same as the client's. If there are none, nothing stands for them in
+    /// the message.
+    pub capabilities: Vec<DifferingCapability>,
+}
+
+/// In the field `early`, says that `capabilities` follow.
+const HAS_CAPABILITIES: u32 = 1 << 16;
+
+/// The fields of an answer with capabilities.
+const FIELDS: usize = 9;
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let has_capabilities = !self.capabilities.is_empty();
+        let flag = if has_capabilities { HAS_CAPABILITIES } else { 0 };
+        let mut fields = serializer.serialize_tuple(FIELDS - usize::from(!has_capabilities))?;
+        fields.serialize_element(&self.id)?;
+        fields.serialize_element(&self.client_picks)?;
+        fields.serialize_element(&self.server_picks)?;
+        fields.serialize_element(&self.idle_ms)?;
+        fields.serialize_element(&self.confirm)?;
+        fields.serialize_element(&(u32::from(self.early) | flag))?;
+        fields.serialize_element(&self.stack)?;
+        fields.serialize_element(&self.reasons)?;
+        if has_capabilities {
+            fields.serialize_element(&self.capabilities)?;
+        }
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Answer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_tuple(FIELDS, AnswerVisitor)
+    }
+}
+
+struct AnswerVisitor;
+
+impl<'de> Visitor<'de> for AnswerVisitor {
+    type Value = Answer;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an answer")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Answer, A::Error> {
+        let (id, client_picks, server_picks) = (next(&mut fields)?, next(&mut fields)?, next(&mut fields)?);
+        let (idle_ms, confirm, early) =
+            (next(&mut fields)?, next(&mut fields)?, next::<u32, _>(&mut fields)?);
+        let (stack, reasons) = (next(&mut fields)?, next(&mut fields)?);
+        let capabilities = match early & HAS_CAPABILITIES {
+            0 => Vec::new(),
+            _ => next::<Vec<_>, _>(&mut fields)?,
+        };
+        if (early & HAS_CAPABILITIES != 0) == capabilities.is_empty() {
+            return Err(A::Error::custom("capabilities that differ, and none of them"));
+        }
+        let early = u16::try_from(early & !HAS_CAPABILITIES).map_err(A::Error::custom)?;
+        Ok(Answer { id, client_picks, server_picks, idle_ms, confirm, early, stack, reasons, capabilities })
+    }
+}
+
+fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(fields: &mut A) -> Result<T, A::Error> {
+    fields.next_element()?.ok_or_else(|| A::Error::custom("an answer that ends too early"))
 }
 
 /// The server can't run what was offered.

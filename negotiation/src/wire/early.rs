@@ -1,7 +1,6 @@
 //! An offer with the first messages behind it.
 
-use super::{ENVELOPE, HEADER, Kind, LARGEST, PROVEN, USUAL, VERSION, checked, header, offer_in, unchecked};
-use crate::auth::{MAC, MacKey, hash};
+use super::{ENVELOPE, HEADER, Kind, LARGEST, MAC, PROVEN, VERSION, header};
 
 /// The length of a claim, in bytes.
 pub const CLAIM: usize = 16;
@@ -12,65 +11,28 @@ const REST: usize = HEADER + 1 + 2 + CLAIM + 4;
 /// What stands in front of each early message, in bytes.
 const LENGTH: usize = 2;
 
-/// What a client expects the server to answer, in short: a hash over the picks of both ends and the idle time-out.
-///
-/// It is no secret and proves nothing. A server compares it with what it decides anyway.
-pub fn claim(client_picks: &[u8], server_picks: &[u8], idle_ms: u32) -> [u8; CLAIM] {
-    let whole = hash("bertha 2 claim", &[client_picks, server_picks, &idle_ms.to_le_bytes()]);
-    let mut claim = [0; CLAIM];
-    claim.copy_from_slice(&whole[..CLAIM]);
-    claim
-}
-
 /// How many bytes of messages, each counted by [`early_cost`], fit behind an offer of `offer` bytes into one message of a
 /// base connection that carries `mtu` bytes; a cookie may still come.
-pub fn early_room(offer: usize, mtu: usize, is_sealed: bool) -> usize {
+pub fn early_capacity(offer: usize, mtu: usize, is_sealed: bool) -> usize {
     let proof = if is_sealed { MAC } else { 0 };
     mtu.min(LARGEST).saturating_sub(offer + ENVELOPE + REST + proof)
 }
 
-/// How much room a message takes.
+/// How many bytes a message takes there.
 pub fn early_cost(message: &[u8]) -> usize {
     LENGTH + message.len()
-}
-
-/// The first flight: `offer`, or an offer with a cookie, a claim, and messages in order. Nothing if it is no offer, or
-/// something is longer than it can be written.
-pub(crate) fn with_early<'m>(
-    offer: &[u8],
-    claim: &[u8; CLAIM],
-    messages: impl Iterator<Item = &'m [u8]>,
-    key: Option<&MacKey>,
-) -> Option<Vec<u8>> {
-    let (Kind::Offer | Kind::Returned, tag) = header(offer)? else { return None };
-    let mut bytes = Vec::with_capacity(USUAL.max(offer.len() + USUAL / 2));
-    bytes.extend(tag.header(Kind::Early));
-    bytes.push(if key.is_some() { VERSION | PROVEN } else { VERSION });
-    bytes.extend(u16::try_from(offer.len()).ok()?.to_le_bytes());
-    bytes.extend(offer);
-    bytes.extend(claim);
-    for message in messages {
-        bytes.extend(u16::try_from(message.len()).ok()?.to_le_bytes());
-        bytes.extend(message);
-    }
-    if let Some(key) = key {
-        let mac = key.tag(&[&bytes]);
-        bytes.extend(mac);
-    }
-    let whole = checked(bytes);
-    (whole.len() <= LARGEST).then_some(whole)
 }
 
 /// The offer in a first flight, with its cookie if it has one, as [`offer_in`] finds them. The rest is not looked at.
 pub(super) fn offer_before(message: &[u8]) -> Option<&[u8]> {
     let (_, tag) = header(message)?;
-    let (offer, _) = split(message)?;
+    let (offer, _) = behind_offer(message)?;
     let (Kind::Offer | Kind::Returned, of) = header(offer)? else { return None };
     (tag == of).then_some(offer)
 }
 
 /// The offer and what stands behind it, in a whole first flight or one whose check was taken off.
-fn split(message: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn behind_offer(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&version, rest) = message.get(HEADER..)?.split_first()?;
     let (len, rest) = rest.split_first_chunk()?;
     if version & !PROVEN != VERSION {
@@ -86,93 +48,4 @@ pub struct Early<'m> {
     pub claim: &'m [u8; CLAIM],
     /// The messages, in order.
     pub messages: Vec<&'m [u8]>,
-}
-
-/// Reads it. With a key it has to have a MAC under that key, and without one it must have none.
-///
-/// Nothing of a part that was damaged, doesn't follow the format, or lacks its proof.
-pub(crate) fn early_in<'m>(message: &'m [u8], key: Option<&MacKey>) -> Option<Early<'m>> {
-    if header(message)?.0 != Kind::Early || offer_in(message).is_none() {
-        return None;
-    }
-    let mut whole = unchecked(message).ok()?;
-    if (whole.get(HEADER)? & PROVEN != 0) != key.is_some() {
-        return None;
-    }
-    if let Some(key) = key {
-        let (sealed, mac) = whole.split_last_chunk::<MAC>()?;
-        if !key.is_tag(&[sealed], mac) {
-            return None;
-        }
-        whole = sealed;
-    }
-    let (_, rest) = split(whole)?;
-    let (claim, mut rest) = rest.split_first_chunk()?;
-    let mut messages = Vec::new();
-    while !rest.is_empty() {
-        let (len, behind) = rest.split_first_chunk()?;
-        let (message, behind) = behind.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
-        messages.push(message);
-        rest = behind;
-    }
-    Some(Early { claim, messages })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::{Offer, Tag, encode, envelop};
-    use proptest::prelude::*;
-
-    fn offer() -> Vec<u8> {
-        encode(Kind::Offer, Tag::of(7), &Offer::new(7, &[]).unwrap()).unwrap()
-    }
-
-    fn whole(offer: &[u8], messages: &[Vec<u8>], key: Option<&MacKey>) -> Vec<u8> {
-        with_early(offer, &[3; CLAIM], messages.iter().map(|it| &it[..]), key).unwrap()
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_is_read(
-            messages in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..60), 0..20),
-            is_sealed: bool,
-            has_cookie: bool,
-        ) {
-            let key = is_sealed.then(|| MacKey::new([1; 32]));
-            let inner = if has_cookie { envelop(&[9; 20], &offer()).unwrap() } else { offer() };
-            let message = whole(&inner, &messages, key.as_ref());
-            let cost: usize = messages.iter().map(|it| early_cost(it)).sum();
-            let cookie = if has_cookie { 0 } else { ENVELOPE };
-            prop_assert_eq!(early_room(offer().len(), message.len() + cookie, is_sealed), cost);
-            prop_assert_eq!(offer_in(&message), offer_in(&inner));
-            let read = early_in(&message, key.as_ref()).unwrap();
-            prop_assert_eq!((read.claim, read.messages), (&[3; CLAIM], messages.iter().map(|it| &it[..]).collect()));
-        }
-
-        #[test]
-        fn whatever_is_damaged_is_not_read(bit in 0..400usize, is_sealed: bool) {
-            let key = is_sealed.then(|| MacKey::new([1; 32]));
-            let mut message = whole(&offer(), &[b"early".to_vec()], key.as_ref());
-            let bit = bit % (message.len() * 8);
-            message[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(early_in(&message, key.as_ref()), None);
-        }
-    }
-
-    #[test]
-    fn a_part_that_somebody_else_has_sealed_is_not_read() {
-        let (ours, theirs) = (MacKey::new([1; 32]), MacKey::new([2; 32]));
-        let message = whole(&offer(), &[b"early".to_vec()], Some(&ours));
-        assert!(early_in(&message, Some(&ours)).is_some());
-        assert_eq!((early_in(&message, Some(&theirs)), early_in(&message, None)), (None, None));
-        let open = whole(&offer(), &[b"early".to_vec()], None);
-        assert_eq!(early_in(&open, Some(&ours)), None);
-    }
-
-    #[test]
-    fn an_offer_within_a_first_flight_is_no_first_flight() {
-        let message = whole(&offer(), &[], None);
-        assert!(with_early(&message, &[0; CLAIM], std::iter::empty(), None).is_none());
-    }
 }

@@ -68,8 +68,17 @@ mod tests {
     fn answer(id: u64, text: usize) -> Vec<u8> {
         let (client_picks, server_picks) = (vec![1], vec![0]);
         let (stack, reasons) = ("x".repeat(text), String::new());
-        let answer =
-            Answer { id, client_picks, server_picks, idle_ms: 1, confirm: None, early: 1, stack, reasons };
+        let answer = Answer {
+            id,
+            client_picks,
+            server_picks,
+            idle_ms: 1,
+            confirm: None,
+            early: 1,
+            stack,
+            reasons,
+            capabilities: Vec::new(),
+        };
         encode(Kind::Answer, Tag::of(id), &answer).unwrap()
     }
 

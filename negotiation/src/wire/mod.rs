@@ -27,8 +27,8 @@ mod upgrade;
 
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
-pub use early::{CLAIM, Early, claim, early_cost, early_room};
-pub(crate) use early::{early_in, with_early};
+pub(crate) use early::behind_offer;
+pub use early::{CLAIM, Early, early_capacity, early_cost};
 pub use group::{Before, GROUP_HEADER, Origin, PeerProgress, origin};
 pub use joined::{LARGEST_JOINED, join, parts};
 pub(crate) use joined::{joined, parted};
@@ -51,8 +51,11 @@ pub const HEADER: usize = 4;
 /// The largest handshake message, in bytes: bounds what a server parses for a stranger.
 pub const LARGEST: usize = 8192;
 
+/// The length of a MAC, in bytes.
+pub(crate) const MAC: usize = 16;
+
 /// How long most handshake messages are at most, in bytes, so that writing them allocates once.
-const USUAL: usize = 256;
+pub(crate) const USUAL: usize = 256;
 
 /// What a message is: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! What two ends say to change the stack of a connection in use.
 
 use super::Offer;
+use bertha_core::DifferingCapability;
 use serde::{Deserialize, Serialize};
 
 /// One message about one attempt.
@@ -23,6 +24,7 @@ pub enum UpgradeStep {
         offer: Offer,
     },
     /// The other end can run it.
+    #[serde(with = "accept")]
     Accept {
         /// Whether its own stack is built.
         is_ready: bool,
@@ -32,6 +34,9 @@ pub enum UpgradeStep {
         own_picks: Vec<u8>,
         /// Why alternatives were passed over.
         reasons: String,
+        /// The sender's capabilities that are not the same as the proposer's. If there are none, nothing stands for them
+        /// in the message.
+        capabilities: Vec<DifferingCapability>,
     },
     /// The other end can't, or the number was used before.
     Decline {
@@ -49,4 +54,80 @@ pub enum UpgradeStep {
     },
     /// The sender has seen the other end begin.
     BeginSeen,
+}
+
+/// The fields of an accept.
+mod accept {
+    use bertha_core::DifferingCapability;
+    use serde::de::{Error, SeqAccess, Visitor};
+    use serde::ser::SerializeTuple;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::fmt;
+
+    /// The sender's stack is built.
+    const IS_READY: u8 = 1;
+
+    /// Capabilities follow.
+    const HAS_CAPABILITIES: u8 = 2;
+
+    /// The fields of an accept with capabilities.
+    const FIELDS: usize = 5;
+
+    type Fields = (bool, Vec<u8>, Vec<u8>, String, Vec<DifferingCapability>);
+
+    pub(super) fn serialize<S: Serializer>(
+        is_ready: &bool,
+        proposer_picks: &[u8],
+        own_picks: &[u8],
+        reasons: &str,
+        capabilities: &[DifferingCapability],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let has_capabilities = !capabilities.is_empty();
+        let flag = if has_capabilities { HAS_CAPABILITIES } else { 0 };
+        let mut fields = serializer.serialize_tuple(FIELDS - usize::from(!has_capabilities))?;
+        fields.serialize_element(&(if *is_ready { IS_READY | flag } else { flag }))?;
+        fields.serialize_element(proposer_picks)?;
+        fields.serialize_element(own_picks)?;
+        fields.serialize_element(reasons)?;
+        if has_capabilities {
+            fields.serialize_element(capabilities)?;
+        }
+        fields.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
+        deserializer.deserialize_tuple(FIELDS, FieldsVisitor)
+    }
+
+    struct FieldsVisitor;
+
+    impl<'de> Visitor<'de> for FieldsVisitor {
+        type Value = Fields;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an accept")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Fields, A::Error> {
+            let flags: u8 = next(&mut fields)?;
+            if flags > IS_READY | HAS_CAPABILITIES {
+                return Err(A::Error::custom("an unknown flag of an accept"));
+            }
+            let (proposer_picks, own_picks) = (next(&mut fields)?, next(&mut fields)?);
+            let reasons = next(&mut fields)?;
+            let capabilities = match flags & HAS_CAPABILITIES {
+                0 => Vec::new(),
+                _ => next::<Vec<_>, _>(&mut fields)?,
+            };
+            if (flags & HAS_CAPABILITIES != 0) == capabilities.is_empty() {
+                return Err(A::Error::custom("capabilities that differ, and none of them"));
+            }
+            Ok((flags & IS_READY != 0, proposer_picks, own_picks, reasons, capabilities))
+        }
+    }
+
+    fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(fields: &mut A) -> Result<T, A::Error> {
+        fields.next_element()?.ok_or_else(|| A::Error::custom("an accept that ends too early"))
+    }
 }

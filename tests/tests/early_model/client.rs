@@ -83,7 +83,8 @@ pub(crate) fn play(inputs: &[Input], most: usize, flaw: Flaw) -> Played {
     settings.handshake_timeout = Duration::from_secs(1000);
     let mut now = start();
     let handshake = Handshake::new(&either(), Requirements::OPEN, || ID, 1400, now, &settings).unwrap();
-    let expected = Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000 };
+    let expected =
+        Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000, capabilities: Vec::new() };
     let mut flight = FirstFlight::new(handshake, expected, 1400, most, Duration::from_secs(1), now);
     let (handshake, data, heard) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Played { phase: Phase::Opening, sent: 0, handshake, data, heard };

@@ -3,7 +3,7 @@
 use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start};
 use bertha_negotiation::Credentials;
 use bertha_negotiation::handshake::{
-    Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, decide,
+    Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, claim, decide,
 };
 use bertha_negotiation::wire::{self, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
@@ -231,7 +231,7 @@ fn claiming(message: &[u8], server: Server) -> Vec<u8> {
         let server_picks: &[u8] = if server == Server::Changed { &[] } else { &[0] };
         let client_picks: &[u8] = if server == Server::Changed { &[1] } else { &[0] };
         let at = 7 + usize::from(u16::from_le_bytes([message[5], message[6]]));
-        message[at..at + 16].copy_from_slice(&wire::claim(client_picks, server_picks, 30_000));
+        message[at..at + 16].copy_from_slice(&claim(client_picks, server_picks, 30_000, &[]));
         let end = message.len() - 4;
         let check = crc32fast::hash(&message[..end]);
         message[end..].copy_from_slice(&check.to_le_bytes());

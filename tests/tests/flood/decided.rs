@@ -28,6 +28,7 @@ fn messages(nodes: &[Node]) -> Vec<Vec<u8>> {
         early: 0,
         stack,
         reasons: String::new(),
+        capabilities: Vec::new(),
     };
     let mut messages = vec![
         wire::encode(Kind::Offer, tag, &Offer::new(ID, nodes).unwrap()).unwrap(),

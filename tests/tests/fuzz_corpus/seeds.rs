@@ -82,6 +82,7 @@ fn replies() -> [Reply; 3] {
         early: 0,
         stack: "Serialize".into(),
         reasons: "client's a and server's b".into(),
+        capabilities: Vec::new(),
     };
     let refusal =
         Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no stack suits both ends".into() };

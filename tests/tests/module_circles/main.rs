@@ -19,7 +19,6 @@ use tree::Tree;
 const LEFT: &[(&str, usize)] = &[
     ("bench", 1),
     ("bertha-core", 4),
-    ("chunnels", 5),
     ("dpdk", 1),
     ("kernel", 1),
     ("macros", 1),

@@ -85,6 +85,8 @@ fn run(seed: u64, (at_client, at_server): (Credentials, Credentials), habits: Ha
         assert!(exchange(&network, &first, 1).await);
         if seed.is_multiple_of(2) {
             first.close().await.unwrap();
+            // A task has the port until the server has seen the close, or all attempts were made.
+            network.runtime().sleep_until(network.runtime().now() + Duration::from_secs(1)).await;
         } else {
             // The server still has the connection when the client comes back.
             network.cut([10, 0, 0, 1], [10, 0, 0, 2]);

@@ -39,7 +39,7 @@ async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (
         };
     match agreed {
         Ok(_) => {
-            let agreement = connection.explain().unwrap();
+            let agreement = connection.explain();
             assert!(agreement.is_authenticated(), "seed {seed}");
             assert!(agreement.to_string().contains("A,"), "seed {seed}: {agreement}");
         }
@@ -59,7 +59,7 @@ async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (
 /// there or afterwards.
 #[test]
 fn nobody_without_a_key_says_early_messages_again_or_others() {
-    let (mut made, mut runs) = (0, 0);
+    let (mut made, mut incomplete, mut runs) = (0, 0, 0);
     with_seeds(2000, |seed| {
         runs += 1;
         made += u64::from(simulate(seed, async |network: Network| {
@@ -86,14 +86,19 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
                 received.iter().filter(|message| messages.contains(message)).cloned().collect()
             };
             assert_eq!(of(&seen), seen, "seed {seed}");
-            match is_good {
-                true => assert_eq!(of(&attacked), attacked, "seed {seed}"),
-                false => assert!(attacked.starts_with(&of(&attacked)), "seed {seed}: {received:?}"),
-            }
+            // In order and once. A client that takes itself for connected, on the port of its connection before, may have to confirm
+            // again that it is there, and messages before that are lost as datagrams are.
+            let mut sent = attacked.iter();
+            assert!(
+                of(&attacked).iter().all(|message| sent.any(|it| it == message)),
+                "seed {seed}: {received:?}"
+            );
+            incomplete += u64::from(is_good && of(&attacked).len() < attacked.len());
             is_good
         }));
     });
     assert!(runs == 1 || made * 2 > runs, "{made} connections in {runs} runs");
+    assert!(runs == 1 || incomplete * 50 <= runs, "{incomplete} of {runs} runs lost messages");
 }
 
 /// Without a key the attacker may say what it likes; the ends neither hang nor panic, and a new connection works.

@@ -34,6 +34,8 @@ pub(crate) struct Attacker {
     is_active: bool,
     /// Whether it lets the application's data pass untouched.
     spares_data: bool,
+    /// Whether it says to an end, as if from the other, what that end has said itself.
+    reflects: bool,
     network: Network,
     seen: Vec<Datagram>,
     held: Vec<Datagram>,
@@ -51,6 +53,7 @@ impl Attacker {
             habits,
             is_active: false,
             spares_data: false,
+            reflects: true,
             network: network.clone(),
             seen: Vec::new(),
             held: Vec::new(),
@@ -70,6 +73,11 @@ impl Attacker {
     /// themselves.
     pub(crate) fn spare_data(&mut self) {
         self.spares_data = true;
+    }
+
+    /// Repeats messages in the direction in which they went only, as a network may do by itself.
+    pub(crate) fn reflect_nothing(&mut self) {
+        self.reflects = false;
     }
 
     fn roll(&mut self, bound: u64) -> u64 {
@@ -133,7 +141,7 @@ impl Attacker {
         let _ = self.network.inject(datagram);
         // The same, towards the other end.
         let back = Datagram { from: datagram.to, to: datagram.from, payload: datagram.payload.clone() };
-        if back.from == server_addr().ip("attack").unwrap() {
+        if self.reflects && back.from == server_addr().ip("attack").unwrap() {
             let _ = self.network.inject(&back);
         }
     }
@@ -207,7 +215,13 @@ impl Attacker {
             0 => UpgradeStep::Propose { offer: Offer::new(id, &[]).unwrap() },
             1 => {
                 let (proposer_picks, own_picks, reasons) = (vec![1], vec![1], String::new());
-                UpgradeStep::Accept { is_ready: number.is_multiple_of(2), proposer_picks, own_picks, reasons }
+                UpgradeStep::Accept {
+                    is_ready: number.is_multiple_of(2),
+                    proposer_picks,
+                    own_picks,
+                    reasons,
+                    capabilities: Vec::new(),
+                }
             }
             2 => UpgradeStep::Decline { next: number / 8, text: "no".into() },
             3 => UpgradeStep::Abort,
@@ -239,6 +253,7 @@ fn answer(id: u64, confirm: Option<u64>) -> Answer {
         early: 0,
         stack,
         reasons,
+        capabilities: Vec::new(),
     }
 }
 

@@ -250,6 +250,8 @@ fn a_replayed_connection_is_not_accepted() {
             first.recv().await.unwrap();
             first.close().await.unwrap();
             drop(first);
+            // Until the server has seen the close.
+            network.runtime().sleep_until(network.runtime().now() + Duration::from_millis(1)).await;
             network.untap();
             let recorded = std::mem::take(&mut *recorded.lock().unwrap());
             assert!(recorded.len() >= 7, "{}", recorded.len());

@@ -97,7 +97,7 @@ fn the_stack_that_the_server_picks_is_none_the_worse() {
             let connecting =
                 stack.connect(client(&network), server_addr()).early(&cache).settings(one_message());
             let connection = connecting.await.unwrap();
-            assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::Resent(0)), "{deed:?}");
+            assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Resent(0)), "{deed:?}");
             say(&connection, &["one", "two"]).await;
             hear(&connection, &["one", "two"]).await;
             assert_eq!(heard(&history), [["one", "two"]], "{deed:?}");

@@ -23,7 +23,7 @@ fn a_server_can_refuse_to_take_anything_early() {
         let connection = connect(&network, &cache, Settings::default()).await.unwrap();
         say(&connection, &["one", "two"]).await;
         hear(&connection, &["one", "two"]).await;
-        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+        assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::NotTaken));
         assert_eq!(heard(&history), [["one", "two"]]);
     });
 }
@@ -75,7 +75,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
             say(&connection, &["one"]).await;
             hear(&connection, &["one"]).await;
             if round > 0 {
-                assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+                assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::NotTaken));
             }
             connection.close().await.unwrap();
         }
@@ -84,7 +84,7 @@ fn a_chunnel_that_is_not_idempotent_gets_no_early_message() {
         for _ in 0..2 {
             let stack = over!(Once);
             let connection = stack.connect(client(&network), server_addr()).early(&cache).await.unwrap();
-            assert!(matches!(connection.explain().unwrap().zero_rtt(), Some(ZeroRtt::NotTried(_))));
+            assert!(matches!(connection.explain().zero_rtt(), Some(ZeroRtt::NotTried(_))));
             connection.close().await.unwrap();
         }
     });
@@ -220,7 +220,7 @@ fn a_forged_claim_is_of_no_use() {
         let connection = connect(&network, &cache, Settings::default()).await.unwrap();
         say(&connection, &["one", "two"]).await;
         hear(&connection, &["one", "two"]).await;
-        assert_eq!(connection.explain().unwrap().zero_rtt(), Some(&ZeroRtt::NotTaken));
+        assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::NotTaken));
         assert_eq!(heard(&history), [["one", "two"]]);
     });
 }

@@ -83,9 +83,11 @@ where
     let cache = EarlyCache::new();
     serve(network, stack, at_server).await;
     let first = connect(network, &cache, at_client).await.unwrap();
-    assert!(matches!(first.explain().unwrap().zero_rtt(), Some(ZeroRtt::NotTried(_))));
+    assert!(matches!(first.explain().zero_rtt(), Some(ZeroRtt::NotTried(_))));
     assert_eq!(cache.len(), 1);
     first.close().await.unwrap();
+    // Until the server has seen it.
+    pause(network, Duration::from_millis(1)).await;
     network.restart(SERVER);
     cache
 }

@@ -94,6 +94,35 @@ fn closing_towards_a_dead_peer_ends() {
     });
 }
 
+/// Over a datapath that loses messages, with a stack that promises nothing, there is nothing to wait for.
+#[test]
+fn closing_does_not_wait_for_a_peer_that_does_not_read() {
+    simulate(14, async |network: Network| {
+        let (client, server) = pair(&network).await;
+        let before = network.runtime().now();
+        client.close().await.unwrap();
+        assert_eq!(network.runtime().now(), before);
+        assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
+    });
+}
+
+/// A task repeats the close after `close` has returned, also if the connection is dropped then.
+#[test]
+fn a_close_is_repeated_after_it_has_returned() {
+    for seed in 0..50 {
+        simulate(seed, async |network: Network| {
+            let (client, server) = pair(&network).await;
+            network.cut(CLIENT, SERVER);
+            client.close().await.unwrap();
+            drop(client);
+            network.heal(CLIENT, SERVER);
+            let start = network.runtime().now();
+            assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed, "seed {seed}");
+            assert!(network.runtime().now() - start < Settings::default().close_timeout * 2);
+        });
+    }
+}
+
 #[test]
 fn closing_towards_a_peer_that_does_not_receive_ends() {
     simulate(11, async |network: Network| {
@@ -145,7 +174,7 @@ fn a_vanished_peer_is_noticed_after_the_idle_time_out() {
         assert_eq!(at_server.unwrap_err().kind(), ErrorKind::TimedOut);
         let waited = network.runtime().now() - start;
         let limit = Settings::default().idle_timeout;
-        assert!(waited >= limit && waited <= limit * 2, "{waited:?}");
+        assert!(waited >= limit && waited <= limit + limit / 10, "{waited:?}");
         assert_eq!(client.send(bytes(b"anyone?")).await.unwrap_err().kind(), ErrorKind::TimedOut);
     });
 }
@@ -160,7 +189,7 @@ fn a_vanished_peer_is_noticed_while_nothing_can_be_sent() {
         let start = network.runtime().now();
         assert_eq!(client.recv().await.unwrap_err().kind(), ErrorKind::TimedOut);
         let waited = network.runtime().now() - start;
-        assert!(waited <= limit * 2, "{waited:?}");
+        assert!(waited <= limit + limit / 10, "{waited:?}");
     });
 }
 

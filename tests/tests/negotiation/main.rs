@@ -7,6 +7,7 @@ mod attack_early;
 mod attack_upgrade;
 mod attacker;
 mod authentication;
+mod capabilities;
 mod early;
 mod early_answer;
 mod early_closing;

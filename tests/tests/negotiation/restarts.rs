@@ -94,6 +94,8 @@ fn late_duplicates_of_an_earlier_connection_change_nothing() {
         assert_eq!(*first.recv().await.unwrap(), *b"old");
         first.close().await.unwrap();
         drop(first);
+        // A task has the port until the server has seen the close.
+        network.runtime().sleep_until(network.runtime().now() + Duration::from_millis(1)).await;
         network.untap();
 
         let second = make_stack!(A).connect(from, server_addr()).await.unwrap();

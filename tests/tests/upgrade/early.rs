@@ -27,7 +27,8 @@ fn the_server_changes_the_stack_of_a_client_that_connected_early() {
                 asking
             };
             let (served, asking) = futures_util::join!(serving, asking);
-            let zero_rtt = asking.explain().unwrap().zero_rtt().unwrap();
+            let explained = asking.explain();
+            let zero_rtt = explained.zero_rtt().unwrap();
             assert_eq!(*zero_rtt == ZeroRtt::Taken(1), is_early, "{zero_rtt}");
             assert!(served.explain().to_string().contains('B'), "{}", served.explain());
         }

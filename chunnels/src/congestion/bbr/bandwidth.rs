@@ -1,6 +1,6 @@
 //! The rate of the bottleneck.
 
-/// Over how many round trips a rate counts.
+/// The number of round trips for which a rate counts.
 const ROUNDS: u64 = 10;
 
 /// The largest delivery rate of the last ten round trips.
@@ -13,13 +13,13 @@ pub(super) struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// Takes in a rate, in bytes per second; zero is none. A flow that had too little to send shows a rate that the path
-    /// has at least, so it counts only if it is larger than what is known.
+    /// Takes in a rate, in bytes per second; zero is none. The rate of a flow that had too little to send is a lower bound, so it
+    /// counts only if it is larger than the maximum.
     pub(super) fn sample(&mut self, round: u64, rate: u64, is_app_limited: bool) {
-        if rate == 0 || (is_app_limited && self.most().is_some_and(|most| rate <= most)) {
+        if rate == 0 || (is_app_limited && self.max().is_some_and(|max| rate <= max)) {
             return;
         }
-        // Rounds without a sample forget what lies ten rounds back as well.
+        // Rounds without a sample expire the rates of ten rounds before as well.
         for passed in self.round + 1..=round.min(self.round + ROUNDS) {
             self.rates[(passed % ROUNDS) as usize] = 0;
         }
@@ -29,7 +29,7 @@ impl Bandwidth {
     }
 
     /// The largest rate, in bytes per second, once there is one.
-    pub(super) fn most(&self) -> Option<u64> {
+    pub(super) fn max(&self) -> Option<u64> {
         self.rates.iter().copied().max().filter(|rate| *rate > 0)
     }
 }
@@ -41,14 +41,14 @@ mod tests {
     #[test]
     fn a_rate_counts_for_ten_rounds() {
         let mut bandwidth = Bandwidth::default();
-        assert_eq!(bandwidth.most(), None);
+        assert_eq!(bandwidth.max(), None);
         bandwidth.sample(3, 100, false);
         bandwidth.sample(12, 50, false);
-        assert_eq!(bandwidth.most(), Some(100));
+        assert_eq!(bandwidth.max(), Some(100));
         bandwidth.sample(13, 60, false);
-        assert_eq!(bandwidth.most(), Some(60));
+        assert_eq!(bandwidth.max(), Some(60));
         bandwidth.sample(500, 7, false);
-        assert_eq!(bandwidth.most(), Some(7));
+        assert_eq!(bandwidth.max(), Some(7));
     }
 
     #[test]
@@ -58,8 +58,8 @@ mod tests {
         for round in 1..40 {
             bandwidth.sample(round, 10, true);
         }
-        assert_eq!(bandwidth.most(), Some(100));
+        assert_eq!(bandwidth.max(), Some(100));
         bandwidth.sample(40, 110, true);
-        assert_eq!(bandwidth.most(), Some(110));
+        assert_eq!(bandwidth.max(), Some(110));
     }
 }

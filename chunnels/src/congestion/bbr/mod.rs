@@ -9,29 +9,29 @@ use bandwidth::Bandwidth;
 use round_trip::RoundTrip;
 use std::time::Duration;
 
-/// BBR version 1: sends at the largest rate at which packets were lately delivered, and keeps in flight about twice what
-/// that rate and the smallest round-trip time allow. Loss alone does not slow it down.
+/// BBR version 1: sends at the largest recent delivery rate, and keeps about two bandwidth-delay products in flight. Loss alone does
+/// not slow it down.
 ///
-/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016). Of version 1's later additions, neither
-/// packet conservation after loss nor the detection of policers is in it. Where the order of gains is drawn at random
-/// there, every flow here begins its cycle with the draining phase, so that a run is reproducible.
+/// Follows thesis 4.4.3 and the article that it cites (ACM Queue 14(5), 2016), without the later additions of packet
+/// conservation after loss and the detection of policers. Every flow begins its cycle of gains with the draining phase and not
+/// with a random one, so that a run is reproducible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bbr;
 
 /// 2 / ln 2: the smallest gain that doubles the delivery rate each round trip.
 const STARTUP_GAIN: f64 = 2.885;
 
-/// How much of a bandwidth-delay product may be in flight, so that delayed acknowledgements don't stall the flow.
+/// The window in bandwidth-delay products, large enough that delayed acknowledgements do not stall the flow.
 const WINDOW_GAIN: f64 = 2.0;
 
-/// The gains of a cycle, a round trip each: probe, drain what probing queued, cruise.
+/// The gains of a cycle, for a round trip each: probe, drain the queue of the probe, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// How long the flow keeps next to nothing in flight to see the path's own delay.
+/// The time for which the flow uses the smallest window, to measure the delay without queues.
 const PROBE_RTT: Duration = Duration::from_millis(200);
 
-/// The window while it does so, and the smallest one ever, in packets.
-const LEAST_PACKETS: u64 = 4;
+/// The smallest window, in packets.
+const MIN_PACKETS: u64 = 4;
 
 impl Algorithm for Bbr {
     fn start(&self, packet: u64) -> Box<dyn CongestionControl> {
@@ -56,17 +56,17 @@ struct State {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
-    /// Doubles the rate until that brings no more: `best` so far, and for how many rounds it did not grow by a quarter.
+    /// Doubles the rate until the delivery rate has not grown by a quarter over `best` for three round trips.
     Startup { best: u64, stale_rounds: u32 },
-    /// Lets the queue drain that startup left.
+    /// Drains the queue of the startup.
     Drain,
     /// Cycles through the gains.
     Bandwidth { step: usize, since: Duration },
-    /// Keeps next to nothing in flight; `until` is set once that is reached.
+    /// Uses the smallest window; `until` is set once so few packets are in flight.
     RoundTrip { until: Option<Duration>, was_filled: bool },
 }
 
-/// Counts round trips: one ends when something is acknowledged that was sent after it began.
+/// Counts round trips: one ends when a packet is acknowledged that was sent after it began.
 #[derive(Debug, Default)]
 struct Round {
     start: Duration,
@@ -87,7 +87,7 @@ impl Round {
 impl State {
     /// The bandwidth-delay product, in bytes, if both are known.
     fn product(&self) -> Option<f64> {
-        let (rate, rtt) = (self.bandwidth.most()?, self.round_trip.least()?);
+        let (rate, rtt) = (self.bandwidth.max()?, self.round_trip.min()?);
         Some(rate as f64 * rtt.as_secs_f64())
     }
 
@@ -110,7 +110,7 @@ impl State {
                 if !ended_round || flow.is_app_limited {
                     return;
                 }
-                let rate = self.bandwidth.most().unwrap_or(0);
+                let rate = self.bandwidth.max().unwrap_or(0);
                 if rate as f64 >= *best as f64 * 1.25 {
                     (*best, *stale_rounds) = (rate, 0);
                     return;
@@ -127,7 +127,7 @@ impl State {
             }
             &mut Phase::Bandwidth { step, since } => self.cycle(step, since, ack, flow),
             &mut Phase::RoundTrip { until: None, was_filled } => {
-                if flow.packets_in_flight <= LEAST_PACKETS {
+                if flow.packets_in_flight <= MIN_PACKETS {
                     self.phase = Phase::RoundTrip { until: Some(ack.now + PROBE_RTT), was_filled };
                 }
             }
@@ -143,10 +143,10 @@ impl State {
         }
     }
 
-    /// Whether it is time for the next gain: a round trip after the last, though probing goes on until it has filled the
-    /// path or lost something, and draining ends as soon as the queue is gone.
+    /// Advances to the next gain: after a round trip, except that probing goes on until it has filled the path or met a loss, and
+    /// draining ends as soon as the queue is empty.
     fn cycle(&mut self, step: usize, since: Duration, ack: &Ack, flow: &Flow) {
-        let elapsed = ack.now.saturating_sub(since) > self.round_trip.least().unwrap_or_default();
+        let elapsed = ack.now.saturating_sub(since) > self.round_trip.min().unwrap_or_default();
         let gain = CYCLE[step % CYCLE.len()];
         let over = if gain > 1.0 {
             elapsed && (ack.lost_pkts_sample > 0 || !self.holds_less_than(gain, flow))
@@ -167,7 +167,7 @@ impl CongestionControl for State {
             return;
         }
         let ended_round = self.round.advance(ack);
-        // What was acknowledged in a bunch seems to have been delivered faster than it was sent.
+        // Acknowledgements in a bunch show a higher delivery rate than the sending rate.
         let rate = match (flow.rate_outgoing, flow.rate_incoming) {
             (0, rate) | (rate, 0) => rate,
             (outgoing, incoming) => outgoing.min(incoming),
@@ -182,19 +182,19 @@ impl CongestionControl for State {
     }
 
     fn window(&self) -> u64 {
-        let least = LEAST_PACKETS * self.packet;
+        let min = MIN_PACKETS * self.packet;
         if matches!(self.phase, Phase::RoundTrip { .. }) {
-            return least;
+            return min;
         }
         let gain = if matches!(self.phase, Phase::Startup { .. }) { STARTUP_GAIN } else { WINDOW_GAIN };
         match self.product() {
             // Three packets more, so that a small window does not stall on delayed acknowledgements.
-            Some(product) => ((gain * product) as u64 + 3 * self.packet).max(least),
+            Some(product) => ((gain * product) as u64 + 3 * self.packet).max(min),
             None => initial_window(self.packet),
         }
     }
 
     fn rate(&self) -> Option<u64> {
-        Some((self.gain() * self.bandwidth.most()? as f64) as u64)
+        Some((self.gain() * self.bandwidth.max()? as f64) as u64)
     }
 }

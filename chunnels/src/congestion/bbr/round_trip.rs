@@ -1,37 +1,44 @@
-//! The delay of the path without queues.
+//! The round-trip time of the path without queues.
 
 use std::time::Duration;
 
-/// For how long the smallest sample counts.
+/// The time for which the smallest sample counts.
 const LIFETIME: Duration = Duration::from_secs(10);
+
+/// A sample, and the time at which it was taken.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    round_trip: Duration,
+    at: Duration,
+}
 
 /// The smallest round-trip time of the last ten seconds.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
-    least: Option<(Duration, Duration)>,
+    min: Option<Sample>,
 }
 
 impl RoundTrip {
-    /// Takes in a sample; zero is none. Whether the smallest is so old that the path has to be looked at again.
+    /// Takes in a sample; zero is none. Returns whether the smallest is so old that the path has to be probed again.
     pub(super) fn sample(&mut self, now: Duration, sample: Duration) -> bool {
-        let is_stale = self.least.is_some_and(|(_, at)| now.saturating_sub(at) > LIFETIME);
-        let is_less = self.least.is_none_or(|(least, _)| sample <= least);
+        let is_stale = self.min.is_some_and(|min| now.saturating_sub(min.at) > LIFETIME);
+        let is_less = self.min.is_none_or(|min| sample <= min.round_trip);
         if !sample.is_zero() && (is_less || is_stale) {
-            self.least = Some((sample, now));
+            self.min = Some(Sample { round_trip: sample, at: now });
         }
         is_stale
     }
 
-    /// Says that the path was looked at.
+    /// Takes in that the path was probed.
     pub(super) fn renew(&mut self, now: Duration) {
-        if let Some((_, at)) = &mut self.least {
-            *at = now;
+        if let Some(min) = &mut self.min {
+            min.at = now;
         }
     }
 
     /// The smallest, once there is one.
-    pub(super) fn least(&self) -> Option<Duration> {
-        self.least.map(|(least, _)| least)
+    pub(super) fn min(&self) -> Option<Duration> {
+        self.min.map(|min| min.round_trip)
     }
 }
 
@@ -47,12 +54,12 @@ mod tests {
     fn the_smallest_counts_for_ten_seconds() {
         let mut round_trip = RoundTrip::default();
         assert!(!round_trip.sample(ms(0), Duration::ZERO));
-        assert_eq!(round_trip.least(), None);
+        assert_eq!(round_trip.min(), None);
         assert!(!round_trip.sample(ms(0), ms(20)));
         assert!(!round_trip.sample(ms(10_000), ms(25)));
-        assert_eq!(round_trip.least(), Some(ms(20)));
+        assert_eq!(round_trip.min(), Some(ms(20)));
         assert!(round_trip.sample(ms(10_001), ms(25)));
-        assert_eq!(round_trip.least(), Some(ms(25)));
+        assert_eq!(round_trip.min(), Some(ms(25)));
         assert!(!round_trip.sample(ms(20_000), ms(30)));
     }
 }

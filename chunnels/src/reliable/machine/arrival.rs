@@ -1,4 +1,4 @@
-//! What arrives.
+//! The handling of received packets.
 
 use super::recovery::{Outcome, Sent};
 use super::{Closing, Machine};
@@ -8,7 +8,7 @@ use bertha_core::{Buf, ErrorKind};
 use std::time::Duration;
 
 impl Machine {
-    /// Takes in a packet. One that is damaged is dropped and counted; one that no peer sends ends the connection.
+    /// Handles a packet. A damaged one is dropped and counted; one that breaks the protocol ends the connection.
     pub(in crate::reliable) fn handle_packet(&mut self, packet: Buf, now: Duration) {
         if self.end.is_some() {
             return;
@@ -25,48 +25,48 @@ impl Machine {
             self.fail(ErrorKind::Reset, format!("the peer gave up, since this end {fault}"));
             return;
         }
-        if let Err(fault) = self.take_in(packet, &header, now) {
+        if let Err(fault) = self.handle_header(packet, &header, now) {
             tracing::debug!(?fault, "the peer broke the protocol");
             self.refuse(fault);
         }
     }
 
-    fn take_in(&mut self, packet: Buf, header: &Header, now: Duration) -> Result<(), Fault> {
+    fn handle_header(&mut self, packet: Buf, header: &Header, now: Duration) -> Result<(), Fault> {
         if let Some(grant) = header.grant {
-            self.outgoing.granted(grant);
+            self.outgoing.on_grant(grant);
         }
         if let Some(ack) = &header.ack {
             self.handle_ack(ack, now)?;
         }
         if let Some(number) = header.number {
-            self.counters.duplicates += u64::from(!self.acks.received(number, now));
+            self.counters.duplicates += u64::from(!self.acks.on_packet(number, now));
         }
         if let Some(messages) = header.messages {
             self.handle_messages(packet, messages)?;
         }
         if let Some(last) = header.last {
-            self.incoming.ends_at(last)?;
+            self.incoming.on_close(last)?;
         }
-        self.settle();
+        self.update_closing();
         Ok(())
     }
 
-    /// Hands on the messages of a packet, each a part of it without a copy.
+    /// Delivers the messages of a packet, each a part of it without a copy.
     fn handle_messages(&mut self, mut packet: Buf, mut messages: Messages) -> Result<(), Fault> {
-        // How much of the packet was cut off in front.
-        let mut gone = 0;
+        // The bytes split off at the front of the packet.
+        let mut consumed = 0;
         loop {
-            // Positions are those in what is left of the packet.
-            let mut here = Messages { at: messages.at - gone, ..messages };
-            let Some(message) = here.take(&packet) else { return Ok(()) };
-            messages = Messages { first: here.first, at: here.at + gone };
+            // Positions in the rest of the packet.
+            let mut here = Messages { at: messages.at - consumed, ..messages };
+            let Some(message) = here.pop(&packet) else { return Ok(()) };
+            messages = Messages { first: here.first, at: here.at + consumed };
             let len = message.bytes.len();
             if !self.incoming.accept(message.number, len)? {
                 self.counters.duplicates += 1;
                 continue;
             }
             let is_last = message.bytes.end == packet.len();
-            // Fails for no packet, since the decoder has checked all positions.
+            // Never fails, since the decoder has checked all positions.
             if packet.advance(message.bytes.start).is_err() {
                 return Ok(());
             }
@@ -78,7 +78,7 @@ impl Machine {
                 Ok(message) => self.incoming.push(message),
                 Err(_) => return Ok(()),
             }
-            gone = messages.at;
+            consumed = messages.at;
         }
     }
 
@@ -86,13 +86,13 @@ impl Machine {
         let mut report = Ack::default();
         let Self { recovery, outgoing, rate, closing, .. } = self;
         let delay = Duration::from_micros(ack.delay_us);
-        let any = recovery.acked(&ack.ranges, delay, now, |sent, outcome| {
-            outgoing.acked(sent.contents.first, sent.contents.count);
+        let any = recovery.on_ack(&ack.ranges, delay, now, |sent, outcome| {
+            outgoing.on_ack(sent.contents.first, sent.contents.count);
             if sent.contents.last && *closing != Closing::No {
                 *closing = Closing::Confirmed;
             }
             let Outcome::Acked { in_order } = outcome else { return };
-            rate.acked(sent.bytes, sent.at, sent.snapshot, now);
+            rate.on_ack(sent.bytes, sent.at, sent.snapshot, now);
             report.newest_acked_sent = report.newest_acked_sent.max(Some(sent.at));
             if in_order {
                 report.bytes_acked += sent.bytes;
@@ -109,15 +109,15 @@ impl Machine {
         Ok(())
     }
 
-    /// Looks for lost packets and reports them, with what was acknowledged.
+    /// Finds lost packets, and reports them with the acknowledged ones.
     pub(super) fn find_lost(&mut self, mut report: Ack, now: Duration) {
         let Self { recovery, outgoing, incoming, closing, .. } = self;
         let is_persistent = recovery.find_lost(now, |sent: &Sent, _| {
-            outgoing.lost(sent.contents.first, sent.contents.count);
+            outgoing.on_lost(sent.contents.first, sent.contents.count);
             if sent.contents.grant {
-                incoming.grant_lost();
+                incoming.on_grant_lost();
             }
-            if sent.contents.last && *closing == Closing::Told {
+            if sent.contents.last && *closing == Closing::Sent {
                 *closing = Closing::Due;
             }
             report.lost_pkts_sample += 1;

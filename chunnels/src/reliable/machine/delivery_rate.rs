@@ -1,7 +1,7 @@
 //! The rates at which acknowledged bytes were sent and delivered.
 //!
-//! As in draft-cheng-iccrg-delivery-rate-estimation: each packet remembers how much had been delivered when it was
-//! sent. When it is acknowledged, what was delivered since, over the time since, is a sample.
+//! As in draft-cheng-iccrg-delivery-rate-estimation: each packet records the bytes delivered before it was
+//! sent. When it is acknowledged, the bytes delivered since, over the time since, are a sample.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use std::time::Duration;
 pub(super) struct DeliveryRate {
     delivered: u64,
     delivered_at: Duration,
-    /// When the first packet of the current interval of sending was sent.
+    /// The time of the first packet of the current sending interval.
     first_sent_at: Duration,
-    /// Until this much is delivered, samples are of a sender that had too little to send.
+    /// Samples are app-limited until this many bytes are delivered.
     limited_until: u64,
     newest: Option<Sample>,
 }
 
-/// What a packet remembers.
+/// The state of the connection when a packet was sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Snapshot {
     delivered: u64,
@@ -41,8 +41,8 @@ pub(super) struct Rates {
 }
 
 impl DeliveryRate {
-    /// A packet is sent while `in_flight` bytes are on their way.
-    pub(super) fn sent(&mut self, now: Duration, in_flight: u64) -> Snapshot {
+    /// Takes in a packet that is sent while `in_flight` bytes are in flight.
+    pub(super) fn on_sent(&mut self, now: Duration, in_flight: u64) -> Snapshot {
         if in_flight == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -54,13 +54,13 @@ impl DeliveryRate {
         }
     }
 
-    /// More could have been sent than there was, while `in_flight` bytes are on their way.
-    pub(super) fn limited(&mut self, in_flight: u64) {
+    /// Takes in that the sender has too little to send, while `in_flight` bytes are in flight.
+    pub(super) fn on_app_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// A packet of `bytes` is acknowledged.
-    pub(super) fn acked(&mut self, bytes: u64, sent_at: Duration, from: Snapshot, now: Duration) {
+    /// Takes in the acknowledgement of a packet of `bytes`.
+    pub(super) fn on_ack(&mut self, bytes: u64, sent_at: Duration, from: Snapshot, now: Duration) {
         self.delivered += bytes;
         self.delivered_at = now;
         if self.newest.is_none_or(|newest| from.delivered >= newest.from.delivered) {
@@ -69,9 +69,9 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of what was acknowledged since the last call. None over less than `least`, the smallest round-trip
-    /// time: no path delivers that much so fast.
-    pub(super) fn take(&mut self, least: Duration) -> Rates {
+    /// The sample of the packets acknowledged since the last call. There is none over less than `min_rtt`, in which no path
+    /// delivers a packet.
+    pub(super) fn take(&mut self, min_rtt: Duration) -> Rates {
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
@@ -79,7 +79,7 @@ impl DeliveryRate {
         let sending = sent_at.saturating_sub(from.first_sent_at);
         let receiving = self.delivered_at.saturating_sub(from.delivered_at);
         let is_app_limited = from.is_app_limited;
-        if sending.max(receiving) < least {
+        if sending.max(receiving) < min_rtt {
             return Rates { is_app_limited, ..Rates::default() };
         }
         let over = |interval: Duration| match interval.as_nanos() {
@@ -105,10 +105,10 @@ mod tests {
         let mut sent = Vec::new();
         let mut last = Rates::default();
         for tick in 0..100_u64 {
-            sent.push((ms(2 * tick), rate.sent(ms(2 * tick), u64::from(tick > 0))));
+            sent.push((ms(2 * tick), rate.on_sent(ms(2 * tick), u64::from(tick > 0))));
             if tick >= 10 {
                 let (at, snapshot) = sent[tick as usize - 10];
-                rate.acked(1000, at, snapshot, ms(2 * tick));
+                rate.on_ack(1000, at, snapshot, ms(2 * tick));
                 last = rate.take(ms(20));
             }
         }
@@ -118,20 +118,20 @@ mod tests {
     #[test]
     fn a_sender_that_had_nothing_to_send_says_so() {
         let mut rate = DeliveryRate::default();
-        rate.limited(0);
-        let snapshot = rate.sent(ms(0), 0);
-        rate.acked(1000, ms(0), snapshot, ms(20));
+        rate.on_app_limited(0);
+        let snapshot = rate.on_sent(ms(0), 0);
+        rate.on_ack(1000, ms(0), snapshot, ms(20));
         assert!(rate.take(ms(20)).is_app_limited);
-        let snapshot = rate.sent(ms(20), 0);
-        rate.acked(1000, ms(20), snapshot, ms(40));
+        let snapshot = rate.on_sent(ms(20), 0);
+        rate.on_ack(1000, ms(20), snapshot, ms(40));
         assert!(!rate.take(ms(20)).is_app_limited);
     }
 
     #[test]
     fn what_is_acknowledged_faster_than_light_is_no_sample() {
         let mut rate = DeliveryRate::default();
-        let snapshot = rate.sent(ms(0), 0);
-        rate.acked(1000, ms(0), snapshot, ms(1));
+        let snapshot = rate.on_sent(ms(0), 0);
+        rate.on_ack(1000, ms(0), snapshot, ms(1));
         assert_eq!(rate.take(ms(20)), Rates::default());
     }
 }

@@ -1,4 +1,4 @@
-//! What goes out, and when.
+//! The packets to send, and their times.
 
 use super::outgoing::Run;
 use super::recovery::Contents;
@@ -8,20 +8,20 @@ use crate::reliable::wire::{self, Draft, Fault};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::time::Duration;
 
-/// How many time-outs the end is told to a silent peer, once it has confirmed all messages.
-const FAREWELLS: u32 = 12;
+/// The number of time-outs after which a close is no longer sent to a silent peer that has acknowledged all messages.
+const MAX_CLOSES: u32 = 12;
 
-/// The same for a peer that has closed before: most likely it is gone.
-const ANSWERS: u32 = 4;
+/// The same for a peer that has closed before, and most likely is gone.
+const MAX_CLOSES_AFTER_PEER: u32 = 4;
 
-/// How many packets a time-out lets go at once (RFC 9002, section 6.2.4).
+/// The number of packets sent at a time-out (RFC 9002, section 6.2.4).
 const PROBES: u32 = 2;
 
-/// How long to wait after the datapath had no buffer.
-const STARVED: Duration = Duration::from_millis(1);
+/// The pause after the datapath had no buffer.
+const STARVED_PAUSE: Duration = Duration::from_millis(1);
 
 impl Machine {
-    /// The next packet to be sent now, if there is one, in a buffer that `make` gives for a length.
+    /// The next packet to send now, if there is one, in a buffer that `make` allocates for a length.
     pub(in crate::reliable) fn poll_packet(
         &mut self,
         now: Duration,
@@ -39,35 +39,35 @@ impl Machine {
         let mut draft =
             Draft { ack: self.acks.pending(now), grant: self.incoming.grant_due(), ..Draft::default() };
         let run = if self.recovery.is_full() { None } else { self.choose(&draft, now) };
-        let tells_end = self.closing == Closing::Due && self.outgoing.is_sent();
+        let sends_close = self.closing == Closing::Due && self.outgoing.is_sent();
         let is_ping = run.is_none() && (self.probes > 0 || self.is_quiet(now));
-        if run.is_some() || tells_end || is_ping || draft.grant.is_some() {
+        if run.is_some() || sends_close || is_ping || draft.grant.is_some() {
             draft.number = Some(self.number(now));
         } else if self.acks.due().is_none_or(|due| now < due) {
             return None;
         }
-        // A probe says it again: nothing else is left to send.
-        let repeats_end = is_ping && self.closing == Closing::Told;
-        draft.last = (tells_end || repeats_end).then(|| self.outgoing.next());
+        // A probe repeats the close: no message is left to send.
+        let repeats_close = is_ping && self.closing == Closing::Sent;
+        draft.last = (sends_close || repeats_close).then(|| self.outgoing.next());
         draft.first = run.map(|run| run.first);
-        if draft.size() + run.map_or(0, |run| run.size) > self.most {
-            // A message that needs all the room: the rest goes by itself.
+        if draft.size() + run.map_or(0, |run| run.size) > self.max_packet {
+            // The message needs the whole packet: acknowledgement and grant are sent by themselves.
             draft = Draft { number: draft.number, first: draft.first, ..Draft::default() };
         }
         let packet = self.write(&draft, run, now, make);
         match (&packet, run) {
-            (Some(packet), _) => self.note(&draft, run, packet.len() as u64, now),
-            (None, Some(run)) => self.outgoing.lost(run.first, run.count),
+            (Some(packet), _) => self.on_sent(&draft, run, packet.len() as u64, now),
+            (None, Some(run)) => self.outgoing.on_lost(run.first, run.count),
             (None, None) => {}
         }
         packet
     }
 
-    /// The messages for the next packet, as far as window, pace and the peer's grant let any go.
+    /// The messages of the next packet, as far as window, pace and the peer's grant allow.
     fn choose(&mut self, draft: &Draft, now: Duration) -> Option<Run> {
         self.paced_until = None;
-        let room = draft.size() + wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
-        let space = self.packet.saturating_sub(room);
+        let header = draft.size() + wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
+        let space = self.packet.saturating_sub(header);
         if self.probes > 0 {
             return self.outgoing.take(space).or_else(|| self.outgoing.oldest());
         }
@@ -75,9 +75,9 @@ impl Machine {
         if in_flight + self.packet as u64 > self.congestion.window() {
             return None;
         }
-        // A window that is not used because the path has no use for it must not grow either.
+        // A window that the path does not need is not used, and must not grow.
         if in_flight >= self.reach.bytes(self.packet) || !self.outgoing.is_ready() {
-            self.rate.limited(in_flight);
+            self.rate.on_app_limited(in_flight);
             return None;
         }
         let rate = pace(self.pacing_rate(), self.packet as u64);
@@ -85,12 +85,12 @@ impl Machine {
         if self.paced_until.is_some() { None } else { self.outgoing.take(space) }
     }
 
-    /// The number of the next packet. Now and then one is left out, so that a peer that acknowledges what it has not
-    /// received gives itself away.
+    /// The number of the next packet. Numbers are skipped now and then, so that a peer that acknowledges packets it has not
+    /// received is detected.
     fn number(&mut self, now: Duration) -> u64 {
         if self.recovery.next() == self.skip {
             self.recovery.skip(now);
-            // Only has to be hard to guess from what was left out before: a step of a linear generator.
+            // Has to be hard to guess from earlier skips alone: a step of a linear congruential generator.
             self.dice = self.dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             self.skip += 64 + (self.dice >> 54);
         }
@@ -107,30 +107,30 @@ impl Machine {
         let len = draft.size() + run.map_or(0, |run| run.size);
         match make(len) {
             Ok(mut packet) => {
-                // The one copy: the datapath takes packets for good, and messages may have to go again.
+                // The one copy: the datapath consumes packets, and messages may have to be repeated.
                 let messages = run.into_iter().flat_map(|run| self.outgoing.contents(run));
                 wire::write(draft, messages, &mut packet);
                 Some(packet)
             }
             Err(error) => {
                 tracing::debug!(%error, "no buffer for a packet");
-                self.starved_until = Some(now + STARVED);
+                self.starved_until = Some(now + STARVED_PAUSE);
                 None
             }
         }
     }
 
-    /// Remembers a packet that goes.
-    fn note(&mut self, draft: &Draft, run: Option<Run>, bytes: u64, now: Duration) {
+    /// Records a packet that is sent.
+    fn on_sent(&mut self, draft: &Draft, run: Option<Run>, bytes: u64, now: Duration) {
         self.counters.packets_sent += 1;
         if draft.ack.is_some() {
-            self.acks.sent();
+            self.acks.on_sent();
         }
         if let Some(grant) = draft.grant {
-            self.incoming.grant_sent(grant);
+            self.incoming.on_grant_sent(grant);
         }
         if draft.last.is_some() {
-            self.closing = Closing::Told;
+            self.closing = Closing::Sent;
         }
         if draft.number.is_none() {
             return;
@@ -145,18 +145,18 @@ impl Machine {
             last: draft.last.is_some(),
             grant: draft.grant.is_some(),
         };
-        let snapshot = self.rate.sent(now, in_flight);
-        self.recovery.sent(now, bytes, contents, snapshot);
+        let snapshot = self.rate.on_sent(now, in_flight);
+        self.recovery.on_sent(now, bytes, contents, snapshot);
         self.pacer.spend(bytes);
         self.probes = self.probes.saturating_sub(1);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due, or [`poll_packet`](Self::poll_packet) may have something.
+    /// The time at which [`handle_timeout`](Self::handle_timeout) is due, or [`poll_packet`](Self::poll_packet) may return a packet.
     pub(in crate::reliable) fn poll_timeout(&self) -> Option<Duration> {
         if self.is_over() {
             return None;
         }
-        // Without a buffer nothing goes, whatever is due: a time that has passed would come again and again.
+        // Without a buffer nothing can be sent: a deadline in the past would make the task spin.
         let sending = match self.starved_until {
             Some(until) => [Some(until), None],
             None => [self.acks.due(), self.paced_until],
@@ -165,8 +165,8 @@ impl Machine {
         sending.into_iter().chain(waiting).flatten().min()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) may give the peer up. That does not depend on whether anything can be sent.
-    pub(in crate::reliable) fn poll_patience(&self, now: Duration) -> Duration {
+    /// The time at which the peer may have timed out, whether or not packets can be sent.
+    pub(in crate::reliable) fn poll_idle_timeout(&self, now: Duration) -> Duration {
         let idle = self.settings.idle;
         if self.end.is_some() || !self.is_waiting() {
             return now + idle;
@@ -175,7 +175,7 @@ impl Machine {
         idle + if is_in_flight { self.last_heard.min(self.last_progress) } else { self.last_heard }
     }
 
-    /// Whether the peer has to answer. One that has closed need not, until this end closes as well.
+    /// Whether the peer has to answer. A peer that has closed need not, until this end closes as well.
     fn is_waiting(&self) -> bool {
         !self.is_peer_gone || self.closing != Closing::No
     }
@@ -183,11 +183,11 @@ impl Machine {
     fn waiting_timers(&self) -> [Option<Duration>; 3] {
         let idle = self.settings.idle;
         let is_in_flight = self.recovery.packets_in_flight > 0;
-        let patience = if is_in_flight { self.last_progress + idle } else { self.last_heard + idle / 3 };
-        [self.recovery.timer(idle), Some(self.last_heard + idle), Some(patience)]
+        let progress = if is_in_flight { self.last_progress + idle } else { self.last_heard + idle / 3 };
+        [self.recovery.timer(idle), Some(self.last_heard + idle), Some(progress)]
     }
 
-    /// Does what is due.
+    /// Handles the timers that are due.
     pub(in crate::reliable) fn handle_timeout(&mut self, now: Duration) {
         if self.is_over() || !self.is_waiting() {
             return;
@@ -195,9 +195,9 @@ impl Machine {
         let idle = self.settings.idle;
         let is_silent = now >= self.last_heard + idle;
         if is_silent && self.is_peer_gone {
-            // It closed before, and need not be there to hear of this end's.
+            // The peer has closed before, and need not be there to acknowledge the close of this end.
             self.closing = Closing::Confirmed;
-            self.settle();
+            self.update_closing();
         } else if is_silent {
             self.fail(ErrorKind::TimedOut, format!("nothing was heard from the peer for {idle:?}"));
         } else if self.recovery.packets_in_flight > 0 && now >= self.last_progress + idle {
@@ -208,24 +208,24 @@ impl Machine {
             } else {
                 self.probe();
             }
-            self.settle();
+            self.update_closing();
         }
     }
 
-    /// Nothing was acknowledged for long: sends something again.
+    /// Probes the peer, since nothing was acknowledged until the time-out.
     fn probe(&mut self) {
         self.recovery.timeouts += 1;
         self.probes = PROBES;
-        self.incoming.grant_lost();
-        if self.closing == Closing::Told {
-            let enough = if self.is_peer_gone { ANSWERS } else { FAREWELLS };
+        self.incoming.on_grant_lost();
+        if self.closing == Closing::Sent {
+            let max = if self.is_peer_gone { MAX_CLOSES_AFTER_PEER } else { MAX_CLOSES };
             self.unanswered += 1;
-            let is_told = self.outgoing.is_empty() && self.unanswered > enough;
-            self.closing = if is_told { Closing::Confirmed } else { Closing::Due };
+            let is_assumed = self.outgoing.is_empty() && self.unanswered > max;
+            self.closing = if is_assumed { Closing::Confirmed } else { Closing::Due };
         }
     }
 
-    /// Whether the peer should be asked whether it is still there.
+    /// Whether the peer should be probed, since it has been silent.
     fn is_quiet(&self, now: Duration) -> bool {
         self.is_waiting()
             && self.recovery.packets_in_flight == 0

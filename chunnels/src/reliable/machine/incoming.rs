@@ -1,40 +1,40 @@
-//! Messages from the peer.
+//! The messages from the peer.
 
 use crate::reliable::wire::{Fault, Grant};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 
-/// How many messages wait in the buffers that they came in: those of a burst. If more do, the application is slow, and might keep all
-/// buffers of the datapath, also from connections that it is waiting for: later ones are copied.
-const IN_PLACE: usize = 64;
+/// The number of messages that wait in the buffers they arrived in: those of a burst. Later ones are copied, since an application
+/// that lags behind would otherwise occupy all buffers of the datapath.
+const MAX_IN_PLACE: usize = 64;
 
-/// Which messages have arrived, those that wait for the application, and how much the peer may send.
+/// The messages that have arrived, and the grant to the peer.
 #[derive(Debug)]
 pub(super) struct Incoming {
     /// Messages that the application has not received.
     queue: VecDeque<Buf>,
     /// All messages before this one have arrived.
     floor: u64,
-    /// For each message from `floor` on whether it has arrived: a bit each, at its number modulo their count.
+    /// A bit for each message from `floor` on that has arrived, at its number modulo the number of bits.
     arrived: Box<[u64]>,
     arrived_bytes: u64,
-    /// How many messages, and bytes in them, the application has received.
-    taken: Grant,
-    /// What the peer was told.
+    /// The messages and bytes that the application has received.
+    received: Grant,
+    /// The grant that was sent to the peer.
     granted: Grant,
-    /// Whether it may not have heard so.
+    /// Whether that grant was lost.
     is_grant_lost: bool,
-    /// How much may wait.
+    /// The size of the buffer.
     window: Grant,
-    /// How many messages there are in all, once the peer has said so.
+    /// The total number of messages, once the peer has closed.
     last: Option<u64>,
-    /// Whether nobody will receive any more.
+    /// Whether messages are dropped, since this end has closed.
     is_discarding: bool,
 }
 
 impl Incoming {
-    /// `window` says how much may wait, and `granted` what both ends assume at first, at most that much. The window's
-    /// messages are rounded up to a multiple of 64.
+    /// Buffers up to `window`, whose messages are rounded up to a multiple of 64. `granted`, at most the window, is the grant that
+    /// both ends assume at first.
     pub(super) fn new(window: Grant, granted: Grant) -> Self {
         let words = window.messages.div_ceil(64);
         Self {
@@ -42,7 +42,7 @@ impl Incoming {
             floor: 0,
             arrived: vec![0; words as usize].into(),
             arrived_bytes: 0,
-            taken: Grant { messages: 0, bytes: 0 },
+            received: Grant { messages: 0, bytes: 0 },
             granted,
             is_grant_lost: false,
             window: Grant { messages: 64 * words, ..window },
@@ -51,10 +51,10 @@ impl Incoming {
         }
     }
 
-    /// Whether message `number`, of `len` bytes, is new. If so, it counts as arrived; [`push`](Self::push) it then.
+    /// Records the arrival of message `number`, of `len` bytes. Returns whether it is new; then [`push`](Self::push) it.
     ///
     /// # Errors
-    /// If the peer was not allowed to send it.
+    /// A [`Fault`] if the peer was not allowed to send it.
     pub(super) fn accept(&mut self, number: u64, len: usize) -> Result<bool, Fault> {
         if self.last.is_some_and(|last| number >= last) {
             return Err(Fault::ContradictedEnd);
@@ -70,21 +70,21 @@ impl Incoming {
             return Err(Fault::ExceededGrant);
         }
         self.arrived_bytes = bytes;
-        let (word, bit) = self.place(number);
+        let (word, bit) = self.bit(number);
         self.arrived[word] |= bit;
         while self.has_arrived(self.floor) {
-            let (word, bit) = self.place(self.floor);
+            let (word, bit) = self.bit(self.floor);
             self.arrived[word] &= !bit;
             self.floor += 1;
         }
         Ok(true)
     }
 
-    /// Keeps a message for the application.
+    /// Buffers a message for the application.
     pub(super) fn push(&mut self, message: Buf) {
         if self.is_discarding {
-            self.count_taken(message.len());
-        } else if self.queue.len() < IN_PLACE {
+            self.count_received(message.len());
+        } else if self.queue.len() < MAX_IN_PLACE {
             self.queue.push_back(message);
         } else {
             self.queue.push_back(message.kept());
@@ -94,27 +94,27 @@ impl Incoming {
     /// The next message for the application.
     pub(super) fn pop(&mut self) -> Option<Buf> {
         let message = self.queue.pop_front()?;
-        self.count_taken(message.len());
+        self.count_received(message.len());
         Some(message)
     }
 
-    /// How many messages wait for the application, and how many bytes.
+    /// The number of buffered messages, and their bytes.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         (self.queue.len(), self.queue.iter().map(|message| message.len()).sum())
     }
 
-    /// Drops what waits and what is still to come.
+    /// Drops buffered and future messages.
     pub(super) fn discard(&mut self) {
         self.is_discarding = true;
         while self.pop().is_some() {}
     }
 
-    /// The peer says that it sends `last` messages in all.
+    /// Takes in the close of the peer after `last` messages in all.
     ///
     /// # Errors
-    /// If it said or did otherwise before.
-    pub(super) fn ends_at(&mut self, last: u64) -> Result<(), Fault> {
+    /// A [`Fault`] if the peer contradicts itself.
+    pub(super) fn on_close(&mut self, last: u64) -> Result<(), Fault> {
         let contradicts = self.last.is_some_and(|before| before != last) || last < self.floor;
         if contradicts || last > self.granted.messages {
             return Err(Fault::ContradictedEnd);
@@ -123,12 +123,12 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether the peer has closed, and all that it sent before has arrived.
+    /// Whether the peer has closed, and all its messages have arrived.
     pub(super) fn is_over(&self) -> bool {
         self.last == Some(self.floor)
     }
 
-    /// What the peer may send now, if it is so much more than it knows of that it should be told.
+    /// The grant to send now, if it is enough more than the last one, or that was lost.
     pub(super) fn grant_due(&self) -> Option<Grant> {
         let grant = self.grant();
         let is_much = grant.messages - self.granted.messages >= self.window.messages / 4
@@ -137,38 +137,38 @@ impl Incoming {
         (is_due && self.last.is_none()).then_some(grant)
     }
 
-    /// The peer is told.
-    pub(super) fn grant_sent(&mut self, grant: Grant) {
+    /// Takes in that a grant was sent.
+    pub(super) fn on_grant_sent(&mut self, grant: Grant) {
         self.granted = grant;
         self.is_grant_lost = false;
     }
 
-    /// The packet that told the peer is taken for lost.
-    pub(super) fn grant_lost(&mut self) {
+    /// Takes in that the packet with the grant was lost.
+    pub(super) fn on_grant_lost(&mut self) {
         self.is_grant_lost = true;
     }
 
-    /// Messages count from the oldest that is missing or waits, so that neither the queue nor the bits overflow; bytes
-    /// from what the application has received. Never less than before.
+    /// Messages count from the oldest that is missing or buffered, so that neither the queue nor the bits overflow; bytes
+    /// count from those that the application has received. A grant never shrinks.
     fn grant(&self) -> Grant {
-        let messages = self.taken.messages.min(self.floor) + self.window.messages;
-        let bytes = self.taken.bytes + self.window.bytes;
+        let messages = self.received.messages.min(self.floor) + self.window.messages;
+        let bytes = self.received.bytes + self.window.bytes;
         Grant { messages: messages.max(self.granted.messages), bytes: bytes.max(self.granted.bytes) }
     }
 
-    fn count_taken(&mut self, len: usize) {
-        self.taken.messages += 1;
-        self.taken.bytes += len as u64;
+    fn count_received(&mut self, len: usize) {
+        self.received.messages += 1;
+        self.received.bytes += len as u64;
     }
 
     fn has_arrived(&self, number: u64) -> bool {
-        let (word, bit) = self.place(number);
+        let (word, bit) = self.bit(number);
         self.arrived[word] & bit != 0
     }
 
-    fn place(&self, number: u64) -> (usize, u64) {
-        let place = number % self.window.messages;
-        ((place / 64) as usize, 1 << (place % 64))
+    fn bit(&self, number: u64) -> (usize, u64) {
+        let index = number % self.window.messages;
+        ((index / 64) as usize, 1 << (index % 64))
     }
 }
 
@@ -220,9 +220,9 @@ mod tests {
         (0..20).for_each(|_| drop(incoming.pop()));
         let grant = Grant { messages: 84, bytes: 1020 };
         assert_eq!(incoming.grant_due(), Some(grant));
-        incoming.grant_sent(grant);
+        incoming.on_grant_sent(grant);
         assert_eq!(incoming.grant_due(), None);
-        incoming.grant_lost();
+        incoming.on_grant_lost();
         assert_eq!(incoming.grant_due(), Some(grant));
         // 20 is missing: those behind it don't move the grant.
         for number in 21..84 {
@@ -239,9 +239,9 @@ mod tests {
     fn the_end_is_where_the_peer_says_and_only_there() {
         let mut incoming = Incoming::new(WINDOW, WINDOW);
         receive(&mut incoming, 0, 1).unwrap();
-        assert_eq!(incoming.ends_at(0), Err(Fault::ContradictedEnd));
-        assert_eq!(incoming.ends_at(2), Ok(()));
-        assert_eq!(incoming.ends_at(3), Err(Fault::ContradictedEnd));
+        assert_eq!(incoming.on_close(0), Err(Fault::ContradictedEnd));
+        assert_eq!(incoming.on_close(2), Ok(()));
+        assert_eq!(incoming.on_close(3), Err(Fault::ContradictedEnd));
         assert_eq!(receive(&mut incoming, 2, 1), Err(Fault::ContradictedEnd));
         assert!(!incoming.is_over());
         receive(&mut incoming, 1, 1).unwrap();

@@ -1,7 +1,6 @@
 //! The protocol without I/O: bytes, time and randomness come in as arguments.
 //!
-//! Times are those since the connection began. What happens to a packet that arrives is in `arrival`, what goes out
-//! and when in `departure`.
+//! Times are durations since the connection began. `arrival` handles received packets, `departure` decides about sent ones.
 
 mod acks;
 mod arrival;
@@ -28,16 +27,16 @@ use reach::Reach;
 use recovery::Recovery;
 use std::time::Duration;
 
-/// What both ends take for granted before they hear from each other.
+/// The grant that both ends assume at first.
 pub(super) const INITIAL_GRANT: Grant = Grant { messages: 64, bytes: 128 * 1024 };
 
-/// The largest message: half the smallest window, so that a peer that waits for room for one is always told of it.
+/// The largest message: half the smallest window, so that a grant is always sent before the peer lacks space for one message.
 pub(super) const LARGEST_MESSAGE: usize = 64 * 1024;
 
-/// How much time's worth of bytes may go at once, since timers are not finer, and systems take packets in bursts.
+/// The time whose bytes may be sent at once, since timers are no finer, and systems take packets in bursts.
 const BURST: Duration = Duration::from_millis(2);
 
-/// How many packets may go at once in any case.
+/// The number of packets that may be sent at once in any case.
 const MIN_BURST: u64 = 2;
 
 /// One end of a connection.
@@ -47,7 +46,7 @@ pub(super) struct Machine {
     /// The size that packets are filled up to.
     packet: usize,
     /// The largest packet.
-    most: usize,
+    max_packet: usize,
     outgoing: Outgoing,
     incoming: Incoming,
     recovery: Recovery,
@@ -55,47 +54,48 @@ pub(super) struct Machine {
     rate: DeliveryRate,
     reach: Reach,
     pacer: TokenBucket,
-    /// Behind a pointer, so that no type that a user spells depends on it: one call per acknowledgement.
+    /// Boxed, so that it is no type parameter of the Chunnel; called once per acknowledgement.
     congestion: Box<dyn CongestionControl>,
-    /// How many packets go whatever the window says.
+    /// The number of packets to send regardless of the window.
     probes: u32,
-    /// Until when the pacer holds back what could go.
+    /// The time until which the pacer holds packets back.
     paced_until: Option<Duration>,
-    /// Until when to wait after the datapath had no buffer.
+    /// The time until which to wait after the datapath had no buffer.
     starved_until: Option<Duration>,
     last_heard: Duration,
-    /// When something was last acknowledged, or sent while nothing was in flight.
+    /// The time of the last new acknowledgement, or of the last packet sent while none was in flight.
     last_progress: Duration,
-    /// The next packet number to leave out.
+    /// The next packet number to skip.
     skip: u64,
+    /// The state of the generator of `skip`.
     dice: u64,
     closing: Closing,
-    /// How many time-outs the peer was told of the end without a word from it.
+    /// The number of time-outs since the close was sent without a packet from the peer.
     unanswered: u32,
-    /// Whether the peer has closed, and all that it sent before has arrived.
+    /// Whether the peer has closed, and all its messages have arrived.
     is_peer_gone: bool,
     end: Option<End>,
-    /// Whether the peer still has to be told why this end gives up.
+    /// The fault that still has to be sent to the peer.
     abort: Option<Fault>,
     counters: Counters,
 }
 
-/// What this end has done to close.
+/// The progress of the close of this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closing {
-    /// Nothing.
+    /// Not closed.
     No,
-    /// The peer has to be told, perhaps again.
+    /// The close has to be sent, perhaps again.
     Due,
-    /// The peer was told and has not confirmed it.
-    Told,
-    /// The peer has confirmed it, or is taken to know.
+    /// The close was sent and is not acknowledged.
+    Sent,
+    /// The close is acknowledged, or assumed to be known.
     Confirmed,
-    /// It has confirmed all messages as well.
+    /// All messages are acknowledged as well.
     Done,
 }
 
-/// Why nothing more can be sent or will arrive.
+/// The error that ended the connection.
 #[derive(Debug, Clone)]
 pub(super) struct End {
     pub(super) kind: ErrorKind,
@@ -108,7 +108,7 @@ impl End {
     }
 }
 
-/// What happened so far. See [`Statistics`](super::Statistics).
+/// The counters of [`Statistics`](super::Statistics).
 #[derive(Debug, Default)]
 struct Counters {
     packets_sent: u64,
@@ -118,7 +118,7 @@ struct Counters {
     duplicates: u64,
 }
 
-/// What the application gets.
+/// The result of [`Machine::receive`].
 #[derive(Debug)]
 pub(super) enum Received {
     Message(Buf),
@@ -127,15 +127,15 @@ pub(super) enum Received {
 }
 
 impl Machine {
-    /// A new connection, whose packets have at most `most` bytes.
-    pub(super) fn new(settings: Settings, algorithm: &dyn Algorithm, most: usize, seed: u64) -> Self {
-        let packet = settings.packet.clamp(super::wire::OVERHEAD, most.max(super::wire::OVERHEAD));
+    /// A new connection, whose packets have at most `max` bytes.
+    pub(super) fn new(settings: Settings, algorithm: &dyn Algorithm, max: usize, seed: u64) -> Self {
+        let packet = settings.packet.clamp(super::wire::OVERHEAD, max.max(super::wire::OVERHEAD));
         let window = Grant { messages: settings.messages as u64, bytes: settings.bytes as u64 };
         let limits = Limits { messages: settings.messages, bytes: settings.bytes };
         let congestion = algorithm.start(packet as u64);
         Self {
             packet,
-            most,
+            max_packet: max,
             outgoing: Outgoing::new(limits, INITIAL_GRANT),
             incoming: Incoming::new(window, INITIAL_GRANT),
             recovery: Recovery::new(),
@@ -161,24 +161,24 @@ impl Machine {
         }
     }
 
-    /// Whether a message of `len` bytes can be taken now.
+    /// Whether a message of `len` bytes fits into the buffer now.
     ///
     /// # Errors
     /// Once this end closes, the peer has closed, or the connection has failed.
-    pub(super) fn has_room(&self, len: usize) -> Result<bool, Error> {
+    pub(super) fn has_capacity(&self, len: usize) -> Result<bool, Error> {
         match self.ended() {
             Some(error) => Err(error),
-            None => Ok(self.outgoing.has_room(len, self.reach.bytes(self.packet))),
+            None => Ok(self.outgoing.has_capacity(len, self.reach.bytes(self.packet))),
         }
     }
 
-    /// Takes a message to be sent. Ask [`has_room`](Self::has_room) before.
+    /// Buffers a message to be sent. Check [`has_capacity`](Self::has_capacity) first.
     pub(super) fn send(&mut self, message: Buf) {
-        // What goes is a copy, and the message stays for a round trip at least.
+        // Packets hold copies, and the message stays for at least a round trip.
         self.outgoing.push(message.kept());
     }
 
-    /// The next message that has arrived. What arrived before the end can still be had after it.
+    /// The next message that has arrived. After the end, messages that arrived before it are still returned.
     pub(super) fn receive(&mut self) -> Received {
         match self.incoming.pop() {
             Some(message) => Received::Message(message),
@@ -186,7 +186,7 @@ impl Machine {
         }
     }
 
-    /// Why nothing can be sent any more, and nothing will arrive.
+    /// The reason why nothing can be sent any more, and nothing will arrive.
     fn ended(&self) -> Option<Error> {
         if self.closing != Closing::No {
             return Some(closed("this end closed the connection"));
@@ -197,12 +197,12 @@ impl Machine {
         self.end.as_ref().map(End::error)
     }
 
-    /// Whether telling the peer what it may send now is worth a packet.
+    /// Whether a new grant is worth a packet.
     pub(super) fn is_grant_due(&self) -> bool {
         self.incoming.grant_due().is_some()
     }
 
-    /// Begins to close: what was sent before still arrives, and what arrives is dropped.
+    /// Begins to close: buffered messages are still delivered, and received ones are dropped.
     pub(super) fn close(&mut self) {
         if self.closing == Closing::No {
             self.closing = Closing::Due;
@@ -210,7 +210,7 @@ impl Machine {
         }
     }
 
-    /// How the close went, once it is over.
+    /// The result of the close, once it is complete.
     pub(super) fn closed(&self) -> Option<Result<(), Error>> {
         match (self.closing, &self.end) {
             (Closing::Done, _) => Some(Ok(())),
@@ -219,10 +219,10 @@ impl Machine {
         }
     }
 
-    /// Whether the peer has everything that was sent.
+    /// Whether all messages are acknowledged.
     ///
     /// # Errors
-    /// Once it can't get the rest any more.
+    /// Once the rest can't be delivered any more.
     pub(super) fn is_drained(&self) -> Result<bool, Error> {
         match &self.end {
             _ if self.outgoing.is_empty() && self.end.is_none() => Ok(true),
@@ -231,15 +231,15 @@ impl Machine {
         }
     }
 
-    /// The connection below has ended. That is as good as a confirmation if only that was missing.
-    pub(super) fn lost_base(&mut self, error: &Error) {
+    /// Handles the end of the connection below, which counts as the acknowledgement of a close if nothing else is missing.
+    pub(super) fn on_base_end(&mut self, error: &Error) {
         if self.closing != Closing::No && self.outgoing.is_empty() && self.end.is_none() {
             self.closing = Closing::Done;
         }
         self.fail(error.kind(), error.context().to_owned());
     }
 
-    /// Whether there is nothing left to send, ever.
+    /// Whether nothing will ever be sent again.
     pub(super) fn is_over(&self) -> bool {
         (self.end.is_some() && self.abort.is_none()) || self.closing == Closing::Done
     }
@@ -258,14 +258,14 @@ impl Machine {
         }
     }
 
-    /// Settles what follows from what just arrived or expired.
-    fn settle(&mut self) {
+    /// Updates the state of the close after a packet or a time-out.
+    fn update_closing(&mut self) {
         if !self.is_peer_gone && self.incoming.is_over() {
             self.is_peer_gone = true;
-            // It receives nothing any more. Our own end, if it was on its way, has to be told again.
+            // The peer receives nothing any more. A close of this end that was in flight has to be sent again.
             self.outgoing.clear();
             self.recovery.clear();
-            if self.closing == Closing::Told {
+            if self.closing == Closing::Sent {
                 self.closing = Closing::Due;
             }
         }
@@ -280,7 +280,7 @@ impl Machine {
         self.recovery.clear();
     }
 
-    /// Gives up on a peer that breaks the protocol, and tells it so.
+    /// Fails the connection for a fault of the peer, which is sent to the peer.
     fn refuse(&mut self, fault: Fault) {
         if self.end.is_none() {
             self.abort = Some(fault);
@@ -288,9 +288,9 @@ impl Machine {
         self.fail(ErrorKind::Malformed, format!("the peer {fault}"));
     }
 
-    /// Reports to the congestion control.
+    /// Reports an acknowledgement to the congestion control.
     fn report(&mut self, mut ack: Ack, is_persistent: bool, now: Duration) {
-        let rates = self.rate.take(self.recovery.rtt.least());
+        let rates = self.rate.take(self.recovery.rtt.min());
         self.reach.sample(rates.incoming.min(rates.outgoing), self.recovery.rtt.latest, now);
         ack.now = now;
         self.counters.packets_lost += ack.lost_pkts_sample;
@@ -306,8 +306,8 @@ impl Machine {
         self.congestion.on_ack(&ack, &flow);
     }
 
-    /// How fast to send, in bytes per second: a little faster than the window turns round, where the algorithm leaves it
-    /// open, so that the window and not the pace is what limits (RFC 9002, section 7.7).
+    /// The pacing rate in bytes per second. Without one of the algorithm it is 5/4 of a window per round trip, so that the window
+    /// limits and not the pace (RFC 9002, section 7.7).
     fn pacing_rate(&self) -> u64 {
         self.congestion.rate().unwrap_or_else(|| {
             let rtt = self.recovery.rtt.smoothed().as_nanos().max(1);

@@ -1,31 +1,31 @@
-//! Messages on their way to the peer.
+//! The messages to the peer.
 
 use crate::reliable::wire::{Grant, size};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 
-/// Messages that were taken from the application and are not acknowledged, in the order of their numbers.
+/// The messages that are not acknowledged, in the order of their numbers.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// Those that are acknowledged stay as gaps until the ones before them are.
+    /// Acknowledged ones stay as gaps until all before them are acknowledged.
     messages: VecDeque<Outstanding>,
     /// The number of the first.
     first: u64,
-    /// The number of the first that was never sent.
+    /// The number of the first message that was never sent.
     unsent: u64,
-    /// What is to be sent again, in the order in which it was found missing. No number is in it twice.
+    /// The messages to repeat, in the order in which they were found lost, without duplicates.
     lost: VecDeque<u64>,
-    /// The bytes of all that are held.
-    held: usize,
-    /// The bytes of all that were ever taken, and of those that were ever sent.
-    taken_bytes: u64,
+    /// The bytes of all buffered messages.
+    buffered: usize,
+    /// The bytes of all messages ever pushed, and of those ever sent.
+    pushed_bytes: u64,
     sent_bytes: u64,
-    /// How much the peer lets us send.
+    /// The messages and bytes that the peer has granted.
     grant: Grant,
     limits: Limits,
 }
 
-/// How much is held at most.
+/// The size of the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) messages: usize,
@@ -39,12 +39,12 @@ struct Outstanding {
     is_lost: bool,
 }
 
-/// Messages that go in one packet: without gaps.
+/// Consecutive messages of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: u64,
     pub(super) count: u32,
-    /// What the messages and their lengths take in a packet.
+    /// The bytes of the messages and their lengths in a packet.
     pub(super) size: usize,
 }
 
@@ -55,66 +55,66 @@ impl Outgoing {
             first: 0,
             unsent: 0,
             lost: VecDeque::new(),
-            held: 0,
-            taken_bytes: 0,
+            buffered: 0,
+            pushed_bytes: 0,
             sent_bytes: 0,
             grant,
             limits,
         }
     }
 
-    /// Whether a message of `len` bytes is taken now, where about `reach` bytes may wait that were never sent. One that is larger
-    /// than all the room is taken alone.
-    pub(super) fn has_room(&self, len: usize, reach: u64) -> bool {
+    /// Whether a message of `len` bytes fits, where about `reach` bytes may wait unsent. A message larger than the buffer fits if
+    /// the buffer is empty.
+    pub(super) fn has_capacity(&self, len: usize, reach: u64) -> bool {
         self.messages.len() < self.limits.messages
-            && (self.held == 0 || self.held + len <= self.limits.bytes)
-            && self.taken_bytes - self.sent_bytes < reach
+            && (self.buffered == 0 || self.buffered + len <= self.limits.bytes)
+            && self.pushed_bytes - self.sent_bytes < reach
     }
 
     pub(super) fn push(&mut self, message: Buf) {
-        self.held += message.len();
-        self.taken_bytes += message.len() as u64;
+        self.buffered += message.len();
+        self.pushed_bytes += message.len() as u64;
         self.messages.push_back(Outstanding { message: Some(message), is_lost: false });
     }
 
-    /// The number that the next message gets, which is how many there are so far.
+    /// The number of the next message, which is the number of messages so far.
     pub(super) fn next(&self) -> u64 {
         self.first + self.messages.len() as u64
     }
 
-    /// Whether everything is acknowledged.
+    /// Whether all messages are acknowledged.
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// How many messages are kept, with the gaps between them, and how many bytes.
+    /// The number of buffered messages, with the gaps between them, and their bytes.
     #[cfg(test)]
     pub(super) fn kept(&self) -> (usize, usize) {
         let bytes = self.messages.iter().filter_map(|it| it.message.as_ref()).map(|it| it.len()).sum();
-        assert_eq!(bytes, self.held);
-        // Those that are acknowledged meanwhile stay until their turn; nothing new is sent before that.
+        assert_eq!(bytes, self.buffered);
+        // Acknowledged ones stay until they are due; nothing new is sent before that.
         assert!(self.lost.len() <= self.limits.messages);
         (self.messages.len(), bytes)
     }
 
-    /// Whether everything was sent, and nothing is known to be missing.
+    /// Whether all messages were sent, and none is known to be lost.
     pub(super) fn is_sent(&self) -> bool {
         self.unsent == self.next() && self.lost.is_empty()
     }
 
-    /// How much the peer lets us send, if that is more than before.
-    pub(super) fn granted(&mut self, grant: Grant) {
+    /// Takes in a grant of the peer. A grant never shrinks.
+    pub(super) fn on_grant(&mut self, grant: Grant) {
         self.grant.messages = self.grant.messages.max(grant.messages);
         self.grant.bytes = self.grant.bytes.max(grant.bytes);
     }
 
-    /// Whether something can be sent, as far as the peer's grant goes.
+    /// Whether a message can be sent within the grant.
     pub(super) fn is_ready(&self) -> bool {
         !self.lost.is_empty() || self.may_send_next(self.sent_bytes).is_some()
     }
 
-    /// Takes what goes into the next packet: what is missing first. The first message goes in any case; more follow while
-    /// all take at most `space`.
+    /// Takes the messages of the next packet, lost ones first. The first message is taken in any case; more follow while
+    /// all fit in `space`.
     pub(super) fn take(&mut self, space: usize) -> Option<Run> {
         self.take_lost(space).or_else(|| self.take_unsent(space))
     }
@@ -148,14 +148,13 @@ impl Outgoing {
         run
     }
 
-    /// The length of the first message that was never sent, if there is one and the peer lets us send it after
-    /// `sent_bytes`.
+    /// The length of the first message that was never sent, if there is one and the grant allows it after `sent_bytes`.
     fn may_send_next(&self, sent_bytes: u64) -> Option<usize> {
         let (len, _) = self.outstanding(self.unsent)?;
         (self.unsent < self.grant.messages && sent_bytes + len as u64 <= self.grant.bytes).then_some(len)
     }
 
-    /// The first message that is not acknowledged, alone, to be sent once more as a probe.
+    /// The first message that is not acknowledged, alone, to be repeated as a probe.
     pub(super) fn oldest(&self) -> Option<Run> {
         let mut run = None;
         let (len, _) = self.outstanding(self.first).filter(|_| self.first < self.unsent)?;
@@ -163,20 +162,20 @@ impl Outgoing {
         run
     }
 
-    /// The messages of a run. Those that were acknowledged since it was made are missing.
+    /// The messages of a run, without those acknowledged since it was taken.
     pub(super) fn contents(&self, run: Run) -> impl Iterator<Item = &[u8]> {
         let from = (run.first - self.first) as usize;
         let messages = self.messages.range(from..from + run.count as usize);
         messages.filter_map(|outstanding| outstanding.message.as_deref())
     }
 
-    /// A packet with these messages arrived.
-    pub(super) fn acked(&mut self, first: u64, count: u32) {
+    /// Takes in the acknowledgement of a packet with these messages.
+    pub(super) fn on_ack(&mut self, first: u64, count: u32) {
         for number in first..first + u64::from(count) {
             let Some(outstanding) = self.get_mut(number) else { continue };
             outstanding.is_lost = false;
             if let Some(message) = outstanding.message.take() {
-                self.held -= message.len();
+                self.buffered -= message.len();
             }
         }
         while self.messages.front().is_some_and(|front| front.message.is_none()) {
@@ -185,8 +184,8 @@ impl Outgoing {
         }
     }
 
-    /// A packet with these messages is taken for lost, or was never made.
-    pub(super) fn lost(&mut self, first: u64, count: u32) {
+    /// Takes in that a packet with these messages was lost, or was never built.
+    pub(super) fn on_lost(&mut self, first: u64, count: u32) {
         for number in first..first + u64::from(count) {
             if self.outstanding(number).is_some_and(|(_, is_lost)| !is_lost) {
                 self.mark_lost(number, true);
@@ -195,15 +194,15 @@ impl Outgoing {
         }
     }
 
-    /// Forgets everything, and takes back the numbers of what was never sent: the peer no longer wants it.
+    /// Drops all messages, and reuses the numbers of those never sent: the peer no longer receives.
     pub(super) fn clear(&mut self) {
         self.first = self.unsent;
         self.messages.clear();
         self.lost.clear();
-        (self.held, self.taken_bytes) = (0, self.sent_bytes);
+        (self.buffered, self.pushed_bytes) = (0, self.sent_bytes);
     }
 
-    /// The length of a message that is not acknowledged, and whether it waits to be sent again.
+    /// The length of an unacknowledged message, and whether it waits to be repeated.
     fn outstanding(&self, number: u64) -> Option<(usize, bool)> {
         let outstanding = self.messages.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
         Some((outstanding.message.as_ref()?.len(), outstanding.is_lost))
@@ -220,7 +219,7 @@ impl Outgoing {
     }
 }
 
-/// Adds a message to `run`, if it is the next and fits.
+/// Adds a message to `run`, if it is consecutive and fits.
 fn extend(run: &mut Option<Run>, number: u64, len: usize, space: usize) -> bool {
     let size = size(len as u64) + len;
     match run {
@@ -269,16 +268,16 @@ mod tests {
     fn what_is_lost_goes_again_in_runs_and_before_all_else() {
         let mut outgoing = holding(&[1, 1, 1, 1], PLENTY);
         assert_eq!(taken(&mut outgoing, 6), Some((0, 3)));
-        outgoing.acked(1, 1);
-        outgoing.lost(0, 3);
-        outgoing.lost(0, 3);
+        outgoing.on_ack(1, 1);
+        outgoing.on_lost(0, 3);
+        outgoing.on_lost(0, 3);
         assert!(!outgoing.is_sent());
         assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
         // A late acknowledgement saves the second.
-        outgoing.acked(2, 1);
+        outgoing.on_ack(2, 1);
         assert_eq!(taken(&mut outgoing, 100), Some((3, 1)));
-        outgoing.acked(0, 1);
-        outgoing.acked(3, 1);
+        outgoing.on_ack(0, 1);
+        outgoing.on_ack(3, 1);
         assert!(outgoing.is_empty());
         assert_eq!(outgoing.next(), 4);
     }
@@ -288,11 +287,11 @@ mod tests {
         let mut outgoing = holding(&[10, 10, 10], Grant { messages: 2, bytes: 15 });
         assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
         assert!(!outgoing.is_ready());
-        outgoing.lost(0, 1);
+        outgoing.on_lost(0, 1);
         assert_eq!(taken(&mut outgoing, 100), Some((0, 1)));
-        outgoing.granted(Grant { messages: 2, bytes: 100 });
+        outgoing.on_grant(Grant { messages: 2, bytes: 100 });
         // A grant never shrinks.
-        outgoing.granted(Grant { messages: 1, bytes: 1 });
+        outgoing.on_grant(Grant { messages: 1, bytes: 1 });
         assert_eq!(taken(&mut outgoing, 100), Some((1, 1)));
         assert_eq!(taken(&mut outgoing, 100), None);
     }
@@ -300,8 +299,8 @@ mod tests {
     #[test]
     fn room_is_bounded_and_one_message_is_always_taken() {
         let outgoing = holding(&[900], PLENTY);
-        assert!(outgoing.has_room(100, u64::MAX) && !outgoing.has_room(101, u64::MAX));
-        assert!(holding(&[], PLENTY).has_room(5000, 1));
-        assert!(!holding(&[1, 1, 1, 1], PLENTY).has_room(1, u64::MAX));
+        assert!(outgoing.has_capacity(100, u64::MAX) && !outgoing.has_capacity(101, u64::MAX));
+        assert!(holding(&[], PLENTY).has_capacity(5000, 1));
+        assert!(!holding(&[1, 1, 1, 1], PLENTY).has_capacity(1, u64::MAX));
     }
 }

@@ -1,57 +1,56 @@
-//! How many bytes a path has use for.
+//! The number of bytes that keep a path busy.
 //!
-//! What is in flight beyond that stands in a queue: in a router, or in the peer's socket, which loses nothing and so never says to
-//! stop. And what waits here beyond that was copied long before it goes. Where both ends share a machine's memory with other
-//! connections, such bytes have left the processor's cache when they are needed again.
+//! Bytes in flight beyond that wait in a queue of a router, or in the peer's socket, which loses nothing and so signals no
+//! congestion. Bytes that wait unsent beyond that were copied too early, and have left the processor's cache when they are sent.
 
 use std::time::Duration;
 
-/// How many times what is delivered in the shortest round-trip time. A congestion control fills a queue of as much again as the
-/// path holds to find out how much that is, BBR starts with not quite three times as much (its draft, section 2.5); and the estimate
-/// must not hold back a window that doubles.
-const TIMES: u64 = 4;
+/// The multiple of the bytes delivered in the shortest round-trip time. A congestion control probes with a queue as large as the
+/// path's capacity, BBR starts with nearly three times as much (its draft, section 2.5), and the estimate must not limit a
+/// window that doubles.
+const FACTOR: u64 = 4;
 
-/// The least, in bytes and in packets, so that a peer that takes its turn among others always finds some.
-const LEAST: u64 = 256 * 1024;
-const LEAST_PACKETS: u64 = 8;
+/// The minimum in bytes and in packets, so that a peer that is scheduled late always finds some.
+const MIN: u64 = 256 * 1024;
+const MIN_PACKETS: u64 = 8;
 
-/// For how long a round-trip time counts as the shortest, at least; twice as long at most. Paths change (BBR does the same).
-const LIFE: Duration = Duration::from_secs(10);
+/// The time for which a round-trip time counts as the shortest, at least; at most twice as long. Paths change, as BBR assumes.
+const LIFETIME: Duration = Duration::from_secs(10);
 
-/// What part of the rate is forgotten with each acknowledgement that gives a sample.
-const FADES: u64 = 64;
+/// The inverse of the part by which the rate decays with each sample.
+const DECAY: u64 = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    /// About the highest rate of delivery of late, in bytes per second.
+    /// The highest recent delivery rate, decaying, in bytes per second.
     rate: u64,
-    /// The shortest round-trip times since `since`, and in the time before.
+    /// The shortest round-trip times since `since`, and in the lifetime before.
     shortest: Option<Duration>,
     before: Option<Duration>,
     since: Duration,
-    /// How many bytes that makes. Kept, since it is asked for with each message.
+    /// The result, computed once per acknowledgement and read once per message.
     bytes: u64,
 }
 
 impl Reach {
-    /// Takes in what an acknowledgement showed: the rate of delivery, or zero, and the round-trip time.
+    /// Takes in the samples of an acknowledgement: the delivery rate, or zero, and the round-trip time.
     pub(super) fn sample(&mut self, rate: u64, round_trip: Duration, now: Duration) {
         if rate > 0 {
-            self.rate = rate.max(self.rate - self.rate / FADES);
+            self.rate = rate.max(self.rate - self.rate / DECAY);
         }
-        if now >= self.since + LIFE {
+        if now >= self.since + LIFETIME {
             (self.before, self.shortest, self.since) = (self.shortest.take(), None, now);
         }
         self.shortest = Some(self.shortest.map_or(round_trip, |shortest| shortest.min(round_trip)));
         let shortest = self.shortest.into_iter().chain(self.before).min().unwrap_or_default();
         let delivered = u128::from(self.rate).saturating_mul(shortest.as_nanos()) / 1_000_000_000;
-        self.bytes = u64::try_from(delivered).unwrap_or(u64::MAX).saturating_mul(TIMES);
+        self.bytes = u64::try_from(delivered).unwrap_or(u64::MAX).saturating_mul(FACTOR);
     }
 
-    /// How many bytes may be in flight, and as many wait, so that the path is never short of any, in packets of `packet` bytes.
+    /// The bytes that may be in flight, and as many that may wait unsent, in packets of `packet` bytes.
     #[inline]
     pub(super) fn bytes(&self, packet: usize) -> u64 {
-        self.bytes.max(LEAST).max(LEAST_PACKETS * packet as u64)
+        self.bytes.max(MIN).max(MIN_PACKETS * packet as u64)
     }
 }
 
@@ -66,7 +65,7 @@ mod tests {
     #[test]
     fn it_is_four_times_what_the_path_holds() {
         let mut reach = Reach::default();
-        assert_eq!(reach.bytes(1_000), LEAST);
+        assert_eq!(reach.bytes(1_000), MIN);
         assert_eq!(reach.bytes(60_000), 480_000);
         reach.sample(10_000_000, ms(100), ms(100));
         assert_eq!(reach.bytes(1_000), 4_000_000);

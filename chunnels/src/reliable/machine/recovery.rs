@@ -1,4 +1,4 @@
-//! Which packets arrived, which are lost, and when to probe (RFC 9002, section 6 and appendix A).
+//! Loss detection and probe time-outs (RFC 9002, section 6 and appendix A).
 
 use super::delivery_rate::Snapshot;
 use super::rtt::Rtt;
@@ -7,30 +7,30 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How many packets later one has to be acknowledged for a packet to be taken for lost (section 6.1.1).
-const REORDERING: u64 = 3;
+/// The packet threshold: a packet is lost once one this many numbers later is acknowledged (section 6.1.1).
+const PACKET_THRESHOLD: u64 = 3;
 
-/// How many packets are remembered. Nothing is sent while it is that many.
-pub(super) const MOST: usize = 16_384;
+/// The number of packets that are remembered. Nothing is sent beyond it.
+pub(super) const MAX_RECORDS: usize = 16_384;
 
-/// How often the time of a probe doubles at most.
-const MOST_DOUBLINGS: u32 = 10;
+/// The number of times that the probe time-out doubles.
+const MAX_DOUBLINGS: u32 = 10;
 
 #[derive(Debug)]
 pub(super) struct Recovery {
-    /// Packets from the oldest on that is neither acknowledged nor lost.
+    /// Packets, from the oldest that is neither acknowledged nor lost.
     sent: VecDeque<Sent>,
     /// The number of the first.
     first: u64,
     newest_acked: Option<u64>,
-    /// The number that was last left out on purpose: who acknowledges it lies (RFC 9000, section 21.4).
+    /// The number that was last skipped: a peer that acknowledges it is faulty (RFC 9000, section 21.4).
     skipped: Option<u64>,
     pub(super) bytes_in_flight: u64,
     pub(super) packets_in_flight: u64,
-    /// When the next packet is taken for lost.
+    /// The time at which the next packet is declared lost.
     loss_at: Option<Duration>,
     last_sent: Duration,
-    /// How many time-outs there were in a row.
+    /// The number of consecutive time-outs.
     pub(super) timeouts: u32,
     pub(super) rtt: Rtt,
 }
@@ -38,14 +38,14 @@ pub(super) struct Recovery {
 /// A packet that was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
-    fate: Fate,
+    state: PacketState,
     pub(super) at: Duration,
     pub(super) bytes: u64,
     pub(super) contents: Contents,
     pub(super) snapshot: Snapshot,
 }
 
-/// What was in a packet that has to arrive.
+/// The contents of a packet that have to arrive.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Contents {
     pub(super) first: u64,
@@ -55,22 +55,22 @@ pub(super) struct Contents {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum PacketState {
     InFlight,
     Acked,
     Lost,
-    /// The number was left out.
+    /// The number was skipped.
     Skipped,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Acknowledged; whether nothing older was outstanding.
+    /// Acknowledged; `in_order` if nothing older was outstanding.
     Acked { in_order: bool },
-    /// Acknowledged after it was taken for lost.
+    /// Acknowledged after it was declared lost.
     Late,
-    /// Taken for lost.
+    /// Declared lost.
     Lost,
 }
 
@@ -95,41 +95,41 @@ impl Recovery {
         self.first + self.sent.len() as u64
     }
 
-    /// How many packets are remembered.
+    /// The number of packets that are remembered.
     #[cfg(test)]
     pub(super) fn records(&self) -> usize {
         self.sent.len()
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.sent.len() >= MOST
+        self.sent.len() >= MAX_RECORDS
     }
 
-    /// The packet with the next number is sent.
-    pub(super) fn sent(&mut self, at: Duration, bytes: u64, contents: Contents, snapshot: Snapshot) {
-        self.sent.push_back(Sent { fate: Fate::InFlight, at, bytes, contents, snapshot });
+    /// Records the packet with the next number.
+    pub(super) fn on_sent(&mut self, at: Duration, bytes: u64, contents: Contents, snapshot: Snapshot) {
+        self.sent.push_back(Sent { state: PacketState::InFlight, at, bytes, contents, snapshot });
         self.bytes_in_flight += bytes;
         self.packets_in_flight += 1;
         self.last_sent = at;
     }
 
-    /// Leaves a number out.
+    /// Skips a number.
     pub(super) fn skip(&mut self, at: Duration) {
         let (contents, snapshot) = (Contents::default(), Snapshot::default());
         self.skipped = Some(self.next());
-        self.sent.push_back(Sent { fate: Fate::Skipped, at, bytes: 0, contents, snapshot });
+        self.sent.push_back(Sent { state: PacketState::Skipped, at, bytes: 0, contents, snapshot });
     }
 
-    /// Takes in an acknowledgement, and tells `tell` what became of each packet. Whether any was new.
+    /// Takes in an acknowledgement, and reports each packet to `on_packet`. Returns whether any was new.
     ///
     /// # Errors
-    /// If it acknowledges what was not sent.
-    pub(super) fn acked(
+    /// A [`Fault`] if it acknowledges a packet that was not sent.
+    pub(super) fn on_ack(
         &mut self,
         ranges: &Ranges,
         delay: Duration,
         now: Duration,
-        mut tell: impl FnMut(&Sent, Outcome),
+        mut on_packet: impl FnMut(&Sent, Outcome),
     ) -> Result<bool, Fault> {
         let Some(newest) = ranges.newest() else { return Ok(false) };
         let is_skipped =
@@ -140,28 +140,28 @@ impl Recovery {
         let mut any = false;
         for range in ranges.iter() {
             for number in self.first.max(*range.start())..=*range.end() {
-                // The first may have moved on, beyond numbers that were settled before.
+                // `first` may have advanced beyond this number.
                 let Some(sent) = number.checked_sub(self.first).and_then(|at| self.sent.get_mut(at as usize))
                 else {
                     continue;
                 };
-                match sent.fate {
-                    Fate::Skipped | Fate::Acked => {}
-                    Fate::Lost => {
-                        sent.fate = Fate::Acked;
-                        tell(sent, Outcome::Late);
+                match sent.state {
+                    PacketState::Skipped | PacketState::Acked => {}
+                    PacketState::Lost => {
+                        sent.state = PacketState::Acked;
+                        on_packet(sent, Outcome::Late);
                     }
-                    Fate::InFlight => {
+                    PacketState::InFlight => {
                         any = true;
-                        sent.fate = Fate::Acked;
+                        sent.state = PacketState::Acked;
                         self.bytes_in_flight -= sent.bytes;
                         self.packets_in_flight -= 1;
                         let sent = *sent;
                         if number == newest {
                             self.rtt.sample(now.saturating_sub(sent.at), delay, now);
                         }
-                        tell(&sent, Outcome::Acked { in_order: number == self.first });
-                        self.tidy();
+                        on_packet(&sent, Outcome::Acked { in_order: number == self.first });
+                        self.forget_oldest();
                     }
                 }
             }
@@ -173,8 +173,8 @@ impl Recovery {
         Ok(any)
     }
 
-    /// Finds lost packets (appendix A.10), and tells `tell` of each. Whether they amount to persistent congestion.
-    pub(super) fn find_lost(&mut self, now: Duration, mut tell: impl FnMut(&Sent, Outcome)) -> bool {
+    /// Finds lost packets (appendix A.10), and reports each to `on_packet`. Returns whether they are persistent congestion.
+    pub(super) fn find_lost(&mut self, now: Duration, mut on_packet: impl FnMut(&Sent, Outcome)) -> bool {
         self.loss_at = None;
         let Some(newest) = self.newest_acked else { return false };
         let delay = self.rtt.loss_delay();
@@ -183,59 +183,59 @@ impl Recovery {
         let mut is_persistent = false;
         let Some(before) = newest.checked_sub(self.first) else { return false };
         for (at, sent) in self.sent.iter_mut().enumerate().take(before as usize) {
-            match sent.fate {
-                Fate::Acked => lost_since = None,
-                Fate::Lost | Fate::Skipped => {}
-                Fate::InFlight if sent.at + delay <= now || before - at as u64 >= REORDERING => {
-                    sent.fate = Fate::Lost;
+            match sent.state {
+                PacketState::Acked => lost_since = None,
+                PacketState::Lost | PacketState::Skipped => {}
+                PacketState::InFlight if sent.at + delay <= now || before - at as u64 >= PACKET_THRESHOLD => {
+                    sent.state = PacketState::Lost;
                     self.bytes_in_flight -= sent.bytes;
                     self.packets_in_flight -= 1;
-                    tell(sent, Outcome::Lost);
+                    on_packet(sent, Outcome::Lost);
                     // Only what was sent after the first sample counts (section 7.6.2).
                     if self.rtt.first_sample.is_some_and(|first| sent.at > first) {
                         let since = *lost_since.get_or_insert(sent.at);
                         is_persistent |= sent.at.saturating_sub(since) > persistent;
                     }
                 }
-                Fate::InFlight => {
+                PacketState::InFlight => {
                     let at = sent.at + delay;
                     self.loss_at = Some(self.loss_at.map_or(at, |loss_at| loss_at.min(at)));
                 }
             }
         }
-        self.tidy();
+        self.forget_oldest();
         is_persistent
     }
 
-    /// When the loss timer expires (appendix A.8), unless nothing is in flight. Probes go some thirty times in `patience`,
-    /// if round trips are short enough for that.
-    pub(super) fn timer(&self, patience: Duration) -> Option<Duration> {
-        self.loss_at.or_else(|| (self.packets_in_flight > 0).then(|| self.probe_at(patience)))
+    /// The expiry of the loss timer (appendix A.8), unless nothing is in flight. About thirty probes are sent within the time-out
+    /// `idle`, if round trips are short enough.
+    pub(super) fn timer(&self, idle: Duration) -> Option<Duration> {
+        self.loss_at.or_else(|| (self.packets_in_flight > 0).then(|| self.probe_at(idle)))
     }
 
-    /// Whether the timer that expired is for loss, rather than for a probe.
+    /// Whether the timer that expired is the loss timer and not a probe time-out.
     pub(super) fn is_loss_due(&self, now: Duration) -> bool {
         self.loss_at.is_some_and(|at| at <= now)
     }
 
-    fn probe_at(&self, patience: Duration) -> Duration {
+    fn probe_at(&self, idle: Duration) -> Duration {
         let single = self.rtt.probe_timeout();
-        let doubled = single * (1 << self.timeouts.min(MOST_DOUBLINGS));
-        // The RFC sets no bound. Two packets in a thirtieth of the patience burden no path, and without them a few losses
-        // in a row would use the patience up.
-        self.last_sent + doubled.min(single.max(patience / 30))
+        let doubled = single * (1 << self.timeouts.min(MAX_DOUBLINGS));
+        // The RFC sets no bound. Two packets in a thirtieth of the idle time-out burden no path, and without them a few losses
+        // in a row would use it up.
+        self.last_sent + doubled.min(single.max(idle / 30))
     }
 
-    /// Forgets what is in flight: the peer no longer answers.
+    /// Forgets the packets in flight: the peer no longer answers.
     pub(super) fn clear(&mut self) {
         self.first = self.next();
         self.sent.clear();
         (self.bytes_in_flight, self.packets_in_flight, self.loss_at) = (0, 0, None);
     }
 
-    /// Forgets packets that are settled, from the oldest on.
-    fn tidy(&mut self) {
-        while self.sent.front().is_some_and(|sent| sent.fate != Fate::InFlight) {
+    /// Forgets the oldest packets up to the first in flight.
+    fn forget_oldest(&mut self) {
+        while self.sent.front().is_some_and(|sent| sent.state != PacketState::InFlight) {
             self.sent.pop_front();
             self.first += 1;
         }
@@ -250,14 +250,14 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const IDLE: Duration = Duration::from_secs(30);
 
     /// `count` packets, one each millisecond.
     fn sent(count: u64) -> Recovery {
         let mut recovery = Recovery::new();
         for number in 0..count {
             let contents = Contents { first: number, count: 1, ..Contents::default() };
-            recovery.sent(ms(number), 1000, contents, Snapshot::default());
+            recovery.on_sent(ms(number), 1000, contents, Snapshot::default());
         }
         recovery
     }
@@ -275,20 +275,20 @@ mod tests {
         numbers: impl IntoIterator<Item = u64>,
         now: Duration,
     ) -> Vec<(u64, Outcome)> {
-        let mut told = Vec::new();
-        let tell = |sent: &Sent, outcome| told.push((sent.contents.first, outcome));
-        recovery.acked(&ranges(numbers), Duration::ZERO, now, tell).unwrap();
-        told
+        let mut reported = Vec::new();
+        let on_packet = |sent: &Sent, outcome| reported.push((sent.contents.first, outcome));
+        recovery.on_ack(&ranges(numbers), Duration::ZERO, now, on_packet).unwrap();
+        reported
     }
 
     fn lost(recovery: &mut Recovery, now: Duration) -> (Vec<u64>, bool) {
-        let mut told = Vec::new();
-        let persistent = recovery.find_lost(now, |sent, _| told.push(sent.contents.first));
-        (told, persistent)
+        let mut reported = Vec::new();
+        let persistent = recovery.find_lost(now, |sent, _| reported.push(sent.contents.first));
+        (reported, persistent)
     }
 
     #[test]
-    fn order_is_told_and_each_packet_counts_once() {
+    fn order_is_reported_and_each_packet_counts_once() {
         let mut recovery = sent(4);
         let (in_order, not) = (Outcome::Acked { in_order: true }, Outcome::Acked { in_order: false });
         assert_eq!(acked(&mut recovery, [0, 2], ms(50)), [(0, in_order), (2, not)]);
@@ -302,7 +302,7 @@ mod tests {
         acked(&mut recovery, [4], ms(44));
         assert_eq!(lost(&mut recovery, ms(44)), (vec![0, 1], false));
         // 2 was sent at 2 ms, and the round trip takes 40.
-        assert_eq!(recovery.timer(PATIENCE), Some(ms(47)));
+        assert_eq!(recovery.timer(IDLE), Some(ms(47)));
         assert!(!recovery.is_loss_due(ms(46)) && recovery.is_loss_due(ms(47)));
         assert_eq!(lost(&mut recovery, ms(47)), (vec![2], false));
         assert_eq!(lost(&mut recovery, ms(48)), (vec![3], false));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_too_early_is_told() {
+    fn what_was_lost_too_early_is_reported() {
         let mut recovery = sent(6);
         acked(&mut recovery, [5], ms(45));
         assert_eq!(lost(&mut recovery, ms(45)).0, [0, 1, 2]);
@@ -326,15 +326,15 @@ mod tests {
     #[test]
     fn probes_double_up_to_a_bound() {
         let mut recovery = sent(1);
-        let first = recovery.timer(PATIENCE).unwrap();
+        let first = recovery.timer(IDLE).unwrap();
         assert_eq!(first, Duration::from_millis(333 + 666 + 1));
         recovery.timeouts = 1;
-        assert_eq!(recovery.timer(PATIENCE * 10), Some(first * 2));
+        assert_eq!(recovery.timer(IDLE * 10), Some(first * 2));
         recovery.timeouts = 60;
-        assert_eq!(recovery.timer(PATIENCE * 10), Some(ms(10_000)));
-        assert_eq!(recovery.timer(PATIENCE), Some(first));
+        assert_eq!(recovery.timer(IDLE * 10), Some(ms(10_000)));
+        assert_eq!(recovery.timer(IDLE), Some(first));
         acked(&mut recovery, [0], ms(40));
-        assert_eq!((recovery.timer(PATIENCE), recovery.timeouts), (None, 0));
+        assert_eq!((recovery.timer(IDLE), recovery.timeouts), (None, 0));
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
         acked(&mut recovery, [0], ms(40));
         let patient = recovery.rtt.persistent();
         for at in [ms(50), ms(60), ms(50) + patient + ms(1), ms(2000)] {
-            recovery.sent(at, 1000, Contents::default(), Snapshot::default());
+            recovery.on_sent(at, 1000, Contents::default(), Snapshot::default());
         }
         acked(&mut recovery, [4], ms(2040));
         assert_eq!(lost(&mut recovery, ms(2040)), (vec![0, 0, 0], true));
@@ -353,10 +353,10 @@ mod tests {
     fn who_acknowledges_what_was_not_sent_is_caught() {
         let mut recovery = sent(3);
         let fault = Err(Fault::AcknowledgedUnsent);
-        assert_eq!(recovery.acked(&ranges([3]), ms(0), ms(40), |_, _| {}), fault);
+        assert_eq!(recovery.on_ack(&ranges([3]), ms(0), ms(40), |_, _| {}), fault);
         recovery.skip(ms(3));
-        recovery.sent(ms(4), 1000, Contents::default(), Snapshot::default());
-        assert_eq!(recovery.acked(&ranges([2, 4]), ms(0), ms(40), |_, _| {}), Ok(true));
-        assert_eq!(recovery.acked(&ranges([2, 3, 4]), ms(0), ms(40), |_, _| {}), fault);
+        recovery.on_sent(ms(4), 1000, Contents::default(), Snapshot::default());
+        assert_eq!(recovery.on_ack(&ranges([2, 4]), ms(0), ms(40), |_, _| {}), Ok(true));
+        assert_eq!(recovery.on_ack(&ranges([2, 3, 4]), ms(0), ms(40), |_, _| {}), fault);
     }
 }

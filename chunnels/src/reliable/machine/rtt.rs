@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// What is assumed before the first sample (section 6.2.2).
+/// The estimate before the first sample (section 6.2.2).
 const INITIAL: Duration = Duration::from_millis(333);
 
-/// How long a receiver waits at most before it acknowledges. Both ends know it.
+/// The longest time for which a receiver delays an acknowledgement, the same at both ends.
 pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The resolution of timers (section 6.1.2).
@@ -16,8 +16,8 @@ pub(super) struct Rtt {
     pub(super) latest: Duration,
     smoothed: Duration,
     variation: Duration,
-    least: Duration,
-    /// When the first sample was taken.
+    min: Duration,
+    /// The time of the first sample.
     pub(super) first_sample: Option<Duration>,
 }
 
@@ -27,25 +27,25 @@ impl Default for Rtt {
             latest: Duration::ZERO,
             smoothed: INITIAL,
             variation: INITIAL / 2,
-            least: Duration::MAX,
+            min: Duration::MAX,
             first_sample: None,
         }
     }
 }
 
 impl Rtt {
-    /// Takes in a sample, for an acknowledgement that says it was delayed by `delay`.
+    /// Takes in a sample of an acknowledgement that was delayed by `delay`, as the peer states.
     pub(super) fn sample(&mut self, latest: Duration, delay: Duration, now: Duration) {
         self.latest = latest;
-        self.least = self.least.min(latest);
+        self.min = self.min.min(latest);
         if self.first_sample.is_none() {
             (self.smoothed, self.variation) = (latest, latest / 2);
             self.first_sample = Some(now);
             return;
         }
-        // A peer that overstates its delay must not push the sample below what the path can do.
+        // An overstated delay must not reduce the sample below the smallest one.
         let delay = delay.min(MAX_ACK_DELAY);
-        let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
+        let adjusted = if latest >= self.min + delay { latest - delay } else { latest };
         self.variation = (self.variation * 3 + self.smoothed.abs_diff(adjusted)) / 4;
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
     }
@@ -55,21 +55,21 @@ impl Rtt {
     }
 
     /// The smallest sample; zero before the first.
-    pub(super) fn least(&self) -> Duration {
-        if self.first_sample.is_some() { self.least } else { Duration::ZERO }
+    pub(super) fn min(&self) -> Duration {
+        if self.first_sample.is_some() { self.min } else { Duration::ZERO }
     }
 
-    /// How long after it was sent a packet is taken for lost, once a later one is acknowledged (section 6.1.2).
+    /// The time after its sending at which a packet is declared lost, once a later one is acknowledged (section 6.1.2).
     pub(super) fn loss_delay(&self) -> Duration {
         (self.latest.max(self.smoothed) * 9 / 8).max(GRANULARITY)
     }
 
-    /// How long to wait for an acknowledgement of anything (section 6.2.1).
+    /// The probe time-out (section 6.2.1).
     pub(super) fn probe_timeout(&self) -> Duration {
         self.smoothed + (self.variation * 4).max(GRANULARITY) + MAX_ACK_DELAY
     }
 
-    /// For how long everything has to be lost to count as persistent congestion (section 7.6.1).
+    /// The time in which all packets have to be lost to count as persistent congestion (section 7.6.1).
     pub(super) fn persistent(&self) -> Duration {
         self.probe_timeout() * 3
     }

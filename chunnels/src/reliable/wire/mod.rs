@@ -1,21 +1,21 @@
-//! The packets of [`Reliable`](super::Reliable), and nothing else: no state, no time.
+//! The packet format of [`Reliable`](super::Reliable), without state.
 //!
 //! ```text
 //! check    4 bytes   CRC-32 of all that follows, little-endian
-//! flags    1 byte    which of the parts below there are
+//! flags    1 byte    a bit for each of the parts below
 //! number   varint    the packet's number, if the packet has to be acknowledged
-//! ack      ...       how long the newest acknowledged packet waited, in microseconds; how many ranges of packet
+//! ack      ...       the delay of the newest acknowledged packet, in microseconds; the number of ranges of packet
 //!                    numbers less one (1 byte); the newest number; its range's length less one; then for each further
 //!                    range the gap before it less one and its length less one. All varints, newest first
 //! grant    2 varints the number of messages, and of bytes in them, that the peer may have sent in all
-//! last     varint    how many messages there are in all: the sender closes
-//! abort    1 byte    why the sender gives up on the peer
+//! last     varint    the total number of messages: the sender closes
+//! abort    1 byte    the fault for which the sender refuses the peer
 //! messages ...       the number of the first message (varint), then for each its length (varint) and its bytes, up to
 //!                    the end of the packet; they are numbered without gaps
 //! ```
 //!
-//! A varint is that of RFC 9000, section 16. Packet numbers are never used twice; a message keeps its number however
-//! often it is sent.
+//! A varint is that of RFC 9000, section 16. Packet numbers are never used twice; a message keeps its number when it is
+//! repeated.
 
 mod packet;
 mod ranges;
@@ -28,6 +28,6 @@ mod writer;
 pub use packet::{Acknowledgement, Fault, Grant, Header, Message, Messages, decode};
 pub use ranges::{RANGES, Ranges};
 #[cfg(test)]
-use varint::MOST as VARINT_MOST;
+use varint::MAX as VARINT_MAX;
 pub(super) use varint::size;
 pub(super) use writer::{Draft, OVERHEAD, write};

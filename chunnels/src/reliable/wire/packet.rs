@@ -1,4 +1,4 @@
-//! What a packet says.
+//! The decoding of packets.
 
 use super::Ranges;
 use super::reader::Reader;
@@ -17,33 +17,33 @@ const KNOWN: u8 = NUMBERED | ACK | GRANT | LAST | ABORT | MESSAGES;
 /// The check and the flags.
 pub(super) const FIXED: usize = 5;
 
-/// Everything in a packet but the messages.
+/// The header of a packet: all parts but the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The packet's number, if it has to be acknowledged.
     pub number: Option<u64>,
-    /// What the sender has received.
+    /// The packets that the sender has received.
     pub ack: Option<Acknowledgement>,
-    /// What the sender may be sent.
+    /// The messages and bytes that the sender may be sent.
     pub grant: Option<Grant>,
-    /// How many messages there are in all, if the sender closes.
+    /// The total number of messages, if the sender closes.
     pub last: Option<u64>,
-    /// Why the sender gives up on the peer, if it does.
+    /// The fault for which the sender refuses the peer, if it does.
     pub abort: Option<Fault>,
-    /// Where the messages begin in the packet, and the number of the first of them, if there are any.
+    /// The position and the number of the first message, if there are any.
     pub messages: Option<Messages>,
 }
 
-/// Packets that have arrived.
+/// An acknowledgement of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// For how long the newest of them waited for this acknowledgement, in microseconds.
+    /// The time between the arrival of the newest packet and this acknowledgement, in microseconds.
     pub delay_us: u64,
-    /// Their numbers; at least one.
+    /// The numbers of the packets; at least one.
     pub ranges: Ranges,
 }
 
-/// How much a peer may have sent in all since the connection began.
+/// The totals that a peer may send since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
     /// Messages.
@@ -52,7 +52,7 @@ pub struct Grant {
     pub bytes: u64,
 }
 
-/// What a peer did that no peer does.
+/// A violation of the protocol by the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -63,7 +63,7 @@ pub enum Fault {
     ExceededGrant = 2,
     /// It sent messages beyond the last, or two different last ones.
     ContradictedEnd = 3,
-    /// It acknowledged nothing for as long as the idle time-out, while it was sent something.
+    /// It acknowledged nothing until the idle time-out, while packets were in flight.
     NeverAcknowledged = 4,
     /// A reason that this version does not know.
     Other = 255,
@@ -81,39 +81,39 @@ impl Fault {
     }
 }
 
-/// What it did, to be read behind "the peer" or "this end".
+/// A predicate, to be read behind "the peer" or "this end".
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AcknowledgedUnsent => "acknowledged a packet that was never sent",
             Self::ExceededGrant => "sent more than it was granted",
             Self::ContradictedEnd => "sent messages beyond the last, or two different last ones",
-            Self::NeverAcknowledged => "acknowledged nothing of what it was sent until time ran out",
-            Self::Other => "did something that no peer does",
+            Self::NeverAcknowledged => "acknowledged nothing until the idle time-out",
+            Self::Other => "broke the protocol",
         })
     }
 }
 
-/// Where the messages of a packet are.
+/// The position of the messages of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Messages {
     /// The number of the first.
     pub first: u64,
-    /// Where the first begins, in bytes from the start of the packet.
+    /// The start of the first, in bytes from the start of the packet.
     pub at: usize,
 }
 
 /// One message of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its number.
+    /// The number of the message.
     pub number: u64,
-    /// Where its bytes are in the packet.
+    /// The position of its bytes in the packet.
     pub bytes: Range<usize>,
 }
 
-/// What `packet` says, or `None` if it is damaged or of another format. It is checked to its end, so that going through
-/// its [`messages`](Messages::iter) meets no surprise.
+/// Decodes `packet`; `None` if it is damaged or malformed. It is checked to its end, so iterating over its
+/// [`messages`](Messages::iter) never fails.
 pub fn decode(packet: &[u8]) -> Option<Header> {
     let (check, rest) = packet.split_first_chunk()?;
     if crc32fast::hash(rest) != u32::from_le_bytes(*check) {
@@ -169,14 +169,14 @@ fn acknowledgement(reader: &mut Reader<'_>) -> Option<Acknowledgement> {
 }
 
 impl Messages {
-    /// The messages of `packet`, of which this is part of the header.
+    /// The messages of `packet`, whose header this is a part of.
     pub fn iter(self, packet: &[u8]) -> impl Iterator<Item = Message> + '_ {
         let mut next = self;
-        std::iter::from_fn(move || next.take(packet))
+        std::iter::from_fn(move || next.pop(packet))
     }
 
-    /// Takes the first message off, if there is one that is whole.
-    pub(in crate::reliable) fn take(&mut self, packet: &[u8]) -> Option<Message> {
+    /// Takes the first message off, if it is complete.
+    pub(in crate::reliable) fn pop(&mut self, packet: &[u8]) -> Option<Message> {
         let mut reader = Reader::new(packet, self.at);
         let len = usize::try_from(reader.varint()?).ok()?;
         let start = reader.position();
@@ -186,11 +186,11 @@ impl Messages {
         Some(Message { number, bytes: start..end })
     }
 
-    /// Where the last message ends; `None` if there is none, or one has no number.
+    /// The end of the last message; `None` if there is none, or one is malformed.
     fn check(mut self, packet: &[u8]) -> Option<usize> {
-        self.take(packet)?;
+        self.pop(packet)?;
         while self.at < packet.len() {
-            self.take(packet)?;
+            self.pop(packet)?;
         }
         Some(self.at)
     }

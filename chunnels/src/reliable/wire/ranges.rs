@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// How many ranges are kept and acknowledged. A sender takes for lost what lies three packets back, so more than these
-/// would tell it nothing that it still asks.
+/// The number of ranges that are kept and acknowledged. A sender declares packets lost that lie three behind, so further ranges
+/// would be of no use to it.
 pub const RANGES: usize = 32;
 
 /// Up to [`RANGES`] ranges of numbers, newest first, neither overlapping nor adjacent. Where there are more, the oldest
@@ -20,7 +20,7 @@ impl Ranges {
     /// The empty set.
     pub const NONE: Self = Self { ranges: [(0, 0); RANGES], len: 0 };
 
-    /// Adds a number; whether it was not in it.
+    /// Inserts a number, and returns whether it was missing.
     pub fn insert(&mut self, number: u64) -> bool {
         // Almost always the newest, or right behind it.
         let at = self.as_slice().iter().position(|(low, _)| *low <= number).unwrap_or(self.len);
@@ -43,13 +43,13 @@ impl Ranges {
                 self.ranges[at] = (number, number);
                 self.len = kept + 1;
             }
-            // Older than all, and there is no room.
+            // Older than all, and the set is full.
             (false, false) => {}
         }
         true
     }
 
-    /// Adds a range below all others; whether that was possible.
+    /// Adds a range below all others, and returns whether that was possible.
     pub(super) fn push_older(&mut self, low: u64, high: u64) -> bool {
         let fits = self.len < RANGES && low <= high && self.oldest().is_none_or(|oldest| high + 1 < oldest);
         if fits {
@@ -112,7 +112,7 @@ mod tests {
         let ranges = of(&numbers);
         assert_eq!(ranges.iter().len(), RANGES);
         assert_eq!((ranges.oldest(), ranges.newest()), (Some(200 - 2 * RANGES as u64), Some(198)));
-        // One that is older than all finds no room, and changes nothing.
+        // A number older than all of a full set changes nothing.
         let mut more = ranges;
         more.insert(3);
         assert_eq!(more, ranges);

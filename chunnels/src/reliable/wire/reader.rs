@@ -1,8 +1,8 @@
-//! Reading a packet from its start.
+//! The reading of a packet from its start.
 
 use super::varint;
 
-/// What is left of the bytes. Every method returns `None` where they end too early.
+/// The unread rest of a packet. Every method returns `None` where it ends too early.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         Some(number)
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub(super) fn position(&self) -> usize {
         self.at
     }

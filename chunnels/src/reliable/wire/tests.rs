@@ -10,7 +10,7 @@ fn encode(draft: &Draft, messages: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn any_ranges() -> impl Strategy<Value = Ranges> {
-    prop::collection::vec(0..VARINT_MOST, 1..40).prop_map(|numbers| {
+    prop::collection::vec(0..VARINT_MAX, 1..40).prop_map(|numbers| {
         let mut ranges = Ranges::NONE;
         for number in numbers {
             ranges.insert(number);
@@ -22,10 +22,10 @@ fn any_ranges() -> impl Strategy<Value = Ranges> {
 }
 
 fn any_draft() -> impl Strategy<Value = Draft> {
-    let number = || prop::option::of(0..VARINT_MOST);
+    let number = || prop::option::of(0..VARINT_MAX);
     let ack =
-        (0..VARINT_MOST, any_ranges()).prop_map(|(delay_us, ranges)| Acknowledgement { delay_us, ranges });
-    let grant = (0..VARINT_MOST, 0..VARINT_MOST).prop_map(|(messages, bytes)| Grant { messages, bytes });
+        (0..VARINT_MAX, any_ranges()).prop_map(|(delay_us, ranges)| Acknowledgement { delay_us, ranges });
+    let grant = (0..VARINT_MAX, 0..VARINT_MAX).prop_map(|(messages, bytes)| Grant { messages, bytes });
     let abort = prop::option::of(Just(Fault::ExceededGrant));
     (number(), prop::option::of(ack), prop::option::of(grant), number(), abort)
         .prop_map(|(number, ack, grant, last, abort)| Draft { number, ack, grant, last, abort, first: None })
@@ -35,7 +35,7 @@ proptest! {
     #[test]
     fn every_packet_survives(
         mut draft in any_draft(),
-        first in 0..VARINT_MOST - 100,
+        first in 0..VARINT_MAX - 100,
         messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..9),
     ) {
         if !messages.is_empty() {
@@ -79,7 +79,7 @@ proptest! {
 
 #[test]
 fn a_message_fits_beside_the_overhead() {
-    let draft = Draft { number: Some(VARINT_MOST), first: Some(VARINT_MOST - 9), ..Draft::default() };
+    let draft = Draft { number: Some(VARINT_MAX), first: Some(VARINT_MAX - 9), ..Draft::default() };
     assert_eq!(draft.size() + size((1 << 30) - 1), OVERHEAD);
 }
 

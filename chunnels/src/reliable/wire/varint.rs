@@ -2,9 +2,9 @@
 //! most significant byte first.
 
 /// The largest number.
-pub(in crate::reliable) const MOST: u64 = (1 << 62) - 1;
+pub(in crate::reliable) const MAX: u64 = (1 << 62) - 1;
 
-/// How many bytes `number` takes.
+/// The number of bytes of an encoded `number`.
 pub(in crate::reliable) const fn size(number: u64) -> usize {
     match number {
         0..0x40 => 1,
@@ -14,15 +14,15 @@ pub(in crate::reliable) const fn size(number: u64) -> usize {
     }
 }
 
-/// The bytes of `number`: the first [`size`] of the result. What exceeds [`MOST`] is written as that.
+/// The bytes of `number`: the first [`size`] of the result. Larger numbers than [`MAX`] are written as that.
 pub(super) fn encode(number: u64) -> [u8; 8] {
-    let number = number.min(MOST);
+    let number = number.min(MAX);
     let size = size(number);
     let tagged = number | (size.trailing_zeros() as u64) << (8 * size - 2);
     (tagged << (64 - 8 * size)).to_be_bytes()
 }
 
-/// The number at the start of `bytes`, and how many bytes it takes; `None` if they end before it does.
+/// The number at the start of `bytes`, and its length; `None` if it is cut off.
 pub(super) fn decode(bytes: &[u8]) -> Option<(u64, usize)> {
     let size = 1 << (bytes.first()? >> 6);
     let mut number = [0; 8];

@@ -1,12 +1,12 @@
-//! Writing a packet.
+//! The writing of packets.
 
 use super::packet::{ABORT, ACK, Acknowledgement, FIXED, Fault, GRANT, Grant, LAST, MESSAGES, NUMBERED};
 use super::varint::{self, size};
 
-/// What a packet with one message has besides it at most: check, flags, both numbers and the length.
+/// The longest header of a packet with one message: check, flags, both numbers and the length.
 pub(in crate::reliable) const OVERHEAD: usize = FIXED + 8 + 8 + 4;
 
-/// A packet to be written. Messages are written behind it by who has them.
+/// The header of a packet to be written.
 #[derive(Debug, Default)]
 pub(in crate::reliable) struct Draft {
     pub(in crate::reliable) number: Option<u64>,
@@ -19,7 +19,7 @@ pub(in crate::reliable) struct Draft {
 }
 
 impl Draft {
-    /// How many bytes everything but the messages takes.
+    /// The number of bytes without the messages.
     pub(in crate::reliable) fn size(&self) -> usize {
         let numbers = [self.number, self.last, self.first].into_iter().flatten().map(size).sum::<usize>();
         let ack = self.ack.as_ref().map_or(0, ack_size);
@@ -49,8 +49,7 @@ fn ack_size(ack: &Acknowledgement) -> usize {
     total
 }
 
-/// Writes `draft` to the start of `packet`, then `messages` into the rest, then the check. The rest must be what the
-/// messages fill.
+/// Writes `draft`, then `messages`, then the check. `packet` must have the length that they fill.
 pub(in crate::reliable) fn write<'a>(
     draft: &Draft,
     messages: impl Iterator<Item = &'a [u8]>,

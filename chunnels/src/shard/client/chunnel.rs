@@ -7,9 +7,9 @@ use futures_util::future::try_join_all;
 
 /// The client sends each message to the shard of its key.
 ///
-/// When it connects, it opens one more connection per shard, each negotiated with that shard for what is below this
-/// Chunnel; a shard that does not answer fails the connection. The connection to the server itself is kept, and
-/// carries no messages. At the server this Chunnel passes everything through: its clients have routed already.
+/// When it connects, it opens one more connection per shard, each negotiated with that shard for the layers below this
+/// Chunnel; a shard that does not answer fails the connection. The connection to the server itself stays open, and
+/// carries no messages. At the server this Chunnel passes every message through, since its clients have routed them.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(capability = Self::sharding)]
 pub struct ClientShard {
@@ -17,12 +17,12 @@ pub struct ClientShard {
 }
 
 impl ClientShard {
-    /// Routes by `map`, which the server must have as well.
+    /// Routes by `map`, which has to be that of the server.
     pub fn new(map: ShardMap) -> Self {
         Self { map }
     }
 
-    /// What the other end must have as well.
+    /// The capability, which has to be that of the other end.
     pub fn sharding(&self) -> Sharding {
         self.map.routed_by(RoutedBy::Client)
     }

@@ -9,23 +9,23 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What [`ClientShard`](super::ClientShard) makes of a client's connection: one to every shard.
+/// The connection of [`ClientShard`](super::ClientShard) at the client: one connection to every shard.
 ///
-/// `send` goes to the shard of the message's key; `recv` takes from whichever shard has something, in turn. An error
-/// names the shard that it came from. After one that ends the connection to a shard the others still work.
+/// `send` goes to the shard of the message's key; `recv` takes from the shards in turn. An error
+/// names its shard. After an error that ends the connection to a shard the others still work.
 ///
 /// # Bursts
-/// `send_batch` sorts up to 64 messages at a time by shard and hands each shard its part in one burst. Order is kept
+/// `send_batch` sorts up to 256 messages at a time by shard and sends each shard its part in one burst. Order is kept
 /// among messages of one shard. After an error, or if its future is dropped, some first part of each shard's messages
-/// was sent, and of those 64 the rest is dropped.
+/// was sent, and the rest of the 256 is dropped.
 pub struct ClientShardConnection<Inner: Connection> {
     main: Inner,
     shards: Vec<Inner>,
     map: ShardMap,
-    /// The shard that is asked first by the next `recv`.
+    /// The shard that the next `recv` polls first.
     turn: AtomicUsize,
-    /// Where `send_batch` sorts. It takes them out and puts them back, so that bursts allocate nothing and no lock is
-    /// held while it waits; if two run at once, the second makes its own.
+    /// The queues in which `send_batch` sorts. It takes them out and puts them back, so that bursts allocate nothing and no lock is
+    /// held across an await; of two at once, the second allocates its own.
     parts: Mutex<Option<Parts<Inner::Data>>>,
 }
 
@@ -42,7 +42,7 @@ impl<Inner: Connection<Data: Keyed>> ClientShardConnection<Inner> {
 
     async fn first<F: Future<Output = Result<R, Error>>, R>(&self, make: impl Fn(usize) -> F) -> F::Output {
         let (shard, result) = first(self.shards.len(), self.turn.load(Relaxed), make).await;
-        // Tasks that receive at once may set it to the same; they still take turns.
+        // Concurrent calls may store the same value; shards still take turns.
         self.turn.store((shard + 1) % self.shards.len(), Relaxed);
         result.map_err(|error| self.failed(shard, error))
     }
@@ -60,7 +60,7 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     type Data = Inner::Data;
     type Base = Inner::Base;
 
-    /// That of the connection to the server. Those to the shards have bases of their own.
+    /// The base of the connection to the server. Those to the shards have their own.
     fn base(&self) -> &Inner::Base {
         self.main.base()
     }
@@ -109,8 +109,8 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
         if let [only] = &self.shards[..] {
             return only.recv_batch(into, limit).await.map_err(|error| self.failed(0, error));
         }
-        // All shards get the same place to put messages. Only one of them is polled at a time, so the lock is free;
-        // it is there to tell the compiler.
+        // All shards push into the same collection. One of them is polled at a time, so the lock is never contended;
+        // it makes the sharing safe.
         let into = &Mutex::new(into);
         self.first(|shard| async move { self.shards[shard].recv_batch(&mut Shared(into), limit).await }).await
     }
@@ -131,7 +131,7 @@ impl<Inner: Connection<Data: Keyed>> Connection for ClientShardConnection<Inner>
     }
 }
 
-/// Puts messages into what several futures share.
+/// Pushes messages into a collection that several futures share.
 struct Shared<'a, Into>(&'a Mutex<Into>);
 
 impl<T, Into: Extend<T>> Extend<T> for Shared<'_, &mut Into> {

@@ -1,4 +1,4 @@
-//! The client routes.
+//! Routing by the client.
 
 mod chunnel;
 mod connection;

@@ -1,14 +1,14 @@
-//! Waiting for the first of several futures.
+//! The first of several futures to complete.
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-/// Up to how many futures wait without an allocation.
+/// The number of futures that wait without an allocation.
 const INLINE: usize = 8;
 
-/// Makes `count` futures, and returns the output of the first that is ready, with its number. They are tried in turn
+/// Creates `count` futures, and returns the output of the first that is ready, with its number. They are polled in order
 /// from `start` on; the others are dropped.
 pub(super) async fn first<F: Future>(
     count: usize,
@@ -41,8 +41,7 @@ fn poll<F: Future>(future: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Po
     }
 }
 
-/// Tries each once, which allocates nothing. Only if none is ready are all of them kept somewhere, which takes an
-/// allocation for each: there is nothing else to do then.
+/// Polls each once, which allocates nothing. If none is ready all are boxed to wait, when the task has nothing else to do.
 async fn first_of_many<F: Future>(
     count: usize,
     number: impl Fn(usize) -> usize,
@@ -95,7 +94,7 @@ mod tests {
             let (sender, receiver) = oneshot::channel();
             let receiver = std::sync::Mutex::new(Some(receiver));
             let waiting = first(count, 0, |number| {
-                // Asked for twice where futures are tried first, so it is taken only once it is polled.
+                // Created twice for more than eight futures, so the receiver is taken when it is polled.
                 let receiver = &receiver;
                 async move {
                     if number != 5 {

@@ -10,10 +10,10 @@ use bertha_core::{
 use std::sync::Arc;
 
 /// [`ServerShard`] and [`Serialize`] in one: the server reads each message's key at `OFFSET` bytes into its encoding, and
-/// passes it on to the shard at a remote address as it came.
+/// forwards the message unchanged to the shard at a remote address.
 ///
-/// Made by the pass [`RouteUndecoded`](super::RouteUndecoded), or by hand for a codec that puts keys there. The two ends, and
-/// the shards, see the two layers that it stands for. A message that ends before its key does belongs to no shard; it is
+/// Inserted by the pass [`RouteUndecoded`](super::RouteUndecoded), or by hand for a codec that writes keys there. To the other end
+/// and the shards it is the two layers that it replaces. A message that ends before its key does belongs to no shard; it is
 /// dropped and counted ([`ServerShardConnection::dropped`]).
 #[derive(Debug, Clone, Identity)]
 #[chunnel(layers = Self::layers)]
@@ -35,7 +35,7 @@ impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
     }
 }
 
-/// The key is read where the codec puts it.
+/// The key at the offset of the codec.
 enum AtOffset<const OFFSET: usize> {}
 
 impl<const OFFSET: usize> FindKey<Buf> for AtOffset<OFFSET> {
@@ -67,7 +67,7 @@ where
 }
 
 impl<const OFFSET: usize, T, C> ShardRaw<OFFSET, T, C> {
-    /// Passes messages between a client and the shards, which take them to come through [`Serialize`].
+    /// Routes between a client and the shards, to which the connections appear to have the layer [`Serialize`].
     async fn route<Inner>(
         &self,
         client: Inner,

@@ -1,4 +1,4 @@
-//! A codec that promises where the key is.
+//! A codec with the key at a known offset.
 
 use crate::serialize::{At, Bincode, Codec};
 use crate::shard::Keyed;
@@ -6,12 +6,12 @@ use bertha_core::Identity;
 use std::error::Error;
 use std::fmt;
 
-/// The codec `C` for messages whose key it puts at offset `OFFSET`, as [`At`] describes.
+/// The codec `C` for messages whose key it writes at offset `OFFSET`, as [`At`] describes.
 ///
-/// With [`Bincode`] that is 8 for a string or a vector of bytes that is the first field of its struct. Each message that
-/// is encoded is held against the promise: one that breaks it is not sent.
+/// With [`Bincode`] that is 8 for a string or a vector of bytes that is the first field of its struct. Each encoded message is
+/// checked; one with its key elsewhere is not sent.
 ///
-/// On the wire it is the same as `C`; but two ends agree only if both make the promise.
+/// The format on the wire is that of `C`, but both ends need the same `KeyAt`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(parameter)]
 pub struct KeyAt<const OFFSET: usize, C = Bincode>(pub C);
@@ -49,14 +49,14 @@ impl<T: Keyed, C: Codec<T>, const OFFSET: usize> Codec<T> for KeyAt<OFFSET, C> {
     }
 }
 
-/// Why [`KeyAt`] has no encoding for a message.
+/// The reason why [`KeyAt`] has no encoding for a message.
 #[derive(Debug)]
 pub enum Misplaced<E> {
     /// The codec has none.
     Codec(E),
-    /// The codec does not put the message's key where it was promised to be.
+    /// The codec does not write the message's key at the offset.
     Key {
-        /// The place that was promised.
+        /// The expected offset.
         offset: usize,
     },
 }

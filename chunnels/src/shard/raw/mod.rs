@@ -1,4 +1,4 @@
-//! The server routes messages that it does not decode.
+//! Routing by the server without decoding.
 
 mod chunnel;
 mod codec;

@@ -1,16 +1,15 @@
-//! The pass that makes a routing server leave messages as they are.
+//! The pass that lets a routing server forward messages undecoded.
 
 use super::ShardRaw;
 use crate::serialize::{At, Codec, KeyPlace, Serialize};
 use crate::shard::ServerShard;
 use bertha_core::subst;
 
-/// A server that routes to remote shards decodes every message for the sake of its key, and encodes it again for the
-/// shard. If the codec says where keys stand ([`Codec::Key`]), this pass replaces both layers by [`ShardRaw`], which reads
-/// the key where it is and passes the message on.
+/// A server that routes to remote shards decodes every message for its key, and encodes it again for the
+/// shard. If the codec has a known offset of keys ([`Codec::Key`]), this pass replaces both layers by [`ShardRaw`], which reads
+/// the key in place and forwards the message unchanged.
 ///
-/// Clients and shards can't tell the difference: they agree to the same two layers, codec and place of the key
-/// included.
+/// Nothing changes for clients and shards: they agree on the same two layers, with the same codec and offset of the key.
 ///
 /// ```
 /// use bertha_chunnels::shard::{KeyAt, RouteUndecoded};

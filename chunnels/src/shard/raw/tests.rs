@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize as Serde};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// A request whose key stands first, or behind a number of fixed size.
+/// A request whose key is first, or behind a number of fixed size.
 #[derive(Debug, Clone, PartialEq, Serde, Deserialize)]
 struct First {
     key: Vec<u8>,
@@ -55,7 +55,7 @@ proptest! {
         let first = First { key, id };
         let bytes = encoded(&KeyAt::<8>::default(), &first).unwrap();
         prop_assert_eq!(At::<8>::key(&bytes), Some(&first.key[..]));
-        prop_assert_eq!(&bytes, &encoded(&<Bincode>::default(), &first).unwrap());
+        prop_assert_eq!(&bytes, &encoded(&Bincode::<100_000>, &first).unwrap());
 
         let second = Second { id, key: word };
         let bytes = encoded(&KeyAt::<12>::default(), &second).unwrap();
@@ -74,7 +74,7 @@ fn fixed() -> Serialize<First, KeyAt<8>> {
     Serialize::new()
 }
 
-/// Opens the connections to shards, and remembers what each was asked to agree to.
+/// Opens the connections to shards, and records the layers that each had to agree on.
 struct Opener {
     shards: Mutex<HashMap<Addr, PairConnection<TokioRuntime, Buf>>>,
     layers: Mutex<Vec<Vec<Node>>>,
@@ -112,7 +112,7 @@ async fn messages_reach_the_shard_that_would_have_been_chosen_by_decoding() {
     let router = ShardRaw::new(ServerShard::new(map.clone()), fixed());
     let server = router.connect_wrap(server, ConnectContext::new(&opener, Role::Server)).await.unwrap();
 
-    // Garbage belongs to no shard: too short, or with a key that would end behind the message.
+    // Malformed messages belong to no shard: too short, or with a key that ends behind the message.
     raw_client.send(Buf::copy_of(&[1, 2, 3], 0).unwrap()).await.unwrap();
     raw_client.send(Buf::copy_of(&[0xff; 30], 0).unwrap()).await.unwrap();
     let client = fixed().wrap(raw_client).await.unwrap();
@@ -150,7 +150,7 @@ fn it_describes_itself_as_the_layers_that_it_stands_for() {
     assert_eq!(by_hand.explain().to_string(), format!("ShardRaw({})", apart.explain()));
 }
 
-/// A codec of someone else's, which knows nothing of keys.
+/// A foreign codec without a known offset of keys.
 #[derive(Debug, Clone, Default)]
 struct Theirs;
 

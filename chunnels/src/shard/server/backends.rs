@@ -1,18 +1,18 @@
-//! Where a routing server's shards are.
+//! The shards of a routing server.
 
 use crate::shard::ShardMap;
 use bertha_core::{BoxFuture, ConnectContext, Connection, Error};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Where the shards are that a routing server passes requests to: [`RemoteShards`](super::RemoteShards) or
+/// The shards to which a routing server forwards requests: [`RemoteShards`](super::RemoteShards) or
 /// [`LocalShards`](super::LocalShards).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't handle the messages of `{Inner}`",
     note = "`LocalShards<T>` needs a connection that carries `T`"
 )]
 pub trait Backends<Inner: Connection>: Send + Sync {
-    /// Prepares to pass on what `client` sends.
+    /// Connects `client` with the shards.
     #[doc(hidden)]
     fn link(
         &self,
@@ -23,12 +23,12 @@ pub trait Backends<Inner: Connection>: Send + Sync {
     ) -> impl Future<Output = Result<Link<Inner>, Error>> + Send;
 }
 
-/// The way between one client and the shards.
+/// The route between one client and the shards.
 #[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "internal, and holds a future")]
 pub struct Link<Inner> {
-    /// Connections that belong to this client alone, to be closed with its own.
+    /// The connections of this client alone, which are closed with its own.
     pub(super) shards: Arc<[Inner]>,
-    /// Passes requests and replies on until the client or a shard is gone, and says why.
+    /// Forwards requests and replies until the client or a shard fails, and returns that error.
     pub(super) routing: BoxFuture<'static, Error>,
 }

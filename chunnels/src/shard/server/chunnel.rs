@@ -5,16 +5,15 @@ use crate::shard::{Keyed, RoutedBy, ShardMap, Sharding};
 use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Identity, Role};
 use std::sync::Arc;
 
-/// The server passes each request on to the shard of its key, and the shard's replies back to the client.
+/// The server forwards each request to the shard of its key, and the shard's replies to the client.
 ///
 /// Shards are at the addresses of the map, one connection to each per client, or in this process with
-/// [`local`](Self::local). At the client this Chunnel passes everything through.
+/// [`local`](Self::local). At the client this Chunnel passes every message through.
 ///
 /// # The application at the server
 ///
-/// It never sees a request. Its `recv` does the routing, and returns only when that has ended, with the error that
-/// ended it: the client has closed the connection, or a shard is gone. A handler looks as it does without sharding,
-/// and must call `recv` for anything to be routed:
+/// It never receives a request. Its `recv` does the routing, and returns the error that ends the routing: the client has closed the
+/// connection, or a shard has failed. A handler is the same as without sharding, and has to call `recv`, which routes:
 ///
 /// ```
 /// # use bertha_core::Connection;
@@ -33,12 +32,12 @@ pub struct ServerShard<Shards = RemoteShards> {
 }
 
 impl ServerShard {
-    /// Routes by `map`, which the client must have as well, to the addresses in it.
+    /// Routes by `map`, which has to be that of the client, to the addresses in it.
     pub fn new(map: ShardMap) -> Self {
         Self { map, shards: RemoteShards }
     }
 
-    /// Routes to threads of this process instead. The client needs no more than the map.
+    /// Routes to threads of this process instead. The client needs the map alone.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if the map has another number of shards.
@@ -53,12 +52,12 @@ impl ServerShard {
 }
 
 impl<Shards> ServerShard<Shards> {
-    /// What it routes by.
+    /// The map that it routes by.
     pub fn map(&self) -> &ShardMap {
         &self.map
     }
 
-    /// What the other end must have as well.
+    /// The capability, which has to be that of the other end.
     pub fn sharding(&self) -> Sharding {
         self.map.routed_by(RoutedBy::Server)
     }

@@ -8,19 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::Mutex;
 
-/// What [`ServerShard`](super::ServerShard) makes of a client's connection at the server.
+/// The connection of [`ServerShard`](super::ServerShard) at the server.
 ///
-/// `recv` and `recv_batch` route, and return only the error that ended the routing. Requests and replies on their way
-/// stay in the connection, so dropping such a future loses none; calling again goes on. `send` goes to the client.
+/// `recv` and `recv_batch` route, and return the error that ends the routing. Requests and replies in transit
+/// stay in the connection, so dropping such a future loses none; the next call continues. `send` goes to the client.
 ///
-/// If a shard can't take requests, none are received from the client: what has arrived waits below, as far as it
-/// does. A request that is too large for its shard, or a reply that is too large for the client, is dropped and
-/// counted.
+/// While a shard can't take requests, none are received from the client, and they wait in the connection below. A request that is
+/// too large for its shard, or a reply that is too large for the client, is dropped and counted.
 pub struct ServerShardConnection<Inner> {
     client: Arc<Inner>,
     shards: Arc<[Inner]>,
-    /// The routing is one future that outlives each `recv`: whatever it was doing when a `recv` was dropped, it goes
-    /// on with in the next.
+    /// One future that outlives each `recv`: the next `recv` continues where a dropped one stopped.
     routing: Mutex<Routing>,
     dropped: Arc<AtomicU64>,
 }
@@ -36,15 +34,15 @@ impl<Inner: Connection> ServerShardConnection<Inner> {
         let orphans = shards.clone();
         let running = Box::pin(async move {
             let error = routing.await;
-            // The shards should not have to find out by waiting that this client is gone.
+            // Closed at once, so that the shards need no time-out for a client that has gone.
             join_all(orphans.iter().map(Connection::close)).await;
             error
         });
         Self { client, shards, routing: Mutex::new(Routing::Running(running)), dropped }
     }
 
-    /// How many requests and replies were dropped, since they were too large for the next hop or the client's queue
-    /// of replies was full.
+    /// The number of requests and replies that were dropped: too large for the next hop, without a key, or beyond the client's
+    /// queue of replies.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }
@@ -118,7 +116,7 @@ impl<Inner: Connection> Connection for ServerShardConnection<Inner> {
         shards.into_iter().fold(drained, Result::and)
     }
 
-    /// Closes the connection to the client and those to its shards. What is on its way between them is dropped.
+    /// Closes the connection to the client and those to its shards. Messages in transit between them are dropped.
     async fn close(&self) -> Result<(), Error> {
         let closed = self.client.close().await;
         let shards = join_all(self.shards.iter().map(Connection::close)).await;

@@ -1,4 +1,4 @@
-//! Shards that are threads or tasks of the same process.
+//! Shards that are threads or tasks of this process.
 
 use super::backends::Link;
 use super::forward::forward;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
-/// The most messages that are handed on at once. While a queue is full, so many wait outside of it.
+/// The number of messages that are forwarded at once, at most. While a queue is full, so many wait outside of it.
 const BURST: usize = 64;
 
-/// The most that a queue holds.
+/// The largest capacity of a queue.
 const MAX_QUEUED: usize = 65_536;
 
 /// The shards are in this process, each with a bounded queue of requests. Cheap to clone.
 ///
-/// A shard takes bursts of requests from its [`ShardQueue`], and answers each through the [`ReplyTo`] beside it:
+/// A shard takes bursts of requests from its [`ShardQueue`], and answers each by its [`ReplyTo`]:
 ///
 /// ```
 /// # use bertha_chunnels::shard::{LocalShards, ShardQueue};
@@ -39,7 +39,7 @@ const MAX_QUEUED: usize = 65_536;
 /// # let _ = (shards, queues.into_iter().map(serve));
 /// ```
 ///
-/// A full queue of requests holds back the client whose request is next; a full queue of replies loses replies.
+/// A full queue of requests applies backpressure to the client; a full queue of replies drops replies.
 #[derive(Identity)]
 #[chunnel(parameter)]
 pub struct LocalShards<T> {
@@ -49,7 +49,7 @@ pub struct LocalShards<T> {
 
 impl<T> LocalShards<T> {
     /// `shards` shards, and a queue for each, in the order of the shard map. Each queue holds `capacity` requests, and
-    /// each client's queue of replies as many: from 1 up to 65,536, what is outside is brought to the nearest.
+    /// each client's queue as many replies; the capacity is clamped to 1 to 65,536.
     pub fn new(shards: usize, capacity: usize) -> (Self, Vec<ShardQueue<T>>) {
         let capacity = capacity.clamp(1, MAX_QUEUED);
         let (queues, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::channel(capacity)).unzip();
@@ -100,12 +100,12 @@ where
             while messages.len() > 0 {
                 // A burst may be larger than the queue.
                 let burst = messages.len().min(shards.capacity);
-                let Ok(places) = shards.queues[number].reserve_many(burst).await else {
+                let Ok(permits) = shards.queues[number].reserve_many(burst).await else {
                     let gone = Error::new(ErrorKind::Closed, "its queue was dropped");
                     return failure::of_shard("ServerShard", number, &map.shards()[number], gone);
                 };
-                for (place, message) in places.zip(&mut messages) {
-                    place.send((message, reply_to.clone()));
+                for (permit, message) in permits.zip(&mut messages) {
+                    permit.send((message, reply_to.clone()));
                 }
             }
         }
@@ -118,7 +118,7 @@ async fn replies<C: Connection>(
     dropped: Arc<AtomicU64>,
 ) -> Error {
     let mut burst = Vec::new();
-    // Not empty before the end: this connection itself holds a sender.
+    // Zero at the end alone, since this connection holds a sender.
     while queue.recv_many(&mut burst, BURST).await > 0 {
         if let Err(error) = forward(&*client, burst.drain(..), &dropped).await {
             return error;

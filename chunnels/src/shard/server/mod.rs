@@ -1,4 +1,4 @@
-//! The server routes.
+//! Routing by the server.
 
 mod backends;
 mod chunnel;

@@ -1,4 +1,4 @@
-//! What a shard in the same process holds: its requests, and the way back.
+//! The queue of a shard of this process, and the way of its replies.
 
 use bertha_core::{Error, ErrorKind};
 use std::fmt;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::sync::mpsc;
 
-/// A request, and where its replies go.
+/// A request, and the way of its replies.
 pub(super) type Request<T> = (T, ReplyTo<T>);
 
-/// The requests of one shard, from all clients. Give it to the thread or task that is the shard.
+/// The requests of one shard, from all clients. Move it to the thread or task that is the shard.
 ///
-/// Waiting needs no particular runtime: any executor will do.
+/// It works on any executor.
 pub struct ShardQueue<T> {
     requests: mpsc::Receiver<Request<T>>,
 }
@@ -21,11 +21,11 @@ impl<T> ShardQueue<T> {
         Self { requests }
     }
 
-    /// Waits until at least one request is there, then appends what is there to `into`, at most `limit` requests,
-    /// and returns how many. Cancellation-safe.
+    /// Waits for at least one request, then appends those in the queue to `into`, at most `limit` of them,
+    /// and returns their number. Cancellation-safe.
     ///
     /// # Errors
-    /// [`Closed`](ErrorKind::Closed) once every request was taken and neither the
+    /// [`Closed`](ErrorKind::Closed) once every request was taken, and neither the
     /// [`LocalShards`](super::LocalShards) nor a connection that routes to them exists any more.
     pub async fn recv_batch(
         &mut self,
@@ -45,7 +45,7 @@ impl<T> fmt::Debug for ShardQueue<T> {
     }
 }
 
-/// Where the replies to a request go: to the client that sent it. Cheap to clone.
+/// The way of replies to the client that sent a request. Cheap to clone.
 pub struct ReplyTo<T> {
     client: Arc<Replies<T>>,
 }
@@ -56,15 +56,15 @@ struct Replies<T> {
 }
 
 impl<T> ReplyTo<T> {
-    /// A client's queue for as many replies as `capacity` says.
+    /// A client's queue for `capacity` replies.
     pub(super) fn new(capacity: usize, dropped: Arc<AtomicU64>) -> (Self, mpsc::Receiver<T>) {
         let (queue, replies) = mpsc::channel(capacity);
         (Self { client: Arc::new(Replies { queue, dropped }) }, replies)
     }
 
-    /// Sends a reply to the client, without ever waiting: a client that does not fetch its replies must not keep a
-    /// shard from serving others. If its queue is full the reply is lost, as a datagram would be, and counted
-    /// ([`dropped`](super::ServerShardConnection::dropped)); if the client is gone it is lost too.
+    /// Sends a reply to the client without waiting, so that a client that does not receive its replies delays no other. If its
+    /// queue is full the reply is dropped and counted ([`dropped`](super::ServerShardConnection::dropped)); if the client has gone
+    /// it is dropped as well.
     pub fn send(&self, reply: T) {
         if self.client.queue.try_send(reply).is_err() {
             self.client.dropped.fetch_add(1, Relaxed);

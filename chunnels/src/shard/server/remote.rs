@@ -1,4 +1,4 @@
-//! Shards that are reached over the datapath.
+//! Shards at other addresses of the datapath.
 
 use super::Backends;
 use super::backends::Link;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The shards are servers at the addresses of the shard map.
 ///
-/// Each client has a connection of its own to each shard, so replies need no mark that says whose they are.
+/// Each client has its own connection to each shard, so replies need no label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(parameter)]
 pub struct RemoteShards;
@@ -50,32 +50,32 @@ where
     });
     let shards: Arc<[Inner]> = try_join_all(opening).await?.into();
 
-    let way = || Way {
+    let router = || Router {
         chunnel,
         client: client.clone(),
         shards: shards.clone(),
         map: map.clone(),
         dropped: dropped.clone(),
     };
-    // Each is boxed once per connection, and then waits in one place; those that wait cost nothing.
-    let ways: FuturesUnordered<BoxFuture<'static, Error>> = FuturesUnordered::new();
-    ways.push(Box::pin(way().requests::<K>()));
+    // Each is boxed once per connection; those that wait cost nothing.
+    let directions: FuturesUnordered<BoxFuture<'static, Error>> = FuturesUnordered::new();
+    directions.push(Box::pin(router().requests::<K>()));
     for number in 0..shards.len() {
-        ways.push(Box::pin(way().replies(number)));
+        directions.push(Box::pin(router().replies(number)));
     }
-    Ok(Link { shards, routing: Box::pin(first_end(ways)) })
+    Ok(Link { shards, routing: Box::pin(first_end(directions)) })
 }
 
-async fn first_end(mut ways: FuturesUnordered<BoxFuture<'static, Error>>) -> Error {
-    match ways.next().await {
+async fn first_end(mut directions: FuturesUnordered<BoxFuture<'static, Error>>) -> Error {
+    match directions.next().await {
         Some(error) => error,
-        // There are at least the requests.
+        // Never empty: requests are one of them.
         None => pending().await,
     }
 }
 
-/// What passing messages on takes.
-struct Way<C> {
+/// Forwards the messages of one direction.
+struct Router<C> {
     chunnel: &'static str,
     client: Arc<C>,
     shards: Arc<[C]>,
@@ -83,7 +83,7 @@ struct Way<C> {
     dropped: Arc<AtomicU64>,
 }
 
-impl<C: Connection> Way<C> {
+impl<C: Connection> Router<C> {
     async fn requests<K: FindKey<C::Data>>(self) -> Error {
         let mut parts = Parts::<C::Data, K>::new(self.map.clone());
         loop {

@@ -20,7 +20,7 @@ fn routing(wrapped: Either<Routing, PairConnection<TokioRuntime, Message>>) -> R
     }
 }
 
-/// A client's end, the server's connection to it, and the ends of so many remote shards.
+/// A client's end, the server's connection to it, and the ends of a number of remote shards.
 async fn remote(
     shards: usize,
 ) -> (PairConnection<TokioRuntime, Message>, Routing, Vec<PairConnection<TokioRuntime, Message>>) {
@@ -44,7 +44,7 @@ async fn local(
     (client, routing(wrapped), queues)
 }
 
-/// Routes for a while, as a `recv` that is dropped then.
+/// Routes for a while, as a `recv` does whose future is then dropped.
 fn route_once(server: &Routing) -> Option<Error> {
     let mut receiving = Box::pin(server.recv());
     match receiving.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -53,7 +53,7 @@ fn route_once(server: &Routing) -> Option<Error> {
     }
 }
 
-/// Takes what is there.
+/// Takes the messages that are there.
 fn take(queue: &mut ShardQueue<Message>, limit: usize) -> Vec<(Message, ReplyTo<Message>)> {
     let mut requests = Vec::new();
     let mut receiving = Box::pin(queue.recv_batch(&mut requests, limit));
@@ -148,10 +148,10 @@ async fn a_full_shard_holds_back_its_client_and_loses_nothing_when_receives_are_
     client.send_batch((0..200).map(message)).await.unwrap();
     let mut taken = Vec::new();
     for _ in 0..500 {
-        // Gives tokio's channels a new budget, without which they only pretend to be empty or full.
+        // Renews the budget of tokio's channels, without which they report themselves empty or full.
         tokio::task::yield_now().await;
         assert!(route_once(&server).is_none());
-        // No more is on its way than a burst and what the queue holds; the rest waits below.
+        // At most a burst and a full queue are in transit; the rest waits below.
         assert!(client.unreceived() + taken.len() + 64 + 2 >= 200);
         taken.extend(take(&mut queues[0], 1));
     }
@@ -184,7 +184,7 @@ async fn a_remote_shard_that_dies_ends_the_connection_and_is_named() {
     assert_eq!((error.kind(), error.chunnel()), (ErrorKind::Closed, Some("ServerShard")));
     assert!(error.to_string().contains(&format!("shard 1 at {}", addr(1))), "{error}");
     assert_eq!(ends[0].recv().await.unwrap_err().kind(), ErrorKind::Closed);
-    // It stays so.
+    // The error is permanent.
     assert_eq!(server.recv().await.unwrap_err().to_string(), error.to_string());
 }
 
@@ -243,7 +243,7 @@ async fn the_client_passes_everything_through() {
     assert_eq!(server.recv().await.unwrap(), message(1));
 }
 
-/// Takes no message with an odd number, and none at all after 100.
+/// Refuses messages with odd numbers, and all messages after 100.
 struct Picky(PairConnection<TokioRuntime, Message>);
 
 impl Connection for Picky {

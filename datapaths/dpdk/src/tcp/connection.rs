@@ -1,23 +1,22 @@
 //! A TCP connection over a port.
 
-use super::{LANE, NAME, TcpBase, failure};
-use crate::demux::Owner;
+use super::table::Events;
+use super::{NAME, QUEUE, TcpBase, failure};
 use crate::device::Device;
-use crate::state::State;
-use crate::visit::Visit;
+use crate::queue::{Queue, QueueState, wait_for};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
+use bertha_polling::Awaited;
 use std::fmt;
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long `close` waits until the peer has acknowledged everything.
-const LAST_ACKNOWLEDGEMENT: Duration = Duration::from_secs(1);
+/// The time for which `close` waits until the peer has acknowledged everything.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many messages of a burst are made segments of at a time.
-const TOGETHER: usize = 32;
+/// The messages of a burst that are made segments of at a time.
+const BURST: usize = 32;
 
 /// A base connection over TCP and DPDK.
 ///
@@ -29,34 +28,47 @@ const TOGETHER: usize = 32;
 pub struct TcpConnection {
     device: Arc<Device>,
     key: usize,
-    /// Where the futures wait that want a message, and those that want to send one.
-    places: [usize; 2],
+    events: Events,
     base: TcpBase,
     closed: AtomicBool,
-    /// Whether the peer's end of the stream was received. Sending would still work until the peer lets go of it.
+    /// Whether the end of the peer's stream was received. Sending would still work until the peer drops the connection.
     ended: AtomicBool,
 }
 
 impl TcpConnection {
-    /// The connection with this number, which is in nobody's hands.
+    /// The connection with this number, which no other value refers to.
     pub(super) fn new(
         device: &Arc<Device>,
-        state: &mut State,
+        state: &mut QueueState,
         key: usize,
         port: u16,
         peer: SocketAddr,
         largest: usize,
     ) -> Self {
-        let own = device.interface().address_for(peer.ip()).unwrap_or(peer.ip());
+        let own = device.interface.address_for(peer.ip()).unwrap_or(peer.ip());
         let base = TcpBase::new(largest, (own, port).into(), peer);
-        let places = [state.demux.open_place(), state.demux.open_place()];
-        state.tcp.streams.set_places(key, places);
+        let demux = &mut state.connections.demux;
+        let events = Events { receive: demux.open_event(), send: demux.open_event() };
+        state.tcp.streams.set_events(key, events);
         let (closed, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { device: device.clone(), key, places, base, closed, ended }
+        Self { device: device.clone(), key, events, base, closed, ended }
     }
 
-    fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flags stand for themselves; what `close` did to the connection is under the lock.
+    fn queue(&self) -> &Queue {
+        &self.device.queues[QUEUE]
+    }
+
+    /// Waits until `take` finds something, for the calls that wait for `event`.
+    fn wait_for<T>(
+        &self,
+        event: usize,
+        take: impl FnMut(&mut QueueState) -> Option<T>,
+    ) -> impl Future<Output = T> {
+        wait_for(&self.device.queues, QUEUE, Awaited::Event(event), take)
+    }
+
+    fn check_open(&self) -> Result<(), Error> {
+        // Relaxed: the flags stand for themselves; the effect of `close` on the connection is under the lock.
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.base.closed());
         }
@@ -66,44 +78,42 @@ impl TcpConnection {
         Ok(())
     }
 
-    /// The handshake is over.
+    /// Waits for the end of the handshake.
     pub(super) async fn established(&self) -> Result<(), Error> {
-        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[1]));
-        let made = |state: &mut State| {
+        let established = |state: &mut QueueState| {
             let stream = state.tcp.streams.get_mut(self.key)?;
             if stream.is_open() {
                 return Some(Ok(()));
             }
             stream.end().map(|_| Err(stream.ending(false)))
         };
-        poll_fn(|cx| visit.poll(cx, made)).await
+        self.wait_for(self.events.send, established).await
     }
 
-    /// Takes the next message, if there is one; what it leaves free the peer is told.
-    fn take(&self, state: &mut State) -> Option<Result<Buf, Error>> {
+    /// Takes the next message, if there is one, and tells the peer of the room that it leaves.
+    fn take(&self, state: &mut QueueState) -> Option<Result<Buf, Error>> {
         if self.closed.load(Ordering::Relaxed) {
             return Some(Err(self.base.closed()));
         }
         let taken = state.tcp.streams.get_mut(self.key)?.next();
-        self.tell_room(state);
+        self.send_window_update(state);
         taken
     }
 
-    /// Tells the peer, if what was taken has left much room.
-    fn tell_room(&self, state: &mut State) {
-        let now = state.now;
-        if state.tcp.streams.get_mut(self.key).is_some_and(|stream| stream.has_room_to_tell(now)) {
-            state.step(&self.device.pool(), self.key);
-            state.flush(&self.device.pool());
+    /// Tells the peer of room, if the messages that were taken have left much.
+    fn send_window_update(&self, state: &mut QueueState) {
+        let now = state.network.now;
+        if state.tcp.streams.get_mut(self.key).is_some_and(|stream| stream.needs_window_update(now)) {
+            self.transmit(state);
         }
     }
 
     /// The next message, if one is there.
     fn next_whole(&self) -> Option<Buf> {
-        let mut state = self.device.lock(LANE);
+        let mut state = self.queue().lock();
         let next = state.tcp.streams.get_mut(self.key).and_then(|stream| stream.next_whole());
-        self.tell_room(&mut state);
-        self.device.release(state);
+        self.send_window_update(&mut state);
+        self.queue().release(state);
         next
     }
 
@@ -116,57 +126,57 @@ impl TcpConnection {
         error
     }
 
-    /// Hands a message over, once the one before it has left, and waits until it is in the send buffer. It is sent with the next,
-    /// unless it is the `last` for now.
+    /// Puts a message into the send buffer, after the one before it. It is sent with the next one, unless it is the `last` for now.
     async fn hand_over(&self, message: Buf, last: bool) -> Result<(), Error> {
         if message.len() > self.mtu() {
             return Err(self.base.too_large(message.len()));
         }
         let (mut message, mut number) = (Some(message), 0);
-        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[1]));
-        let mut offer = |state: &mut State| {
+        let offer = |state: &mut QueueState| {
             let untaken = message.is_some();
-            // What was taken goes out, whoever closes the connection.
+            // A message that was taken is sent even if the connection is closed meanwhile.
             if untaken && self.closed.load(Ordering::Relaxed) {
                 return Some(Err(self.base.closed()));
             }
             let sent = state.tcp.streams.get_mut(self.key)?.offer(&mut message, &mut number);
-            // Later there is nothing to do: acknowledgements make room, and what they make room for is sent then.
+            // Later there is nothing to do: acknowledgements make room, and the rest is sent then.
             if untaken && message.is_none() && (last || sent.is_none()) {
                 self.transmit(state);
             }
             sent
         };
-        poll_fn(|cx| visit.poll(cx, &mut offer)).await
+        self.wait_for(self.events.send, offer).await
     }
 
     fn mtu(&self) -> usize {
         bertha_core::Base::mtu(&self.base)
     }
 
-    fn transmit(&self, state: &mut State) {
-        state.step(&self.device.pool(), self.key);
-        state.flush(&self.device.pool());
+    /// Sends everything that is due.
+    fn transmit(&self, state: &mut QueueState) {
+        let QueueState { tcp, network, connections, .. } = state;
+        tcp.step(network, connections, self.key);
+        tcp.flush(network, connections);
     }
 
-    /// Ends this end of the stream, and wakes who waits.
+    /// Ends this end of the stream, and wakes the futures that wait.
     fn end(&self) {
-        let mut state = self.device.lock(LANE);
+        let mut state = self.queue().lock();
         if let Some(stream) = state.tcp.streams.get_mut(self.key) {
             stream.close();
         }
         self.transmit(&mut state);
-        for place in self.places {
-            state.demux.announce(place);
+        for event in [self.events.receive, self.events.send] {
+            state.connections.demux.announce(event);
         }
-        self.device.release(state);
+        self.queue().release(state);
     }
 
-    /// Sends what was handed over.
+    /// Sends the messages in the send buffer.
     fn flush(&self) {
-        let mut state = self.device.lock(LANE);
+        let mut state = self.queue().lock();
         self.transmit(&mut state);
-        self.device.release(state);
+        self.queue().release(state);
     }
 }
 
@@ -179,21 +189,20 @@ impl Connection for TcpConnection {
     }
 
     async fn send(&self, message: Buf) -> Result<(), Error> {
-        self.open()?;
+        self.check_open()?;
         self.hand_over(message, true).await
     }
 
     async fn recv(&self) -> Result<Buf, Error> {
-        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[0]));
-        let message = poll_fn(|cx| visit.poll(cx, |state| self.take(state))).await;
+        let message = self.wait_for(self.events.receive, |state| self.take(state)).await;
         message.map_err(|error| self.not_received(error))
     }
 
     async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        self.open()?;
+        self.check_open()?;
         let mut outcome = Ok(());
         for (number, message) in messages.enumerate() {
-            outcome = self.hand_over(message, number % TOGETHER == TOGETHER - 1).await;
+            outcome = self.hand_over(message, number % BURST == BURST - 1).await;
             if outcome.is_err() {
                 break;
             }
@@ -225,12 +234,11 @@ impl Connection for TcpConnection {
     async fn close(&self) -> Result<(), Error> {
         self.closed.store(true, Ordering::Relaxed);
         self.end();
-        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.places[1]));
-        let flushed = |state: &mut State| {
+        let flushed = |state: &mut QueueState| {
             state.tcp.streams.get_mut(self.key).is_none_or(|stream| stream.is_flushed()).then_some(())
         };
-        let flushed = poll_fn(|cx| visit.poll(cx, flushed));
-        if tokio::time::timeout(LAST_ACKNOWLEDGEMENT, flushed).await.is_err() {
+        let flushed = self.wait_for(self.events.send, flushed);
+        if tokio::time::timeout(CLOSE_TIMEOUT, flushed).await.is_err() {
             tracing::debug!(peer = %bertha_core::Base::peer_addr(&self.base), datapath = NAME, "closed before the peer has acknowledged everything");
         }
         Ok(())
@@ -239,14 +247,14 @@ impl Connection for TcpConnection {
 
 impl Drop for TcpConnection {
     fn drop(&mut self) {
-        let mut state = self.device.lock(LANE);
-        let now = state.now;
+        let mut state = self.queue().lock();
+        let now = state.network.now;
         state.tcp.streams.let_go(self.key, now);
         self.transmit(&mut state);
-        for place in self.places {
-            state.demux.close_place(place);
+        for event in [self.events.receive, self.events.send] {
+            state.connections.demux.close_event(event);
         }
-        self.device.release(state);
+        self.queue().release(state);
     }
 }
 

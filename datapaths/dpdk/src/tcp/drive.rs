@@ -1,19 +1,17 @@
-//! What a port does for its connections over TCP: brings segments to them, and theirs to the wire.
+//! The connections over TCP of a queue: segments come to them, and theirs leave by the queue's network.
 
 use super::table::Streams;
 use super::wire::Outlet;
-use crate::sending::Sending;
-use crate::state::State;
-use crate::{Burst, Counters, Packet, Pool};
+use crate::mbuf::{Burst, Packet};
+use crate::queue::{Connections, Network};
 use bertha_core::Buf;
 use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, LinkHeader, Route};
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::ops::Range;
 use std::time::Instant;
 
-/// How many segments of this interface to itself wait. What is dropped beyond that is repeated.
-const TO_ITSELF: usize = 256;
+/// The segments of this interface to itself that wait. Segments beyond that are dropped, and repeated later.
+const MAX_LOCAL: usize = 256;
 
 /// The connections over TCP of a port.
 pub(crate) struct Driver {
@@ -21,38 +19,35 @@ pub(crate) struct Driver {
     /// Segments that the port has not taken yet.
     leaving: Burst,
     /// Frames of this interface to itself.
-    to_itself: VecDeque<Buf>,
+    local: VecDeque<Buf>,
     mtu: usize,
 }
 
-impl Driver {
-    pub(crate) fn new(interface: &Interface, now: Instant) -> Self {
-        Self {
-            streams: Streams::new(interface, now),
-            leaving: Burst::new(),
-            to_itself: VecDeque::new(),
-            mtu: interface.mtu(),
-        }
-    }
+/// A segment that has arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment<'a> {
+    pub(crate) flow: Flow,
+    /// The IP packet.
+    pub(crate) packet: &'a [u8],
+    /// It asks for a new connection.
+    pub(crate) opens: bool,
 }
 
-/// How packets to a peer leave.
+/// The way of packets to a peer.
 enum Way {
-    /// In frames that begin like this, to this interface itself or to another.
-    Open { link: LinkHeader, to_itself: bool },
-    /// Not at the moment, or not at all.
+    /// In frames with this header, over the wire or to this interface itself.
+    Open { link: LinkHeader, is_local: bool },
+    /// None, at the moment or at all.
     Closed { for_good: bool },
 }
 
-/// The port, as connections see it.
+/// The way out for the segments of one connection.
 struct Exit<'a> {
-    pool: Pool,
+    network: &'a mut Network,
     link: LinkHeader,
-    here: bool,
-    port: &'a mut Sending,
+    is_local: bool,
     leaving: &'a mut Burst,
-    to_itself: &'a mut VecDeque<Buf>,
-    counters: &'a mut Counters,
+    local: &'a mut VecDeque<Buf>,
     mtu: usize,
 }
 
@@ -60,18 +55,18 @@ impl Outlet for Exit<'_> {
     type Room = Buf;
 
     fn is_full(&mut self) -> bool {
-        if self.here {
-            return self.to_itself.len() >= TO_ITSELF;
+        if self.is_local {
+            return self.local.len() >= MAX_LOCAL;
         }
         if self.leaving.is_full() {
-            self.port.transmit(self.leaving);
+            self.network.transmitter.transmit(self.leaving);
         }
         self.leaving.is_full()
     }
 
     fn room(&mut self) -> Option<Buf> {
-        let room = self.pool.buffer(self.mtu, HEADERS).ok();
-        self.counters.not_sent += u64::from(room.is_none());
+        let room = self.network.pool.buffer(self.mtu, HEADERS).ok();
+        self.network.counters.not_sent += u64::from(room.is_none());
         room
     }
 
@@ -87,140 +82,145 @@ impl Outlet for Exit<'_> {
         };
         let sent = whole
             && !self.is_full()
-            && if self.here {
-                self.to_itself.push_back(packet);
+            && if self.is_local {
+                self.local.push_back(packet);
                 true
             } else {
                 Packet::from_buf(packet).is_ok_and(|packet| self.leaving.push(packet).is_ok())
             };
-        self.counters.not_sent += u64::from(!sent);
+        self.network.counters.not_sent += u64::from(!sent);
     }
 }
 
-impl State {
+impl Driver {
+    pub(crate) fn new(interface: &Interface, now: Instant) -> Self {
+        Self {
+            streams: Streams::new(interface, now),
+            leaving: Burst::new(),
+            local: VecDeque::new(),
+            mtu: interface.mtu(),
+        }
+    }
+
     /// Brings a segment to its connection, or tells its sender that there is none.
-    pub(crate) fn take_segment(
+    pub(crate) fn receive(
         &mut self,
-        pool: &Pool,
-        frame: &[u8],
-        flow: Flow,
-        packet: Range<usize>,
-        opens: bool,
+        network: &mut Network,
+        connections: &mut Connections,
+        segment: Segment<'_>,
     ) {
-        let (packet, now) = (&frame[packet], self.now);
-        if opens && self.tcp.streams.is_crowded(flow) {
-            self.counters.unknown += 1;
+        let Segment { flow, packet, opens } = segment;
+        let now = network.now;
+        if opens && self.streams.is_crowded(flow) {
+            network.counters.unknown += 1;
             return;
         }
-        match self.tcp.streams.find(flow, opens, rand::random(), now) {
-            Some(key) => {
-                let place =
-                    self.with_exit(pool, key, |streams, exit| streams.receive(key, packet, now, exit));
-                self.announce(key, place.flatten());
-            }
-            None => {
-                self.counters.unknown += 1;
-                if self.stack.may_refuse(now)
-                    && let Way::Open { link, to_itself } = self.way(flow.peer().ip(), None)
-                {
-                    let (streams, mut exit) = self.exit(pool, link, to_itself);
-                    streams.refuse(packet, now, &mut exit);
-                }
-            }
+        if let Some(key) = self.streams.find(flow, opens, rand::random(), now) {
+            let event = self.with_exit(network, key, |streams, exit| streams.receive(key, packet, now, exit));
+            return self.announce(connections, key, event.flatten());
+        }
+        network.counters.unknown += 1;
+        if network.stack.may_refuse(now)
+            && let Way::Open { link, is_local } = way(network, flow.peer().ip(), None)
+        {
+            let (streams, mut exit) = self.exit(network, link, is_local);
+            streams.refuse(packet, now, &mut exit);
         }
     }
 
-    /// Does what is to be done for a connection, after something was asked of it.
-    pub(super) fn step(&mut self, pool: &Pool, key: usize) {
-        let now = self.now;
-        let place = self.with_exit(pool, key, |streams, exit| streams.step(key, now, exit));
-        self.announce(key, place.flatten());
+    /// Sends everything that is due for a connection, after a call of the application or a timer.
+    pub(super) fn step(&mut self, network: &mut Network, connections: &mut Connections, key: usize) {
+        let now = network.now;
+        let event = self.with_exit(network, key, |streams, exit| streams.step(key, now, exit));
+        self.announce(connections, key, event.flatten());
     }
 
-    /// Does what connections are due for, and hands the port what it has not taken.
-    pub(crate) fn drive(&mut self, pool: &Pool) {
-        let now = self.now;
-        while let Some(key) = self.tcp.streams.take_due(now) {
-            self.step(pool, key);
+    /// Steps all connections that are due, and flushes.
+    pub(crate) fn drive(&mut self, network: &mut Network, connections: &mut Connections) {
+        while let Some(key) = self.streams.take_due(network.now) {
+            self.step(network, connections, key);
         }
-        self.flush(pool);
+        self.flush(network, connections);
     }
 
-    /// Hands the port what is leaving, and this interface what is for itself.
-    pub(crate) fn flush(&mut self, pool: &Pool) {
-        while let Some(mut frame) = self.tcp.to_itself.pop_front() {
-            let now = self.now;
+    /// Hands the port the segments that are leaving, and this interface those for itself.
+    pub(crate) fn flush(&mut self, network: &mut Network, connections: &mut Connections) {
+        while let Some(mut frame) = self.local.pop_front() {
+            let now = network.now;
             if let Arrival::Segment { flow, packet, opens } =
-                self.stack.receive(&mut frame, Checksums::Good, now)
+                network.stack.receive(&mut frame, Checksums::Good, now)
             {
-                self.take_segment(pool, &frame, flow, packet, opens);
+                self.receive(network, connections, Segment { flow, packet: &frame[packet], opens });
             }
         }
-        if !self.tcp.leaving.is_empty() {
-            self.sending.transmit(&mut self.tcp.leaving);
+        if !self.leaving.is_empty() {
+            network.transmitter.transmit(&mut self.leaving);
         }
     }
 
-    /// Wakes those whom a change of the connection concerns, and who waits at `place`.
-    fn announce(&mut self, key: usize, place: Option<usize>) {
-        let places = self.tcp.streams.places(key);
-        for place in places.into_iter().flatten().chain(place) {
-            self.demux.announce(place);
+    /// Announces a change of a connection, and the event of a listener that it concerns as well.
+    fn announce(&self, connections: &mut Connections, key: usize, listener: Option<usize>) {
+        let own = self.streams.events(key).map(|events| [events.receive, events.send]);
+        for event in own.into_iter().flatten().chain(listener) {
+            connections.demux.announce(event);
         }
     }
 
-    /// Runs `act` with the connection's way out; nothing if there is none at the moment.
+    /// Runs `act` with the connection's way out; `None` if there is none at the moment.
     fn with_exit<T>(
         &mut self,
-        pool: &Pool,
+        network: &mut Network,
         key: usize,
         act: impl FnOnce(&mut Streams, &mut Exit<'_>) -> T,
     ) -> Option<T> {
-        let now = self.now;
-        let stream = self.tcp.streams.get_mut(key)?;
+        let stream = self.streams.get_mut(key)?;
         let (peer, known) = (stream.flow().peer().ip(), stream.link.take());
-        match self.way(peer, known) {
-            Way::Open { link, to_itself } => {
-                if !to_itself && let Some(stream) = self.tcp.streams.get_mut(key) {
+        match way(network, peer, known) {
+            Way::Open { link, is_local } => {
+                if !is_local && let Some(stream) = self.streams.get_mut(key) {
                     stream.link = Some(link.clone());
                 }
-                let (streams, mut exit) = self.exit(pool, link, to_itself);
+                let (streams, mut exit) = self.exit(network, link, is_local);
                 Some(act(streams, &mut exit))
             }
             Way::Closed { for_good } => {
-                self.tcp.streams.strand(key, for_good, now);
-                self.send_answers(pool);
+                self.streams.strand(key, for_good, network.now);
+                network.send_replies();
                 None
             }
         }
     }
 
-    /// The connections, and their way out by `link`.
-    fn exit(&mut self, pool: &Pool, link: LinkHeader, here: bool) -> (&mut Streams, Exit<'_>) {
-        let Self { tcp, sending, counters, .. } = self;
-        let Driver { streams, leaving, to_itself, mtu } = tcp;
-        (streams, Exit { pool: *pool, link, here, port: sending, leaving, to_itself, counters, mtu: *mtu })
+    /// The connections, and a way out for them.
+    fn exit<'a>(
+        &'a mut self,
+        network: &'a mut Network,
+        link: LinkHeader,
+        is_local: bool,
+    ) -> (&'a mut Streams, Exit<'a>) {
+        let Self { streams, leaving, local, mtu } = self;
+        (streams, Exit { network, link, is_local, leaving, local, mtu: *mtu })
     }
+}
 
-    /// How packets to `peer` leave; as before, if what was `known` is still right.
-    fn way(&mut self, peer: IpAddr, known: Option<LinkHeader>) -> Way {
-        let now = self.now;
-        if let Some(link) = known
-            && self.stack.is_link_current(&link, now)
-        {
-            return Way::Open { link, to_itself: false };
-        }
-        if let Some(link) = self.stack.local_link_header(peer, now) {
-            return Way::Open { link, to_itself: true };
-        }
-        // A neighbour that nobody can reach is not to be asked for in vain.
-        if !self.is_up() {
-            return Way::Closed { for_good: false };
-        }
-        match self.stack.link_header(peer, now) {
-            Route::Ready(link) => Way::Open { link, to_itself: false },
-            Route::Resolving => Way::Closed { for_good: false },
-            Route::Local | Route::NoNeighbour | Route::NoRoute => Way::Closed { for_good: true },
-        }
+/// The way of packets to `peer`; the `known` one, if it is still valid.
+fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>) -> Way {
+    let now = network.now;
+    if let Some(link) = known
+        && network.stack.is_link_current(&link, now)
+    {
+        return Way::Open { link, is_local: false };
+    }
+    if let Some(link) = network.stack.local_link_header(peer, now) {
+        return Way::Open { link, is_local: true };
+    }
+    // While the link is down, requests for a neighbour would be in vain.
+    if !network.is_up() {
+        return Way::Closed { for_good: false };
+    }
+    match network.stack.link_header(peer, now) {
+        Route::Ready(link) => Way::Open { link, is_local: false },
+        Route::Resolving => Way::Closed { for_good: false },
+        Route::Local | Route::NoNeighbour | Route::NoRoute => Way::Closed { for_good: true },
     }
 }

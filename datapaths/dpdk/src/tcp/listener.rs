@@ -1,46 +1,45 @@
 //! Accepting TCP connections at a port.
 
-use super::{LANE, Tcp, TcpConnection, failure};
+use super::{NAME, QUEUE, Tcp, TcpConnection};
 use crate::Counters;
-use crate::demux::Owner;
+use crate::datapath::not_listening;
 use crate::device::Device;
-use crate::visit::Visit;
-use bertha_core::{Addr, Error, ErrorKind, Listener, Properties};
+use crate::queue::{QueueState, wait_for};
+use bertha_core::{Addr, Error, Listener, Properties};
+use bertha_polling::Awaited;
 use std::fmt;
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Accepts TCP connections at a port.
 ///
-/// Dropping it ends accepting: connections that nobody accepted are reset, those that were live on. Another listener may then take
-/// the port at once.
+/// Dropping it ends accepting: connections that were not accepted are reset, the others live on. Another listener may take the port
+/// at once.
 pub struct TcpListener {
     device: Arc<Device>,
     acceptor: usize,
-    /// Where futures wait for connections.
-    place: usize,
+    /// Announced when a connection can be accepted.
+    event: usize,
     local: SocketAddr,
     largest: usize,
 }
 
 impl TcpListener {
     pub(super) fn new(device: Arc<Device>, on: SocketAddr, options: &Tcp) -> Result<Self, Error> {
-        let mut state = device.lock(LANE);
-        let place = state.demux.open_place();
+        let mut state = device.queues[QUEUE].lock();
+        let event = state.connections.demux.open_event();
         let settings = options.settings.clone();
-        let listening = state.tcp.streams.listen(on, settings, options.backlog, place, rand::random());
+        let listening = state.tcp.streams.listen(on, settings, options.backlog, event, rand::random());
         let Some((acceptor, port)) = listening else {
-            state.demux.close_place(place);
-            let what = format!("cannot listen on {on}: the port is in use, or none is left");
-            return Err(failure(ErrorKind::AddrInUse, what));
+            state.connections.demux.close_event(event);
+            return Err(not_listening(NAME, on));
         };
         drop(state);
         let largest = options.settings.largest;
-        Ok(Self { device, acceptor, place, local: (on.ip(), port).into(), largest })
+        Ok(Self { device, acceptor, event, local: (on.ip(), port).into(), largest })
     }
 
-    /// What was dropped so far, over all connections of the port.
+    /// The frames that were dropped so far, over all connections of the port.
     pub fn dropped(&self) -> Counters {
         self.device.counters()
     }
@@ -50,13 +49,12 @@ impl Listener for TcpListener {
     type Connection = TcpConnection;
 
     async fn accept(&self) -> Result<TcpConnection, Error> {
-        let mut visit = Visit::new(&self.device, LANE, Owner::Place(self.place));
-        let take = |state: &mut crate::state::State| {
+        let take = |state: &mut QueueState| {
             let (key, peer) = state.tcp.streams.accept(self.acceptor)?;
             let port = self.local.port();
             Some(TcpConnection::new(&self.device, state, key, port, peer, self.largest))
         };
-        Ok(poll_fn(|cx| visit.poll(cx, take)).await)
+        Ok(wait_for(&self.device.queues, QUEUE, Awaited::Event(self.event), take).await)
     }
 
     fn local_addr(&self) -> Addr {
@@ -70,14 +68,15 @@ impl Listener for TcpListener {
 
 impl Drop for TcpListener {
     fn drop(&mut self) {
-        let (mut state, pool) = (self.device.lock(LANE), self.device.pool());
-        let now = state.now;
-        for key in state.tcp.streams.stop_listening(self.acceptor, now) {
-            state.step(&pool, key);
+        let queue = &self.device.queues[QUEUE];
+        let mut state = queue.lock();
+        let QueueState { tcp, network, connections, .. } = &mut *state;
+        for key in tcp.streams.stop_listening(self.acceptor, network.now) {
+            tcp.step(network, connections, key);
         }
-        state.flush(&pool);
-        state.demux.close_place(self.place);
-        self.device.release(state);
+        tcp.flush(network, connections);
+        connections.demux.close_event(self.event);
+        queue.release(state);
     }
 }
 

@@ -11,11 +11,12 @@ mod tests;
 mod wire;
 
 use crate::datapath::reachable;
+use crate::queue::QueueState;
 use crate::{Config, Dpdk};
 pub use base::TcpBase;
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 pub use connection::TcpConnection;
-pub(crate) use drive::Driver;
+pub(crate) use drive::{Driver, Segment};
 pub use listener::TcpListener;
 use std::time::Duration;
 use stream::Settings;
@@ -23,8 +24,8 @@ use stream::Settings;
 /// The name in errors.
 const NAME: &str = "DpdkTcp";
 
-/// The lane that all segments arrive in: only flows of datagrams are spread.
-const LANE: usize = 0;
+/// The queue that all segments arrive in: only flows of datagrams are spread.
+const QUEUE: usize = 0;
 
 /// TCP over a DPDK port as a datapath: [smoltcp](https://docs.rs/smoltcp)'s, above the port's own network stack. Messages are
 /// framed as [`framing`](bertha_core::framing) says, so its ends talk to those of TCP through the kernel.
@@ -33,12 +34,12 @@ const LANE: usize = 0;
 /// message is free of copies, since smoltcp keeps a stream of bytes in buffers of its own, and a connection allocates these
 /// when it begins: this is for peers that speak TCP, and [`Dpdk`] for speed.
 ///
-/// Idle connections live on; a peer that owes an answer and is silent is given up after [`patience`](Self::patience). A process
-/// that ends takes the network stack with it: what its peers have not acknowledged is lost, and they hear nothing. So
+/// Idle connections live on; a peer that owes an answer and stays silent is given up after [`timeout`](Self::timeout). A process
+/// that ends takes the network stack with it: messages that its peers have not acknowledged are lost, and they are not told. So
 /// [`close`](bertha_core::Connection::close) waits for a second at most until they have.
 ///
-/// Of several queues of a port, it uses the first alone. What routers say of a path's MTU is not heeded: the path has to carry
-/// what the interface does.
+/// Of several queues of a port, it uses the first alone. Reports of path MTUs are ignored: the path has to carry as much as the
+/// interface.
 ///
 /// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, and 256 connections that were
 /// dropped and wait for their peer, or for late segments.
@@ -61,7 +62,7 @@ impl Tcp {
             largest: 16 << 20,
             receive: 128 << 10,
             send: 128 << 10,
-            patience: Duration::from_secs(240),
+            timeout: Duration::from_secs(240),
         };
         Self { dpdk: dpdk.clone(), settings, backlog: 1024 }
     }
@@ -87,35 +88,35 @@ impl Tcp {
         self
     }
 
-    /// How many received bytes of a connection wait until somebody takes them: 128 KiB by default, between 4 KiB and 64 MiB.
+    /// The received bytes of a connection that wait for the application at most: 128 KiB by default, between 4 KiB and 64 MiB.
     #[must_use]
     pub fn receive_buffer(mut self, bytes: usize) -> Self {
         self.settings.receive = bytes.clamp(4 << 10, 64 << 20);
         self
     }
 
-    /// How many bytes of a connection wait to be sent and acknowledged: 128 KiB by default, between 4 KiB and 64 MiB. On top of
-    /// that waits one message.
+    /// The bytes of a connection that wait to be sent and acknowledged at most: 128 KiB by default, between 4 KiB and 64 MiB. One message
+    /// waits on top of that.
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.settings.send = bytes.clamp(4 << 10, 64 << 20);
         self
     }
 
-    /// How many connections of a listener wait to be accepted, 1024 by default. Who comes when so many wait is not answered, and
-    /// tries again by himself; handshakes that are under way then, 128 at most, come to their end.
+    /// The connections of a listener that wait to be accepted at most, 1024 by default. A peer that comes when so many wait gets no answer,
+    /// and tries again; handshakes that are under way then, 128 at most, come to their end.
     #[must_use]
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections.max(1);
         self
     }
 
-    /// For how long a peer that owes an answer may be silent until the connection is
+    /// The silence of a peer that owes an answer after which the connection is
     /// [`TimedOut`](ErrorKind::TimedOut): four minutes by default (RFC 9293, section 3.8.3). Repetitions and probes are a minute
     /// apart at most, so that much takes three of them that are lost in a row.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.settings.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
         self
     }
 }
@@ -135,9 +136,10 @@ impl Datapath for Tcp {
         let device = self.dpdk.device()?;
         reachable(&device, peer)?;
         let connection = {
-            let mut state = device.lock(LANE);
-            state.look_at_clock();
-            let now = state.now;
+            let queue = &device.queues[QUEUE];
+            let mut state = queue.lock();
+            state.read_clock();
+            let now = state.network.now;
             let random = [rand::random(), rand::random()];
             let Some((key, port)) = state.tcp.streams.connect(peer, &self.settings, random, now) else {
                 return Err(failure(
@@ -146,9 +148,10 @@ impl Datapath for Tcp {
                 ));
             };
             let connection = TcpConnection::new(&device, &mut state, key, port, peer, self.settings.largest);
-            state.step(&device.pool(), key);
-            state.flush(&device.pool());
-            device.release(state);
+            let QueueState { tcp, network, connections, .. } = &mut *state;
+            tcp.step(network, connections, key);
+            tcp.flush(network, connections);
+            queue.release(state);
             connection
         };
         connection.established().await?;

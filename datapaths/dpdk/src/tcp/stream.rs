@@ -15,22 +15,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// The pause until a connection whose segments could not leave tries again.
-const AGAIN: Duration = Duration::from_millis(1);
+const RETRY: Duration = Duration::from_millis(1);
 
-/// How a connection is to be.
+/// The settings of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     /// The largest message in bytes.
     pub(super) largest: usize,
-    /// How many received bytes wait for the application: the window.
+    /// The received bytes that wait for the application at most: the window.
     pub(super) receive: usize,
-    /// How many bytes wait to be sent and acknowledged.
+    /// The bytes that wait to be sent and acknowledged at most.
     pub(super) send: usize,
-    /// After how long without a word from a peer that owes an answer the connection is given up.
-    pub(super) patience: Duration,
+    /// The silence of a peer that owes an answer after which the connection is given up.
+    pub(super) timeout: Duration,
 }
 
-/// What all connections of an interface have in common.
+/// The part that all connections of an interface have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ground {
     /// smoltcp counts from here.
@@ -69,7 +69,7 @@ impl Ground {
     }
 }
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// Both ends closed it.
@@ -78,7 +78,7 @@ pub(super) enum End {
     Reset,
     /// The peer answered nothing for too long.
     TimedOut,
-    /// Nobody listens there.
+    /// The port is closed.
     Refused,
     /// No neighbour has the address, or the way to it.
     NoWay,
@@ -89,7 +89,7 @@ pub(super) enum End {
 #[derive(Debug, Default)]
 struct Outgoing {
     message: Option<Buf>,
-    /// How many of its bytes are there, its header included.
+    /// The number of its bytes there, its header included.
     sent: usize,
 }
 
@@ -100,24 +100,24 @@ pub(super) struct Stream {
     interface: Interface,
     sockets: SocketSet<'static>,
     socket: SocketHandle,
-    patience: Duration,
+    timeout: Duration,
     frames: Frames,
     /// Messages that are whole. No more is taken from smoltcp's buffer while one waits, so that the window closes.
     queue: VecDeque<Buf>,
     outgoing: Outgoing,
-    /// How many messages were taken to be sent, and how many of them are in smoltcp's buffer or beyond.
+    /// The number of messages that were taken to be sent, and of those that are in smoltcp's buffer or beyond.
     taken: u64,
     moved: u64,
-    /// Something was taken from smoltcp's buffer, so that the peer may have to be told of room.
+    /// Bytes were taken from smoltcp's buffer, so the peer may have to learn of room.
     has_read: bool,
     /// This end sends nothing more.
     closing: bool,
     /// The state when it was last looked at.
     state: State,
-    /// Since when the peer owes an answer and is silent.
+    /// The time since when the peer owes an answer and is silent.
     owing: Option<Instant>,
     end: Option<End>,
-    /// The way to the peer that was found last.
+    /// The header of the last frame to the peer.
     pub(super) link: Option<LinkHeader>,
 }
 
@@ -135,7 +135,7 @@ impl Stream {
             interface: ground.interface(std::iter::once(own), random, now),
             sockets,
             socket,
-            patience: settings.patience,
+            timeout: settings.timeout,
             frames: Frames::new(settings.largest),
             queue: VecDeque::new(),
             outgoing: Outgoing::default(),
@@ -198,7 +198,7 @@ impl Stream {
         self.sockets.get_mut(self.socket)
     }
 
-    /// Takes the IP packet of a segment in, and sends what is to be said.
+    /// Takes the IP packet of a segment in, and sends the reply.
     pub(super) fn receive(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
         let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
         self.interface.poll_ingress_single(self.ground.tick(now), &mut wire, &mut self.sockets);
@@ -208,7 +208,7 @@ impl Stream {
         self.observe(now);
     }
 
-    /// Sends what is to be sent now: data, acknowledgements, repetitions. Whether everything could leave.
+    /// Sends everything that is due: data, acknowledgements, repetitions. False if something could not leave.
     pub(super) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) -> bool {
         if self.gives_up(now) {
             self.break_off(End::TimedOut);
@@ -229,11 +229,11 @@ impl Stream {
 
     /// When to transmit next, if nothing else happens.
     pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
-        // What can't leave now is tried again after a moment.
+        // Segments that can't leave now are tried again after a moment.
         let timer = self.interface.poll_at(self.ground.tick(now), &self.sockets);
-        let timer = timer.map(|tick| self.ground.time(tick).max(now + AGAIN));
-        let patience = self.owing.map(|since| since + self.patience);
-        timer.into_iter().chain(patience).min()
+        let timer = timer.map(|tick| self.ground.time(tick).max(now + RETRY));
+        let timeout = self.owing.map(|since| since + self.timeout);
+        timer.into_iter().chain(timeout).min()
     }
 
     /// Moves what fits of the message that is being sent to smoltcp's buffer.
@@ -261,7 +261,7 @@ impl Stream {
         }
     }
 
-    /// Notes what has become of the connection.
+    /// Notes changes of the connection's state.
     fn observe(&mut self, now: Instant) {
         let (state, before) = (self.socket().state(), self.state);
         self.state = state;
@@ -283,7 +283,7 @@ impl Stream {
 
     /// Whether the peer has owed an answer for too long.
     pub(super) fn gives_up(&self, now: Instant) -> bool {
-        self.owing.is_some_and(|since| now.saturating_duration_since(since) >= self.patience)
+        self.owing.is_some_and(|since| now.saturating_duration_since(since) >= self.timeout)
     }
 
     /// Ends the connection at once, and tells the peer when something is sent next.
@@ -294,7 +294,7 @@ impl Stream {
         self.owing = None;
     }
 
-    /// This end sends nothing after what it was given.
+    /// Ends this end of the stream, after the messages that it was given.
     pub(super) fn close(&mut self) {
         self.closing = true;
         self.pump();
@@ -305,7 +305,7 @@ impl Stream {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
-    /// The peer asked for the connection, and was not heard of since.
+    /// The peer asked for the connection, and has not answered since.
     pub(super) fn is_half_open(&self) -> bool {
         self.state == State::SynReceived
     }
@@ -325,12 +325,12 @@ impl Stream {
         self.end
     }
 
-    /// Whether something was received that nobody took.
+    /// Whether bytes were received that the application did not take.
     pub(super) fn has_unread(&self) -> bool {
         !self.queue.is_empty() || self.socket().can_recv() || self.frames.within_message()
     }
 
-    /// The next message, or why there will be none.
+    /// The next message, or the reason why there will be none.
     pub(super) fn next(&mut self) -> Option<Result<Buf, Error>> {
         if let Some(message) = self.queue.pop_front() {
             return Some(Ok(message));
@@ -358,15 +358,15 @@ impl Stream {
         if there { self.next()?.ok() } else { None }
     }
 
-    /// Whether the peer is to be told that there is room again.
-    pub(super) fn has_room_to_tell(&mut self, now: Instant) -> bool {
+    /// Whether the peer has to learn that there is room again.
+    pub(super) fn needs_window_update(&mut self, now: Instant) -> bool {
         let tick = self.ground.tick(now);
         std::mem::take(&mut self.has_read)
             && self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
     }
 
-    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer; `number`, which becomes the
-    /// message's, says which one that is when it is asked for again.
+    /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer; `number` becomes the message's, for
+    /// later calls.
     pub(super) fn offer(&mut self, message: &mut Option<Buf>, number: &mut u64) -> Option<Result<(), Error>> {
         if self.end.is_some() {
             return Some(Err(self.ending(false)));
@@ -381,7 +381,7 @@ impl Stream {
         (message.is_none() && self.moved >= *number).then_some(Ok(()))
     }
 
-    /// Why the connection carries nothing any more.
+    /// The error of a connection that has ended.
     #[cold]
     pub(super) fn ending(&self, finished: bool) -> Error {
         let peer = self.flow.peer();
@@ -391,10 +391,10 @@ impl Stream {
             }
             _ if finished => (ErrorKind::Closed, format!("{peer} closed the stream")),
             Some(End::TimedOut) => {
-                (ErrorKind::TimedOut, format!("{peer} answered nothing for {:?}", self.patience))
+                (ErrorKind::TimedOut, format!("{peer} answered nothing for {:?}", self.timeout))
             }
             Some(End::Refused) => {
-                (ErrorKind::Unreachable, format!("cannot connect to {peer}: nobody listens there"))
+                (ErrorKind::Unreachable, format!("cannot connect to {peer}: its port is closed"))
             }
             Some(End::NoWay) => {
                 (ErrorKind::Unreachable, format!("cannot connect to {peer}: no neighbour has or reaches it"))

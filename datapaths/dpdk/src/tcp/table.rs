@@ -1,4 +1,4 @@
-//! All connections over TCP of an interface: whose a segment is, and who is due. Sans-IO.
+//! All TCP connections of an interface: the connection of a segment, and the connections that are due. Sans-IO.
 
 use super::stream::{End, Ground, Settings, Stream};
 use super::wire::{Outlet, Wire};
@@ -10,24 +10,24 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// How many connections there are at most, whatever their state.
-const MOST: usize = 16_384;
+/// The connections at most, in any state.
+const MAX_CONNECTIONS: usize = 16_384;
 
-/// How many peers of a listener may be in the middle of the handshake. Each costs buffers; when one more comes, the one that has
-/// been at it longest is forgotten, so that a flood of strangers shuts nobody out whose answers are quick.
-const HALF_OPEN: usize = 128;
+/// The peers of a listener in the middle of the handshake. Each costs buffers; when one more comes, the oldest is forgotten, so that a
+/// flood of strangers shuts out no peer that answers quickly.
+const MAX_HALF_OPEN: usize = 128;
 
-/// How many connections that the application has let go of are kept until their peer has acknowledged all, or late segments are
-/// gone. Beyond that the oldest is forgotten.
-const LINGERING: usize = 256;
+/// The connections that the application has dropped and that are kept until their peer has acknowledged everything, or late segments
+/// are gone. Beyond that the oldest is forgotten.
+const MAX_LINGERING: usize = 256;
 
-/// How long a peer that has acknowledged our end may take for its own (as Linux has it).
-const LAST_WORDS: Duration = Duration::from_secs(60);
+/// The time for a peer that has acknowledged the end of this stream to end its own (tcp_fin_timeout of Linux).
+const FIN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The pause until a connection without a way to its peer looks for one again.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// The pause until a connection without a route to its peer looks for one again.
+const ROUTE_RETRY: Duration = Duration::from_millis(5);
 
-/// Whose a connection is.
+/// The owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The handshake with a peer of this listener has begun.
@@ -36,17 +36,26 @@ enum Stage {
     Waiting(usize),
     /// The application's.
     Held,
-    /// Nobody's: the application let go of it, then.
+    /// None: the application dropped it, at this time.
     Orphan(Instant),
+}
+
+/// The events that futures of a connection wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Events {
+    /// There may be a message to receive.
+    pub(super) receive: usize,
+    /// There may be room to send.
+    pub(super) send: usize,
 }
 
 struct Entry {
     stream: Stream,
     stage: Stage,
-    /// When it is in the timers for.
+    /// Its time in `timers`.
     due: Option<Instant>,
-    /// Where the futures wait that want a message, and those that want to send one.
-    places: Option<[usize; 2]>,
+    /// `None` once the application has dropped it.
+    events: Option<Events>,
     /// Its port is its own, and not a listener's: a server that is started again may listen while old connections live.
     has_port: bool,
 }
@@ -59,8 +68,8 @@ struct Acceptor {
     limit: usize,
     half_open: VecDeque<usize>,
     waiting: VecDeque<usize>,
-    /// Where the futures wait that accept.
-    place: usize,
+    /// Announced when a connection can be accepted.
+    event: usize,
 }
 
 /// Connections by their flow, listeners by their port, and when each is due.
@@ -74,10 +83,10 @@ pub(crate) struct Streams {
     listening: HashMap<u16, usize, RandomState>,
     ports: Ports,
     timers: BTreeSet<(Instant, usize)>,
-    /// Those that the application let go of, the oldest first.
+    /// Connections that the application dropped, the oldest first.
     lingering: VecDeque<usize>,
-    /// Tells strangers that nobody is there.
-    door: smoltcp::iface::Interface,
+    /// Resets connections that are not there.
+    resetter: smoltcp::iface::Interface,
 }
 
 impl Streams {
@@ -95,7 +104,7 @@ impl Streams {
             ports: Ports::new(),
             timers: BTreeSet::new(),
             lingering: VecDeque::new(),
-            door: ground.interface(own.into_iter().flatten(), 0, now),
+            resetter: ground.interface(own.into_iter().flatten(), 0, now),
         }
     }
 
@@ -103,8 +112,8 @@ impl Streams {
         self.own.into_iter().flatten().find(|own| own.is_ipv4() == peer.is_ipv4())
     }
 
-    /// A connection to `peer`, from a port that `random` chooses; nothing if there is no port or no room for it. It is the
-    /// application's, and sends nothing before it is [stepped](Self::step).
+    /// A connection to `peer`, from a port that `random` chooses; `None` if no port or no room is left. It is the application's, and
+    /// sends nothing before it is [stepped](Self::step).
     pub(super) fn connect(
         &mut self,
         peer: SocketAddr,
@@ -124,13 +133,13 @@ impl Streams {
         Some((self.insert(stream, Stage::Held), port))
     }
 
-    /// Listens at `port`, or at one that `random` chooses if it is zero; nothing if somebody listens there, or none is left.
+    /// Listens at `port`, or at one that `random` chooses if it is zero; `None` if it has a listener, or none is left.
     pub(super) fn listen(
         &mut self,
         on: SocketAddr,
         settings: Settings,
         limit: usize,
-        place: usize,
+        event: usize,
         random: u64,
     ) -> Option<(usize, u16)> {
         let port = match on.port() {
@@ -142,13 +151,14 @@ impl Streams {
             }
         };
         let (half_open, waiting) = (VecDeque::new(), VecDeque::new());
-        let acceptor = Acceptor { port, on: on.ip(), settings, limit, half_open, waiting, place };
+        let acceptor = Acceptor { port, on: on.ip(), settings, limit, half_open, waiting, event };
         let acceptor = self.acceptors.insert(acceptor);
         self.listening.insert(port, acceptor);
         Some((acceptor, port))
     }
 
-    /// No more connections. Those that nobody accepted are broken off; their numbers, to be [stepped](Self::step) once more.
+    /// Removes a listener. Connections that were not accepted are broken off; returns their numbers, to be [stepped](Self::step) once
+    /// more.
     pub(super) fn stop_listening(&mut self, acceptor: usize, now: Instant) -> Vec<usize> {
         let Some(gone) = self.acceptors.try_remove(acceptor) else { return Vec::new() };
         self.listening.remove(&gone.port);
@@ -176,23 +186,23 @@ impl Streams {
         self.entries.get_mut(key).map(|entry| &mut entry.stream)
     }
 
-    /// Where futures wait for this connection.
-    pub(super) fn set_places(&mut self, key: usize, places: [usize; 2]) {
+    /// Sets the events of a connection.
+    pub(super) fn set_events(&mut self, key: usize, events: Events) {
         if let Some(entry) = self.entries.get_mut(key) {
-            entry.places = Some(places);
+            entry.events = Some(events);
         }
     }
 
-    /// Where futures wait for this connection, if any do.
-    pub(super) fn places(&self, key: usize) -> Option<[usize; 2]> {
-        self.entries.get(key)?.places
+    /// The events of a connection, unless the application has dropped it.
+    pub(super) fn events(&self, key: usize) -> Option<Events> {
+        self.entries.get(key)?.events
     }
 
     /// The connection that a segment of `flow` belongs to. If it `opens` one, it may belong to one that is made for it, with
     /// `random` numbers.
     pub(super) fn find(&mut self, flow: Flow, opens: bool, random: u64, now: Instant) -> Option<usize> {
         if let Some(&key) = self.flows.get(&flow) {
-            // The peer uses its port again: what was late would have come by now.
+            // The peer uses its port again: late segments would have come by now.
             let again = opens && self.entries[key].stream.is_waiting_for_late_segments();
             if !(again && matches!(self.entries[key].stage, Stage::Orphan(_))) {
                 return Some(key);
@@ -210,7 +220,7 @@ impl Streams {
         }
         let stream = Stream::listen(self.ground, own, flow, &acceptor.settings, random, now);
         let oldest =
-            if acceptor.half_open.len() >= HALF_OPEN { acceptor.half_open.pop_front() } else { None };
+            if acceptor.half_open.len() >= MAX_HALF_OPEN { acceptor.half_open.pop_front() } else { None };
         if let Some(oldest) = oldest {
             self.remove(oldest);
         }
@@ -229,19 +239,19 @@ impl Streams {
         acceptor.waiting.len() >= acceptor.limit || !self.has_room()
     }
 
-    /// Whether there may be one more, after the oldest that only lingers is forgotten if need be.
+    /// Whether there is room for one more, after forgetting the oldest that only lingers if necessary.
     fn has_room(&mut self) -> bool {
-        if self.entries.len() >= MOST
+        if self.entries.len() >= MAX_CONNECTIONS
             && let Some(oldest) = self.lingering.pop_front()
         {
             self.remove(oldest);
         }
-        self.entries.len() < MOST
+        self.entries.len() < MAX_CONNECTIONS
     }
 
     fn insert(&mut self, stream: Stream, stage: Stage) -> usize {
         let (flow, has_port) = (stream.flow(), stage == Stage::Held);
-        let key = self.entries.insert(Entry { stream, stage, due: None, places: None, has_port });
+        let key = self.entries.insert(Entry { stream, stage, due: None, events: None, has_port });
         self.flows.insert(flow, key);
         key
     }
@@ -266,8 +276,7 @@ impl Streams {
         }
     }
 
-    /// Takes a segment of the connection in, and does what is to be done. What has changed concerns the futures at the place that
-    /// is returned as well, if it is a listener's.
+    /// Takes a segment of the connection in, and acts on it. Returns the event of a listener, if it concerns that as well.
     pub(super) fn receive(
         &mut self,
         key: usize,
@@ -279,12 +288,12 @@ impl Streams {
         self.step(key, now, outlet)
     }
 
-    /// Does what is to be done for the connection now. As for [`receive`](Self::receive).
+    /// Sends everything that is due for the connection. Returns as [`receive`](Self::receive).
     pub(super) fn step(&mut self, key: usize, now: Instant, outlet: &mut impl Outlet) -> Option<usize> {
         let Entry { stream, stage, .. } = self.entries.get_mut(key)?;
         if let Stage::Orphan(since) = *stage {
-            // Nobody takes what comes, and its sender is to know (RFC 2525, section 2.17).
-            let late = now.saturating_duration_since(since) >= LAST_WORDS && stream.is_flushed();
+            // Data that will not be read is answered with a reset (RFC 2525, section 2.17).
+            let late = now.saturating_duration_since(since) >= FIN_TIMEOUT && stream.is_flushed();
             if stream.end().is_none()
                 && (stream.has_unread() || late && !stream.is_waiting_for_late_segments())
             {
@@ -292,16 +301,16 @@ impl Streams {
             }
         }
         let sent = stream.transmit(now, outlet);
-        let place = match *stage {
+        let event = match *stage {
             Stage::HalfOpen(acceptor) if stream.is_open() => {
                 *stage = Stage::Waiting(acceptor);
                 self.acceptors.get_mut(acceptor).map(|acceptor| {
                     acceptor.half_open.retain(|&other| other != key);
                     acceptor.waiting.push_back(key);
-                    acceptor.place
+                    acceptor.event
                 })
             }
-            // It was a mistake, or the peer thought better of it.
+            // A mistake, or the peer has given up.
             Stage::HalfOpen(_) if !stream.is_half_open() => {
                 self.remove(key);
                 return None;
@@ -313,16 +322,16 @@ impl Streams {
             _ => None,
         };
         self.schedule(key, now);
-        place
+        event
     }
 
     fn schedule(&mut self, key: usize, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let last_words = match entry.stage {
-            Stage::Orphan(since) if entry.stream.is_flushed() => Some(since + LAST_WORDS),
+        let fin_timeout = match entry.stage {
+            Stage::Orphan(since) if entry.stream.is_flushed() => Some(since + FIN_TIMEOUT),
             _ => None,
         };
-        let due = entry.stream.due(now).into_iter().chain(last_words).min();
+        let due = entry.stream.due(now).into_iter().chain(fin_timeout).min();
         self.reschedule(key, due);
     }
 
@@ -339,7 +348,7 @@ impl Streams {
         }
     }
 
-    /// There is no way to the peer at the moment, or none at all if `for_good`: then a connection that has yet to be made fails.
+    /// There is no route to the peer at the moment, or none at all if `for_good`: then a connection that is not open yet fails.
     pub(super) fn strand(&mut self, key: usize, for_good: bool, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if for_good && !entry.stream.is_open() {
@@ -352,7 +361,7 @@ impl Streams {
         if over && !matches!(entry.stage, Stage::Held | Stage::Waiting(_)) {
             self.remove(key);
         } else {
-            self.reschedule(key, (!over).then_some(now + LOOK_AGAIN));
+            self.reschedule(key, (!over).then_some(now + ROUTE_RETRY));
         }
     }
 
@@ -366,28 +375,28 @@ impl Streams {
         Some(key)
     }
 
-    /// The application has let go of the connection: what it was given is still sent, and what nobody takes any more is refused.
-    /// To be [stepped](Self::step) at once.
+    /// The application has dropped the connection: messages that it sent still leave, and messages that arrive are refused. To be
+    /// [stepped](Self::step) at once.
     pub(super) fn let_go(&mut self, key: usize, now: Instant) {
-        if self.lingering.len() >= LINGERING
+        if self.lingering.len() >= MAX_LINGERING
             && let Some(oldest) = self.lingering.pop_front()
         {
             self.remove(oldest);
         }
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.stage = Stage::Orphan(now);
-        entry.places = None;
+        entry.events = None;
         entry.stream.close();
         self.lingering.push_back(key);
     }
 
-    /// Tells who sent a segment that nobody is there.
+    /// Resets the connection that a segment belongs to, which does not exist.
     pub(super) fn refuse(&mut self, packet: &[u8], now: Instant, outlet: &mut impl Outlet) {
         let mut wire = Wire::new(Some(packet), outlet, self.ground.mtu);
-        self.door.poll_ingress_single(self.ground.tick(now), &mut wire, &mut SocketSet::new(Vec::new()));
+        self.resetter.poll_ingress_single(self.ground.tick(now), &mut wire, &mut SocketSet::new(Vec::new()));
     }
 
-    /// How many connections there are, those included that nobody has any more.
+    /// The number of connections, dropped ones included.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()

@@ -34,7 +34,7 @@ impl Outlet for Cable {
 }
 
 fn settings() -> Settings {
-    Settings { largest: 1 << 20, receive: 1 << 17, send: 1 << 17, patience: Duration::from_secs(240) }
+    Settings { largest: 1 << 20, receive: 1 << 17, send: 1 << 17, timeout: Duration::from_secs(240) }
 }
 
 /// Two neighbours; the first one listens at port 9.

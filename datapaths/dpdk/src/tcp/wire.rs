@@ -1,12 +1,12 @@
-//! What smoltcp takes for a network device: one packet in, and room for packets out.
+//! A network device for smoltcp: one packet in, and room for packets out.
 
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::ops::DerefMut;
 
-/// Where packets go.
+/// The way of packets out.
 pub(super) trait Outlet {
-    /// Room for one packet of any length, which is given back when it is dropped.
+    /// Room for one packet of any length, which is freed when it is dropped.
     type Room: DerefMut<Target = [u8]>;
 
     /// Whether no packet can be sent at the moment.
@@ -19,7 +19,7 @@ pub(super) trait Outlet {
     fn send(&mut self, packet: Self::Room, len: usize);
 }
 
-/// A device that gets at most one packet. The stack below has looked at checksums already.
+/// A device that receives at most one packet. The stack below has verified its checksums.
 pub(super) struct Wire<'a, O> {
     pub(super) arrived: Option<&'a [u8]>,
     pub(super) outlet: &'a mut O,
@@ -98,7 +98,7 @@ impl<O: Outlet> TxToken for Exit<'_, O> {
     }
 }
 
-/// An outlet for who sends nothing.
+/// An outlet that takes nothing.
 pub(super) struct Nowhere;
 
 impl Outlet for Nowhere {

@@ -12,29 +12,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// Nobody, as everywhere.
+/// The user `nobody`.
 const NOBODY: u32 = 65_534;
 
 /// The lengths of messages, on top of the number that each begins with.
 const LENGTHS: [usize; 8] = [0, 1, 2, 56, 57, 1000, 1400, 1444];
 
-/// Who runs.
+/// A process that runs.
 pub(crate) struct Child {
     process: std::process::Child,
     output: BufReader<std::process::ChildStdout>,
 }
 
-/// What a child is to do, and where.
+/// The task of a child, and its surroundings.
 pub(crate) struct Role<'a> {
     /// The name of one of the functions below.
     pub(crate) role: &'a str,
-    /// What it is about: an address.
+    /// An address.
     pub(crate) about: &'a str,
-    /// How many messages a client sends.
+    /// The number of messages that a client sends.
     pub(crate) count: usize,
     /// `BERTHA_DPDK_` variables, without that.
     pub(crate) settings: &'a [(&'a str, &'a str)],
-    /// What runs it: `ip netns exec NAME`, `taskset -c 0`.
+    /// The command that runs it: `ip netns exec NAME`, `taskset -c 0`.
     pub(crate) within: &'a [&'a str],
     /// Whether to give up all privileges first.
     pub(crate) unprivileged: bool,
@@ -59,7 +59,7 @@ impl Child {
         Self { process, output }
     }
 
-    /// The next line that a child says for its parent.
+    /// The next line of a child for its parent.
     pub(crate) fn says(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -99,7 +99,7 @@ pub(crate) fn say(what: &str) {
     println!("SAYS {what}");
 }
 
-/// Not a test: what children run.
+/// Not a test: the process that children run.
 #[test]
 #[ignore = "run by the other tests, as a process of its own"]
 fn child() {
@@ -144,7 +144,7 @@ fn dpdk() -> Dpdk {
     Dpdk::open(&Config::from_env().unwrap()).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// Says which checksums are the port's to compute.
+/// Says the checksums that the port computes.
 fn say_offload(dpdk: &Dpdk) {
     let Offload { header, udp } = dpdk.offload().unwrap();
     say(&format!("offload {header} {udp}"));
@@ -204,7 +204,7 @@ fn assert_nothing_is_kept(dpdk: &Dpdk) {
     assert!(in_use <= most, "{in_use} buffers were kept: {:?}", dpdk.counters());
 }
 
-/// What each queue received.
+/// Says the frames that each queue received.
 fn say_queues(dpdk: &Dpdk) {
     let queues = dpdk.queues().unwrap();
     let words = queues.iter().map(|it| format!("{}/{}/{}", it.received, it.handed_on, it.taken_over));
@@ -361,7 +361,7 @@ async fn too_large(dpdk: &Dpdk, to: &Addr, carries: usize) {
     let sent = connection.send(Buf::new(fits + 1, 0).unwrap()).await;
     assert_eq!(sent.unwrap_err().kind(), ErrorKind::TooLarge);
     connection.send(connection.base().buffer(fits).unwrap()).await.unwrap();
-    // The path is the same for whoever comes next.
+    // The path is the same for the next connection.
     assert_eq!(dpdk.connect(to.clone()).await.unwrap().base().mtu(), fits);
 }
 

@@ -1,4 +1,4 @@
-//! What Wireshark says of the packets.
+//! The packets as Wireshark dissects them.
 
 use super::child::{Child, Role};
 use super::{has, has_dpdk, skip};
@@ -23,7 +23,7 @@ fn write_capture(path: &Path, frames: &[Vec<u8>]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// What tshark says of the frames that pass `filter`, with all checksums looked at.
+/// The lines of tshark about the frames that pass `filter`, with all checksums verified.
 fn tshark(capture: &Path, filter: &str) -> Vec<String> {
     let output = Command::new("tshark")
         .args(["-n", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-r"])

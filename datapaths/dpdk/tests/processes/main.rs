@@ -1,5 +1,5 @@
-//! Ports of several processes: shared memory between two of them, the kernel's stack at the other end, and what a judge says of
-//! the packets.
+//! Ports of several processes: shared memory between two of them, the kernel's stack at the other end, and packets as Wireshark
+//! dissects them.
 //!
 //! Each child is this program once more, told by `BERTHA_TEST_ROLE` what to do; DPDK allows one environment per process.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]

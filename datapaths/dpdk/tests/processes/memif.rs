@@ -5,7 +5,7 @@ use super::{has, has_dpdk, skip};
 
 fn echoes(name: &str, polling: &str, within: &[&str], count: usize) {
     let socket = std::env::temp_dir().join(format!("bertha-{name}-{}", std::process::id()));
-    // What an earlier process of that number left may belong to somebody else.
+    // An earlier process of that number may have left one, as another user.
     let _ = std::fs::remove_file(&socket);
     let device =
         |role: &str| format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());

@@ -24,7 +24,7 @@ impl Namespaces {
         Some(Self { name })
     }
 
-    /// What runs a program in one of them, `a` or `b`.
+    /// The command that runs a program in one of them, `a` or `b`.
     pub(crate) fn within(&self, side: &str) -> [String; 4] {
         ["ip".into(), "netns".into(), "exec".into(), format!("{}-{side}", self.name)]
     }
@@ -43,7 +43,7 @@ impl Namespaces {
         Child::start(&Role { role, about, count, settings, within: &within, unprivileged: false })
     }
 
-    /// What a program in one of them says.
+    /// The output of a program in one of them.
     pub(crate) fn run(&self, side: &str, program: &[&str]) -> String {
         let within = self.within(side);
         let output = Command::new(&within[0]).args(&within[1..]).args(program).output().unwrap();

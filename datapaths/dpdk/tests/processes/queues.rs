@@ -4,10 +4,10 @@ use super::child::{Child, Role};
 use super::has_dpdk;
 use super::namespaces::Namespaces;
 
-/// How many connections a client has, half of them in each of its threads.
+/// The connections of a client, half of them in each of its threads.
 pub(crate) const CONNECTIONS: usize = 8;
 
-/// What a queue received, as a child says it.
+/// The frames that a queue received, as a child says it.
 #[derive(Debug)]
 struct Queue {
     received: u64,
@@ -59,7 +59,7 @@ fn both_ends_of_a_memif_find_the_same_queues() {
 
 /// A port with one queue, which is to look like two; the kernel is at the other end.
 #[test]
-fn whoever_polls_a_single_queue_hands_frames_to_the_others() {
+fn frames_of_a_single_queue_are_handed_to_the_others() {
     let Some(namespaces) = Namespaces::new("bqs") else { return };
     const MESSAGES: usize = 3_200;
     let settings =
@@ -108,7 +108,7 @@ fn a_port_may_spread_as_it_likes() {
     let mut client = namespaces.child("a", "ask-threads", "10.99.0.2:7", 3_200, &settings);
     let queues = queues(&client.says());
     assert!(queues.iter().map(|queue| queue.received).sum::<u64>() >= 3_200, "{queues:?}");
-    // Which connection's frames arrive where is the kernel's choice; whoever is to have them, gets them.
+    // The kernel chooses the queue where a connection's frames arrive; its own queue gets them.
     let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
     assert!(sum(|queue| queue.taken_over) >= sum(|queue| queue.handed_on), "{queues:?}");
 }

@@ -17,7 +17,7 @@ const LENGTHS: [usize; 8] = [0, 1, 1000, 1452, 1460, 9000, 65_536, 300_000];
 /// How many connections a client has at once.
 const CONNECTIONS: usize = 8;
 
-/// What a child does.
+/// Plays a child's role.
 pub(crate) async fn play(role: &str, about: &str, count: usize) {
     match role {
         "tcp-serve" => serve(&dpdk::Tcp::new(), about).await,
@@ -105,7 +105,7 @@ fn plain_ask(to: &str, count: usize) {
     say("done");
 }
 
-/// Stays connected while the server is killed and started again: then it hears that the connection is gone.
+/// Stays connected while the server is killed and started again: then it learns that the connection is gone.
 async fn outlive(to: &str) {
     let connection = kernel::Tcp::new().connect(to.parse().unwrap()).await.unwrap();
     connection.send(message(&connection, 1)).await.unwrap();

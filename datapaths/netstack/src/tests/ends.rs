@@ -49,7 +49,7 @@ fn a_datagram_arrives_whatever_its_family_its_vlan_and_its_length() {
             let arrival = stacks[1].receive(&mut frame, Checksums::Unknown, now);
             let Arrival::Datagram { flow: seen, payload: at } = arrival else { panic!("{arrival:?}") };
             assert_eq!((seen, &frame[at]), (Flow::new(address(0, v6, 4000), 9), &payload[..]));
-            // Whoever was asked knows the way back.
+            // The stack that was asked knows the way back.
             assert!(matches!(stacks[1].route(seen, now), Route::Ready(_)));
         }
     }
@@ -96,7 +96,7 @@ fn without_checksums_udp_has_none_over_ipv4_and_nothing_else_is_left_out() {
             stacks[1].receive(&mut frame.to_vec(), Checksums::Unknown, now) != Arrival::Nothing
         };
         assert!(accepts(&mut stacks, &whole));
-        // What it does not look at may be wrong; IPv4's own header may not.
+        // The checksum that it does not verify may be wrong; that of IPv4's header may not.
         let mut wrong = whole.clone();
         wrong[14 + header + 6] ^= 1;
         assert_eq!(accepts(&mut stacks, &wrong), !v6);

@@ -1,4 +1,4 @@
-//! What smoltcp says of our frames, and what we say of its.
+//! Frames of this stack before smoltcp's parser, and frames of smoltcp's before this stack.
 
 use super::{MACS, address, stack, transmits};
 use crate::{Arrival, Checksums, Flow, Route};

@@ -49,7 +49,7 @@ pub(crate) fn too_big(error: &[u8], mtu: u16) -> Vec<u8> {
     frame
 }
 
-/// What the stack wants to send.
+/// The frames that the stack wants to send.
 pub(crate) fn transmits(stack: &mut Stack) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| stack.poll_transmit(<[u8]>::to_vec)).collect()
 }

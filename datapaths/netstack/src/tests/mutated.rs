@@ -96,7 +96,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
         damage(&mut frame, &mut rng);
         // As if a port had found all checksums right, so that the parts behind them are reached.
         let checksums = [Checksums::Unknown, Checksums::Good][rng.random_range(0..2)];
-        // What arrives in any of several queues comes this way first.
+        // Frames of several queues come this way first.
         if let Destination::Queue(queue) = spread.destination(&frame) {
             assert!(queue < 3);
         }
@@ -179,7 +179,7 @@ fn predict(mut ours: Stack, start: Instant) {
         match rng.random_range(0..3) {
             0 => {}
             1 => damage(&mut frame, &mut rng),
-            // One bit of the headers, which whoever looks at less than all of them would miss.
+            // One bit of the headers, which a comparison of a part of them would miss.
             _ => {
                 let at = rng.random_range(0..frame.len().min(path.len()));
                 frame[at] ^= 1 << rng.random_range(0..8);

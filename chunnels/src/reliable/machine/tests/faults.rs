@@ -1,8 +1,8 @@
-//! Everything arrives once, whatever the wire does.
+//! Every message arrives once, over a wire with all faults.
 
 use super::*;
 
-/// How many seeds run: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
+/// The number of seeds: a quarter of a minute on one core. `RELIABLE_SEEDS` sets another number.
 fn seeds() -> u64 {
     std::env::var("RELIABLE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(10_000)
 }
@@ -18,7 +18,7 @@ fn every_message_arrives_once_over_a_wire_that_does_its_worst() {
     }
 }
 
-/// What `Reliable::buffer` states, at every moment.
+/// Checks the bounds that `Reliable::buffer` documents.
 fn check_memory(end: &Machine) {
     for (messages, bytes) in [end.outgoing.kept(), end.incoming.kept()] {
         assert!(
@@ -26,10 +26,10 @@ fn check_memory(end: &Machine) {
             "{messages} messages, {bytes} bytes"
         );
     }
-    assert!(end.recovery.records() <= super::super::recovery::MOST);
+    assert!(end.recovery.records() <= super::super::recovery::MAX_RECORDS);
 }
 
-/// Both ends send at once, and close when they have what they want.
+/// Both ends send at once, and close when they have received everything.
 fn transfer(seed: u64, faults: Faults) {
     let mut wire = Wire::new(seed, faults);
     let mut sent = [0; 2];
@@ -38,7 +38,7 @@ fn transfer(seed: u64, faults: Faults) {
         for end in 0..2 {
             while sent[end] < MESSAGES {
                 let len = (wire.roll() % 1300) as usize;
-                if !wire.ends[end].has_room(len).unwrap() {
+                if !wire.ends[end].has_capacity(len).unwrap() {
                     break;
                 }
                 wire.ends[end].send(message(sent[end], len));

@@ -23,7 +23,7 @@ fn drain(machine: &mut Machine, now: Duration) -> Vec<Buf> {
     std::iter::from_fn(|| machine.poll_packet(now, |len| Buf::new(len, 0))).collect()
 }
 
-/// What the machine says after these packets, and what it tells the peer.
+/// The error of the machine after these packets, and the fault that it sends to the peer.
 fn refusal(machine: &mut Machine, packets: impl IntoIterator<Item = Buf>) -> (Error, Option<Fault>) {
     for packet in packets {
         machine.handle_packet(packet, MS);
@@ -97,7 +97,7 @@ fn talking_without_ever_acknowledging() {
     assert_eq!(machine.abort, Some(Fault::NeverAcknowledged));
 }
 
-/// The grant stays where it is while a message is missing, so what arrives around it is bounded.
+/// The grant does not grow while a message is missing, so the messages behind it are bounded.
 #[test]
 fn a_peer_that_never_fills_a_gap_costs_one_window() {
     let mut machine = machine(1);
@@ -118,7 +118,7 @@ fn a_peer_that_gives_up_says_why() {
     let mut machine = machine(1);
     let draft = Draft { abort: Some(Fault::ExceededGrant), ..Draft::default() };
     machine.handle_packet(packet(&draft, &[]), MS);
-    let Received::End(error) = machine.receive() else { panic!("nothing was heard") };
+    let Received::End(error) = machine.receive() else { panic!("no error") };
     assert_eq!(error.kind(), ErrorKind::Reset);
     assert!(error.to_string().contains("this end sent more than it was granted"), "{error}");
 }

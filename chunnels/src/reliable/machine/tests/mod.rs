@@ -40,9 +40,9 @@ fn a_message_crosses_and_both_close() {
     wire.ends[0].close();
     wire.run_until(|ends| ends[0].closed().is_some());
     assert!(wire.ends[0].closed().unwrap().is_ok());
-    let Received::End(error) = wire.ends[1].receive() else { panic!("the peer heard of no end") };
+    let Received::End(error) = wire.ends[1].receive() else { panic!("the close did not arrive") };
     assert_eq!(error.kind(), ErrorKind::Closed);
-    assert_eq!(wire.ends[1].has_room(1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(wire.ends[1].has_capacity(1).unwrap_err().kind(), ErrorKind::Closed);
     assert!(wire.now < 500 * MS, "took {:?}", wire.now);
 }
 
@@ -60,8 +60,8 @@ fn short_messages_share_packets() {
     assert!(wire.ends[0].statistics().packets_sent <= 2, "{:?}", wire.ends[0].statistics());
 }
 
-/// One lost packet is sent again as soon as three later ones are acknowledged, not after a time-out: that would take a
-/// second, since no round trip was measured before.
+/// A lost packet is repeated as soon as three later ones are acknowledged, and not after a time-out, which would take a
+/// second before the first round trip is measured.
 #[test]
 fn a_lost_packet_is_repaired_within_two_round_trips() {
     let mut wire = Wire::new(1, Faults::NONE);
@@ -78,8 +78,8 @@ fn a_lost_packet_is_repaired_within_two_round_trips() {
     assert!(wire.now < 40 * MS, "took {:?}", wire.now);
 }
 
-/// A datapath without a buffer is asked again after a while. A time that has passed would be due again at once, and who waits for
-/// it keep the processor, perhaps from the one who would give buffers back.
+/// A datapath without a buffer is asked again after a pause. A deadline in the past would make the task spin, perhaps in the way of
+/// the task that would release buffers.
 #[test]
 fn without_a_buffer_nothing_is_due_until_later() {
     let mut wire = Wire::new(1, Faults::NONE);
@@ -88,7 +88,7 @@ fn without_a_buffer_nothing_is_due_until_later() {
     let (mut now, [end, peer]) = (wire.now, &mut wire.ends);
     end.send(message(4, 8));
     let packet = end.poll_packet(now, |len| Buf::new(len, 0)).unwrap();
-    // Late, so that it is overdue to acknowledge it.
+    // Late, so that an acknowledgement is overdue.
     peer.handle_packet(packet, now);
     now += Duration::from_secs(1);
     for _ in 0..3 {
@@ -101,13 +101,13 @@ fn without_a_buffer_nothing_is_due_until_later() {
     assert!(peer.poll_packet(now, |len| Buf::new(len, 0)).is_some());
 }
 
-/// A receiver that takes nothing stops the sender, and one that goes on lets it go on.
+/// A receiver that takes no messages stops the sender, which continues when the receiver does.
 #[test]
 fn a_slow_receiver_holds_the_sender_back() {
     let mut wire = Wire::new(1, Faults::NONE);
     let (mut sent, mut got) = (0, 0);
     for _ in 0..200 {
-        while wire.ends[0].has_room(1000).unwrap() {
+        while wire.ends[0].has_capacity(1000).unwrap() {
             wire.ends[0].send(message(sent, 1000));
             sent += 1;
         }

@@ -1,9 +1,9 @@
-//! What lies between two machines.
+//! The simulated wire between two machines.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// How many packets in a hundred suffer what.
+/// The percentage of packets for each fault.
 #[derive(Clone, Copy)]
 pub(super) struct Faults {
     pub(super) loss: u64,
@@ -20,10 +20,10 @@ pub(super) struct Wire {
     pub(super) ends: [Machine; 2],
     pub(super) now: Duration,
     pub(super) faults: Faults,
-    /// The packet with this number, counted over both ends, is lost.
+    /// The number of a packet to lose, counted over both ends.
     pub(super) doomed: Option<u64>,
     collected: u64,
-    /// Packets on their way, by when they arrive, and to which end.
+    /// Packets in flight, by arrival time, with their destination.
     packets: BTreeMap<(Duration, u64), (usize, Buf)>,
     sent: u64,
     dice: u64,
@@ -64,7 +64,7 @@ impl Wire {
         self.packets.insert((self.now + delay, self.sent), (to, packet));
     }
 
-    /// Takes what the ends want to send.
+    /// Takes the packets that the ends send now.
     fn collect(&mut self) {
         for from in 0..2 {
             while let Some(packet) = self.ends[from].poll_packet(self.now, |len| Buf::new(len, 0)) {
@@ -80,7 +80,7 @@ impl Wire {
         }
     }
 
-    /// Goes on to the next thing that happens, if it happens before `until`.
+    /// Advances to the next event before `until`, if there is one.
     pub(super) fn step(&mut self, until: Duration) -> bool {
         self.collect();
         let arrival = self.packets.keys().next().map(|(at, _)| *at);
@@ -106,7 +106,7 @@ impl Wire {
 
     pub(super) fn run_until(&mut self, mut is_done: impl FnMut(&mut [Machine; 2]) -> bool) {
         while !is_done(&mut self.ends) {
-            // Signs of life go on for ever.
+            // Keep-alives never end.
             assert!(self.now < Duration::from_secs(3600), "an hour passed: {:#?}", self.ends);
             assert!(self.step(self.now + Duration::from_secs(600)), "nothing more happens: {:#?}", self.ends);
         }

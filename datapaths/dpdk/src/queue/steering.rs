@@ -1,22 +1,22 @@
 //! Frames that arrive in one queue and belong to another.
 //!
-//! Every flow has a queue, by [`Spread`]. A port that spreads flows in the same way leaves nothing to do here; for any other,
-//! whoever polls a queue puts the others' frames into their rings, from which they are taken as if they had arrived there.
+//! Every flow has a queue, by [`Spread`]. A port that spreads flows in the same way leaves nothing to do here; for any other, the
+//! thread that polls a queue puts the others' frames into their rings, from which they are taken as if they had arrived there.
 
-use crate::{Burst, Packet, Pool};
+use crate::Pool;
+use crate::mbuf::{Burst, Packet};
 use bertha_netstack::{Destination, Spread};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many frames wait in a ring: as many as in a port's queue by default.
-const RING: usize = 1024;
+/// The frames that wait in a ring at most: as many as in a port's queue by default.
+const CAPACITY: usize = 1024;
 
-/// What was handed to a queue.
+/// The frames that were handed to a queue.
 ///
-/// Several queues put frames here, a burst at a time; only the queue itself takes them, and looks at the count alone while
-/// there are none.
+/// Several queues put frames here, a burst at a time; the queue itself takes them, and reads the count alone while there are none.
 #[derive(Debug)]
 pub(crate) struct Ring {
     waiting: AtomicUsize,
@@ -25,13 +25,13 @@ pub(crate) struct Ring {
 
 impl Ring {
     fn new() -> Self {
-        Self { waiting: AtomicUsize::new(0), frames: Mutex::new(VecDeque::with_capacity(RING)) }
+        Self { waiting: AtomicUsize::new(0), frames: Mutex::new(VecDeque::with_capacity(CAPACITY)) }
     }
 
     /// Moves the burst's frames to the end. Those that don't fit stay.
     fn put(&self, burst: &mut Burst) {
         let mut frames = self.frames.lock();
-        while frames.len() < RING
+        while frames.len() < CAPACITY
             && let Some(packet) = burst.pop()
         {
             frames.push_back(packet);
@@ -61,30 +61,30 @@ impl Ring {
     }
 }
 
-/// One queue's way to the others.
+/// A queue's access to the others' rings.
 #[derive(Debug)]
 pub(crate) struct Steering {
     own: usize,
     spread: Spread,
     rings: Arc<[Ring]>,
-    /// For each queue what was not yet put into its ring. Empty between polls; kept, so that nothing has to be made.
+    /// Frames for each queue that are not in its ring yet. Empty between polls; kept, so that nothing has to be initialised.
     leaving: Box<[Burst]>,
     pool: Pool,
 }
 
-/// What is to be done with a frame.
+/// The decision about a frame.
 #[derive(Debug)]
 pub(crate) enum Steered {
     /// It belongs here.
     Keep(Packet),
-    /// Another queue dealt with it, and this one is to learn from it.
+    /// Another queue has received it, and this one is to learn from it.
     Overhear(Packet),
-    /// It leaves.
+    /// It was handed to another queue.
     HandedOn,
 }
 
 impl Steering {
-    /// One for each queue.
+    /// An access for each queue.
     pub(crate) fn new(spread: Spread, pool: Pool) -> Vec<Self> {
         let rings: Arc<[Ring]> = (0..spread.queues()).map(|_| Ring::new()).collect();
         let leaving = || (0..spread.queues()).map(|_| Burst::new()).collect();
@@ -93,13 +93,13 @@ impl Steering {
             .collect()
     }
 
-    /// Appends to `burst` what others have handed over, as far as there is room, and returns how much that was.
+    /// Appends frames that others have handed over to `burst`, as far as there is room, and returns how many those were.
     #[inline]
     pub(crate) fn take(&self, burst: &mut Burst) -> usize {
         self.rings[self.own].take(burst)
     }
 
-    /// What to do with a frame that arrived here, or that another queue has `handed` over. A burst at most between two
+    /// Decides about a frame that arrived here, or that another queue has `handed` over. At most one burst between two
     /// [flushes](Self::flush).
     #[inline]
     pub(crate) fn steer(&mut self, packet: Packet, handed: bool) -> Steered {
@@ -121,7 +121,7 @@ impl Steering {
         Steered::HandedOn
     }
 
-    /// Has all other queues overhear a frame. If there is no buffer, or a ring is full, one of them does not: it will ask.
+    /// Has all other queues overhear a frame. A queue misses it if there is no buffer, or its ring is full; then it asks by itself.
     #[cold]
     fn copy(&mut self, packet: &Packet) {
         for queue in (0..self.leaving.len()).filter(|queue| *queue != self.own) {
@@ -134,7 +134,7 @@ impl Steering {
         }
     }
 
-    /// Puts what leaves into the others' rings. Returns how many frames were dropped since these were full.
+    /// Puts frames into the others' rings. Returns how many were dropped since these were full.
     #[inline]
     pub(crate) fn flush(&mut self) -> u64 {
         let mut dropped = 0;
@@ -155,7 +155,8 @@ impl Steering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, port};
+    use crate::Config;
+    use crate::open::open;
 
     /// A datagram to some port, as far as steering looks at it.
     fn datagram(pool: Pool, local_port: u16) -> Packet {
@@ -170,37 +171,37 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_ring_does_not_take_is_dropped_and_counted() {
+    fn frames_that_a_full_ring_does_not_take_are_dropped_and_counted() {
         if !crate::AVAILABLE {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
             return;
         }
         let config = Config { queues: 2, buffers: 8191, ..Config::new("net_null20", "10.0.0.1/24") };
-        let (port, _queues) = port::open(&config).unwrap();
-        let (pool, spread) = (port.pool(), port.spread());
-        let mut lanes = Steering::new(spread, pool);
+        let port = open(&config).unwrap();
+        let (pool, spread) = (port.handle.pool, port.handle.spread);
+        let mut queues = Steering::new(spread, pool);
         let (mut kept, mut dropped, mut port) = (0, 0, 0);
         let before = pool.in_use();
         while dropped < 10 {
             for _ in 0..32 {
                 let packet = datagram(pool, port);
-                match lanes[0].steer(packet, false) {
+                match queues[0].steer(packet, false) {
                     Steered::Keep(_) => kept += 1,
                     Steered::HandedOn => {}
-                    Steered::Overhear(_) => panic!("nobody else has dealt with it"),
+                    Steered::Overhear(_) => panic!("no other queue has received it"),
                 }
                 port += 1;
             }
-            dropped += lanes[0].flush();
+            dropped += queues[0].flush();
         }
         let (mut taken, mut burst) = (0, Burst::new());
-        while lanes[1].take(&mut burst) > 0 {
+        while queues[1].take(&mut burst) > 0 {
             while let Some(packet) = burst.pop() {
-                assert!(matches!(lanes[1].steer(packet, true), Steered::Keep(_)));
+                assert!(matches!(queues[1].steer(packet, true), Steered::Keep(_)));
                 taken += 1;
             }
         }
-        assert_eq!((taken, kept + taken + dropped), (RING as u64, u64::from(port)));
+        assert_eq!((taken, kept + taken + dropped), (CAPACITY as u64, u64::from(port)));
         assert_eq!(pool.in_use(), before, "buffers were kept");
     }
 }

@@ -1,0 +1,94 @@
+//! What the peer declared of the layers that two ends agreed on.
+
+use crate::{Capability, Node};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A capability that is not encoded the same at both ends.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DifferingCapability {
+    /// The number of its layer among those of the agreed stack that are not one-sided, counted from 0 at the top.
+    pub layer: u16,
+    /// The encoding at the other end.
+    pub encoding: Vec<u8>,
+}
+
+/// The layers of an agreed stack, with the capabilities of the other end: for drivers of stacks, which
+/// [give it](crate::ConnectContext::with_peer) to the Chunnels, and for tests of Chunnels.
+///
+/// Good for building one connection: it counts the layers that were built, from the bottom up.
+#[derive(Debug)]
+pub struct PeerLayers {
+    /// Top first.
+    layers: Vec<Node>,
+    differing: Vec<DifferingCapability>,
+    built: AtomicUsize,
+}
+
+impl PeerLayers {
+    /// The other end of `layers`, top first and with the alternatives picked. Its capabilities are the same as theirs but for
+    /// `differing`.
+    pub fn new(layers: Vec<Node>, differing: Vec<DifferingCapability>) -> Self {
+        Self { layers, differing, built: AtomicUsize::new(0) }
+    }
+
+    /// Takes the next `count` layers, counted from the bottom, for the Chunnel that is being built.
+    pub(crate) fn take(&self, count: usize) -> Range<usize> {
+        let below = self.built.fetch_add(count, Ordering::Relaxed);
+        let end = self.layers.len().saturating_sub(below);
+        end.saturating_sub(count)..end
+    }
+
+    /// The other end's capability of this type, of the first of these layers that has one.
+    pub(crate) fn capability<C: Capability>(&self, layers: Range<usize>) -> Option<C> {
+        let is_two_sided = |node: &&Node| matches!(node, Node::Layer(layer) if !layer.is_one_sided());
+        let (at, layer) = layers.clone().zip(self.layers.get(layers)?).find_map(|(at, node)| match node {
+            Node::Layer(layer) if layer.capability().id() == C::ID && !layer.is_one_sided() => {
+                Some((at, layer))
+            }
+            _ => None,
+        })?;
+        let number = self.layers.get(..at)?.iter().filter(is_two_sided).count();
+        let differing = self.differing.iter().find(|differing| usize::from(differing.layer) == number);
+        match differing {
+            Some(differing) => postcard::from_bytes(&differing.encoding).ok(),
+            None => postcard::from_bytes(&layer.capability().encode().ok()?).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LayerInfo;
+    use crate::capability::{Mismatch, exact};
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Rate(u32);
+
+    impl Capability for Rate {
+        const ID: &'static str = "test::Rate";
+
+        fn compatible(&self, other: &Self) -> Result<(), Mismatch> {
+            exact(self, other)
+        }
+    }
+
+    #[test]
+    fn each_layer_has_its_own() {
+        let rate = |rate| Node::Layer(LayerInfo::with("test::Pace", Rate(rate)));
+        let plain = |name| Node::Layer(LayerInfo::plain(name, 1));
+        let aside = Node::Layer(LayerInfo::plain("test::Aside", 1).one_sided());
+        let differing = |(layer, byte)| DifferingCapability { layer, encoding: vec![byte] };
+        let layers = vec![aside, rate(1), plain("test::Plain"), rate(2), rate(3)];
+        let peer = PeerLayers::new(layers, [(2, 20), (9, 90)].map(differing).into());
+        let capability = |count| peer.capability::<Rate>(peer.take(count));
+        assert_eq!(capability(1), Some(Rate(3)), "the same as here");
+        assert_eq!(capability(2), Some(Rate(20)), "one Chunnel for two layers");
+        assert_eq!(capability(1), Some(Rate(1)));
+        assert_eq!(capability(1), None, "one-sided");
+        assert_eq!(capability(1), None, "more than there are");
+    }
+}

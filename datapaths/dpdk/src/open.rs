@@ -1,0 +1,152 @@
+//! Opening a port, with its pool and its queues.
+
+use crate::claim::{Claim, missing_interface};
+use crate::eal::{self, Eal};
+use crate::failure::{check, failure};
+use crate::port::{CHANGING, PortHandle};
+use crate::queue::{RxQueue, TxQueue};
+use crate::{Config, MacAddr, Pool, memif};
+use bertha_core::{Error, ErrorKind};
+use bertha_dpdk_sys as sys;
+use bertha_netstack::{Offload, Spread};
+use parking_lot::Mutex;
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A port that was opened.
+pub(crate) struct OpenPort {
+    pub(crate) handle: Arc<PortHandle>,
+    /// Its queues, in the order of their numbers.
+    pub(crate) queues: Vec<QueuePair>,
+}
+
+/// The receive queue and the transmit queue of one number.
+pub(crate) struct QueuePair {
+    pub(crate) rx: RxQueue,
+    pub(crate) tx: TxQueue,
+}
+
+/// Opens the port that `config` describes, with as many pairs of queues as the settings ask for and the port has.
+pub(crate) fn open(config: &Config) -> Result<OpenPort, Error> {
+    let eal = eal::init(&config.eal_arguments()?)?;
+    let changing = CHANGING.lock();
+    // A port of plain frames may have no address.
+    let claim = Claim::new(config.device.as_deref(), &config.subnets().unwrap_or_default())?;
+    let number = find(eal, config)?;
+    let pool = Pool::new(eal, config.buffers, config.buffer_capacity())?;
+    let mut setup = sys::PortSetup {
+        queues: config.queues,
+        descriptors: config.descriptors,
+        mtu: config.mtu,
+        promiscuous: config.promiscuous,
+        offload: config.offload,
+        rss_key: [0; sys::RSS_KEY],
+    };
+    setup.rss_key.iter_mut().zip(Spread::key(sys::RSS_KEY)).for_each(|(place, byte)| *place = byte);
+    let mut facts = sys::PortFacts {
+        mtu: 0,
+        mac: [0; 6],
+        driver: std::ptr::null(),
+        queues: 0,
+        rss_entries: 0,
+        rss: false,
+        offload: 0,
+    };
+    // SAFETY: `find` has found the port, the pool lives for ever, and the other pointers are valid during the call.
+    let code = unsafe { sys::bertha_port_open(number, pool.raw(), &setup, &mut facts) };
+    let name = config.port_name().unwrap_or("the first port").to_owned();
+    check(code, &format!("starting {name}"))?;
+    drop(changing);
+    let driver = if facts.driver.is_null() {
+        "unknown".into()
+    } else {
+        // SAFETY: drivers' names are constant strings with a zero byte at their end.
+        unsafe { CStr::from_ptr(facts.driver) }.to_string_lossy()
+    };
+    let handle = Arc::new(PortHandle {
+        number,
+        name,
+        mtu: facts.mtu.min(config.mtu),
+        mac: MacAddr(facts.mac),
+        pool,
+        spread: Spread::new(config.queues.into(), facts.rss_entries.into()),
+        // The table of a port with fewer queues than wanted names other queues.
+        spreads: facts.rss && facts.queues == config.queues,
+        offload: Offload {
+            header: facts.offload & sys::OFFLOAD_HEADER != 0,
+            udp: facts.offload & sys::OFFLOAD_UDP != 0,
+        },
+        dropped: AtomicU64::new(0),
+        querying: Mutex::new(()),
+        _claim: claim,
+    });
+    tracing::info!(port = ?handle, %driver, queues = facts.queues, "the port has started");
+    let pair = |number| {
+        // SAFETY: the port was set up with this queue, and this is the only place that makes queues, one for each number.
+        let rx = unsafe { RxQueue::new(handle.clone(), number) };
+        // SAFETY: as above.
+        let tx = unsafe { TxQueue::new(handle.clone(), number) };
+        QueuePair { rx, tx }
+    };
+    let queues = (0..facts.queues).map(pair).collect();
+    Ok(OpenPort { handle, queues })
+}
+
+/// The number of the port that `config` names. Its device is added, if it has one.
+fn find(_: Eal, config: &Config) -> Result<u16, Error> {
+    let text = |what: &str| {
+        CString::new(what).map_err(|_| failure(ErrorKind::Invalid, format!("{what:?} contains a zero byte")))
+    };
+    if let Some(device) = &config.device {
+        let argument = text(&memif::with_buffers(device, config.max_frame()))?;
+        let obstacle = missing_interface(device).or_else(|| memif::free_socket(device));
+        // SAFETY: the environment is initialised, as the `Eal` proves, and the string lives during the call.
+        let code = unsafe { sys::bertha_device_add(argument.as_ptr()) };
+        // Of an interface that does not exist, and of a socket in use, drivers say that something is not permitted.
+        check(code, &format!("adding the device `{device}`")).map_err(|error| obstacle.unwrap_or(error))?;
+    }
+    let mut number = 0;
+    let code = match config.port_name() {
+        Some(name) => {
+            let argument = text(name)?;
+            // SAFETY: the environment is initialised, and both pointers are valid during the call.
+            let code = unsafe { sys::bertha_port_by_name(argument.as_ptr(), &mut number) };
+            check(code, &format!("looking for the port `{name}`"))
+        }
+        None => {
+            // SAFETY: the environment is initialised, and the pointer is valid during the call.
+            let code = unsafe { sys::bertha_port_first(&mut number) };
+            check(code, "looking for a port")
+        }
+    };
+    code.map_err(|error| {
+        let what =
+            format!("{}; set `device` (BERTHA_DPDK_DEVICE), as in net_memif0,role=client", error.context());
+        failure(ErrorKind::Unavailable, what).because(error)
+    })?;
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port that throws frames away, but has a table of queues and a key.
+    #[test]
+    fn a_port_that_spreads_flows_is_told_how() {
+        if !sys::AVAILABLE {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "DPDK must be installed in CI");
+            return;
+        }
+        let config = |number: u32, queues| Config {
+            queues,
+            buffers: 8191,
+            ..Config::new(format!("net_null{number}"), "10.0.0.1/24")
+        };
+        let port = open(&config(10, 4)).unwrap();
+        assert_eq!((port.handle.spreads, port.queues.len(), port.handle.spread.queues()), (true, 4, 4));
+        let alone = open(&config(11, 1)).unwrap();
+        assert_eq!((alone.handle.spreads, alone.queues.len()), (false, 1));
+    }
+}

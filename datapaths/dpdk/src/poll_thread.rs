@@ -1,0 +1,117 @@
+//! Threads that poll where no future does.
+
+use crate::config::Polling;
+use crate::eal::enter_thread;
+use crate::failure::failure;
+use crate::queue::Queue;
+use bertha_core::{Error, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The time for which a queue may be without a future that polls it.
+const TICK: Duration = Duration::from_millis(1);
+
+/// The same, if no future waits: pings and neighbours have time.
+const IDLE_TICK: Duration = Duration::from_millis(5);
+
+/// After so many polls in vain a thread that only polls lets others run.
+const IDLE: u32 = 256;
+
+/// The threads of a port. With [`Polling::Inline`] there is one: it polls while no future does, so that neighbours and pings are
+/// answered and messages delivered, and promotes one of the futures that wait. With [`Polling::Thread`] there is one for each queue,
+/// which does nothing but poll. Dropping them ends them.
+#[derive(Debug)]
+pub(crate) struct PollThreads {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl PollThreads {
+    pub(crate) fn start(polling: Polling, queues: &Arc<[Queue]>) -> Result<Self, Error> {
+        let mut started = Self { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
+        let count = if polling == Polling::Inline { 1 } else { queues.len() };
+        for number in 0..count {
+            let (stop, queues) = (started.stop.clone(), queues.clone());
+            let thread = std::thread::Builder::new().name("dpdk".into()).spawn(move || match polling {
+                Polling::Inline => look_after(&queues, &stop),
+                Polling::Thread => poll(&queues[number], &stop),
+            });
+            let error = |error| failure(ErrorKind::Exhausted, format!("no thread to poll the port: {error}"));
+            started.threads.push(thread.map_err(error)?);
+        }
+        Ok(started)
+    }
+}
+
+impl Drop for PollThreads {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A waker that one of the threads calls may drop the last connection.
+            if thread.thread().id() != std::thread::current().id() {
+                // It does not panic, unless a waker does.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// Looks after all queues in each tick.
+fn look_after(queues: &[Queue], stop: &AtomicBool) {
+    let mut tick = TICK;
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(tick);
+        tick = IDLE_TICK;
+        for queue in queues {
+            // A queue that is locked is in use.
+            if look_after_one(queue).is_none_or(|in_use| in_use) {
+                tick = TICK;
+            }
+        }
+    }
+}
+
+/// Looks after a queue, if it is not locked; whether it is in use.
+fn look_after_one(queue: &Queue) -> Option<bool> {
+    let mut state = queue.try_lock()?;
+    let neglected = state.polls_since_tick == 0;
+    if neglected {
+        state.tick();
+        state.network.is_up();
+        // The frames of a tick, or more: others are to get the lock in between.
+        for _ in 0..8 {
+            if state.poll_for_others() == 0 {
+                break;
+            }
+        }
+        state.network.send_replies();
+    }
+    state.polls_since_tick = 0;
+    // The future that polled until a moment ago is likely to be back soon; another one is promoted after a tick without any.
+    let in_use = !neglected || state.connections.demux.promote(|_| false);
+    queue.release(state);
+    Some(in_use)
+}
+
+/// Polls a queue, and does nothing else.
+fn poll(queue: &Queue, stop: &AtomicBool) {
+    enter_thread();
+    while !stop.load(Ordering::Relaxed) {
+        // Some hundred polls for each look at the flag and at the link.
+        for _ in 0..IDLE {
+            let mut state = queue.lock();
+            state.poll_for_others();
+            let idle = state.idle;
+            queue.release(state);
+            if idle >= IDLE {
+                std::thread::yield_now();
+            }
+        }
+        let mut state = queue.lock();
+        state.network.is_up();
+        state.network.send_replies();
+        queue.release(state);
+    }
+}

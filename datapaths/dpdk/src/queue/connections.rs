@@ -1,0 +1,261 @@
+//! The connections of a queue: their flows, ports and path MTUs, above the shared demultiplexer.
+
+use ahash::RandomState;
+use bertha_core::Buf;
+use bertha_netstack::{Flow, Path, Ports};
+use bertha_polling::{Awaited, Demux, Limits};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The reason why a datagram was not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Undelivered {
+    /// The port is closed: the sender is to be told.
+    Closed,
+    /// The port is in use, and admits no strangers at the moment.
+    Unknown,
+    /// The connection's queue is full.
+    Overflow,
+}
+
+/// The reason why a connection gets no more messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// This end closed the connection.
+    Closed,
+    /// The peer's port is closed.
+    Unreachable,
+}
+
+/// A connection, beside its messages.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionState {
+    /// The headers of its last message.
+    pub(crate) path: Option<Path>,
+    /// The largest message that the path carries, in bytes, which the connection's base reads without the lock.
+    pub(crate) max_message: Arc<AtomicUsize>,
+    /// This end began it, and learns that the peer's port is closed.
+    connected: bool,
+    unreachable: bool,
+}
+
+/// A listener's number and port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listening {
+    pub(crate) listener: usize,
+    pub(crate) port: u16,
+}
+
+/// A connection's number and the port of this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Connected {
+    pub(crate) connection: usize,
+    pub(crate) port: u16,
+}
+
+/// Connections by their flow, and listeners by their port.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    pub(crate) demux: Demux<Flow, ConnectionState>,
+    listeners: HashMap<u16, usize, RandomState>,
+    ports: Ports,
+}
+
+impl Connections {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let demux = Demux::new(limits).busy();
+        Self { demux, listeners: HashMap::with_hasher(RandomState::new()), ports: Ports::new() }
+    }
+
+    /// Adds a connection to `peer` from an ephemeral port, which `random` chooses of those that `suit`; `None` if no port is left.
+    pub(crate) fn connect(
+        &mut self,
+        peer: SocketAddr,
+        random: u64,
+        suits: impl Fn(u16) -> bool,
+    ) -> Option<Connected> {
+        let port = self.ports.take_any(random, suits)?;
+        let state = ConnectionState { connected: true, ..ConnectionState::default() };
+        Some(Connected { connection: self.demux.connect(Flow::new(peer, port), state), port })
+    }
+
+    /// Adds a listener at `port`, or at an ephemeral one that `random` chooses if it is zero; `None` if it is in use, or none is left.
+    pub(crate) fn listen(&mut self, port: u16, random: u64) -> Option<Listening> {
+        let port = match port {
+            0 => self.ports.take_any(random, |_| true)?,
+            port if self.ports.take(port) => port,
+            _ => return None,
+        };
+        let listener = self.demux.listen();
+        self.listeners.insert(port, listener);
+        Some(Listening { listener, port })
+    }
+
+    /// Removes a listener, and the connections that were not accepted.
+    pub(crate) fn stop_listening(&mut self, Listening { listener, port }: Listening) {
+        while let Some((connection, _)) = self.demux.accept(listener) {
+            self.remove(connection);
+        }
+        self.demux.stop_listening(listener);
+        self.listeners.remove(&port);
+        self.ports.release(port);
+    }
+
+    /// The connection of a datagram of `flow`; a new one in the listener's backlog, if there is a listener.
+    #[inline]
+    pub(crate) fn find(&mut self, flow: Flow) -> Result<usize, Undelivered> {
+        match self.demux.find(&flow) {
+            Some(connection) => Ok(connection),
+            None => self.admit(flow),
+        }
+    }
+
+    fn admit(&mut self, flow: Flow) -> Result<usize, Undelivered> {
+        let Some(&listener) = self.listeners.get(&flow.local_port) else {
+            let used = self.ports.is_used(flow.local_port);
+            return Err(if used { Undelivered::Unknown } else { Undelivered::Closed });
+        };
+        let admitted = self.demux.admit(listener, flow, ConnectionState::default());
+        let connection = admitted.ok_or(Undelivered::Unknown)?;
+        self.ports.share(flow.local_port);
+        Ok(connection)
+    }
+
+    /// Gives a message to the connection that [`find`](Self::find) returned.
+    #[inline]
+    pub(crate) fn deliver(&mut self, connection: usize, message: Buf) -> Result<(), Undelivered> {
+        let len = message.len();
+        let dropped = self.demux.deliver(connection, message.into_pieces(len));
+        if dropped == 0 { Ok(()) } else { Err(Undelivered::Overflow) }
+    }
+
+    /// The reason why there will be no message. That the peer's port is closed is returned once.
+    #[inline]
+    pub(crate) fn ending(&mut self, connection: usize) -> Option<Ending> {
+        if self.demux.is_closed(connection) {
+            return Some(Ending::Closed);
+        }
+        let (_, state) = self.demux.connection_mut(connection);
+        std::mem::take(&mut state.unreachable).then_some(Ending::Unreachable)
+    }
+
+    /// The peer says that its port is closed. Concerns connections that this end began; a listener's peers come and go.
+    pub(crate) fn on_unreachable(&mut self, flow: Flow) {
+        let Some(connection) = self.demux.find(&flow) else { return };
+        let (_, state) = self.demux.connection_mut(connection);
+        if state.connected {
+            state.unreachable = true;
+            self.demux.notify(Awaited::Connection(connection));
+        }
+    }
+
+    /// Notes for all connections to `peer` the largest message that the path carries, in bytes.
+    pub(crate) fn set_max_message(&self, peer: IpAddr, max: usize) {
+        for (_, state) in self.demux.connections().filter(|(flow, _)| flow.peer().ip() == peer) {
+            // Relaxed: a number by itself.
+            state.max_message.store(max, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets a connection.
+    pub(crate) fn remove(&mut self, connection: usize) {
+        if let Some((flow, _)) = self.demux.remove(connection) {
+            self.ports.release(flow.local_port);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { backlog: 2, queue: 40, shared: 60 };
+
+    fn flow(peer_port: u16, local_port: u16) -> Flow {
+        Flow::new(([10, 0, 0, 2], peer_port).into(), local_port)
+    }
+
+    /// A datagram of `flow` arrives.
+    fn arrive(connections: &mut Connections, flow: Flow, byte: u8) -> Result<(), Undelivered> {
+        let connection = connections.find(flow)?;
+        connections.deliver(connection, Buf::copy_of(&[byte], 0).unwrap())
+    }
+
+    fn next(connections: &mut Connections, connection: usize) -> Option<u8> {
+        connections.demux.pop(connection).map(|message| message[0])
+    }
+
+    fn connect(connections: &mut Connections, peer_port: u16) -> Connected {
+        connections.connect(flow(peer_port, 0).peer(), peer_port.into(), |_| true).unwrap()
+    }
+
+    #[test]
+    fn strangers_become_connections_as_far_as_the_backlog_goes() {
+        let mut all = Connections::new(LIMITS);
+        assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
+        let listening = all.listen(9, 0).unwrap();
+        assert_eq!((listening.port, all.listen(9, 0)), (9, None));
+        for (peer, delivered) in [(1, Ok(())), (2, Ok(())), (3, Err(Undelivered::Unknown)), (1, Ok(()))] {
+            assert_eq!(arrive(&mut all, flow(peer, 9), peer as u8), delivered);
+        }
+        let (first, flow1) = all.demux.accept(listening.listener).unwrap();
+        assert_eq!(
+            (flow1.peer().port(), next(&mut all, first), next(&mut all, first)),
+            (1, Some(1), Some(1))
+        );
+        assert_eq!(arrive(&mut all, flow(3, 9), 3), Ok(()));
+        // Connections in the backlog are forgotten, and no new ones are admitted; the port is in use as long as a connection lives.
+        all.stop_listening(listening);
+        assert_eq!(arrive(&mut all, flow(2, 9), 2), Err(Undelivered::Unknown));
+        assert_eq!(arrive(&mut all, flow(1, 9), 4), Ok(()));
+        all.remove(first);
+        assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
+        assert!(all.listen(9, 0).is_some());
+    }
+
+    #[test]
+    fn queues_are_bounded_and_shorter_for_strangers() {
+        let mut all = Connections::new(Limits { shared: 1000, ..LIMITS });
+        let listening = all.listen(9, 0).unwrap();
+        let fits = |all: &mut Connections| (0..100).filter(|_| arrive(all, flow(1, 9), 1).is_ok()).count();
+        let unaccepted = fits(&mut all);
+        assert!((1..LIMITS.queue).contains(&unaccepted), "{unaccepted}");
+        let (connection, _) = all.demux.accept(listening.listener).unwrap();
+        assert_eq!(fits(&mut all), LIMITS.queue - unaccepted);
+        all.demux.close(connection);
+        assert_eq!(all.ending(connection), Some(Ending::Closed));
+        assert_eq!(next(&mut all, connection), None);
+    }
+
+    #[test]
+    fn a_connection_that_is_not_received_from_leaves_as_much_as_it_takes_to_others() {
+        let mut all = Connections::new(LIMITS);
+        let [first, second] = [1, 2].map(|peer| connect(&mut all, peer));
+        let fits = |all: &mut Connections, flow| (0..100).filter(|_| arrive(all, flow, 1).is_ok()).count();
+        let [one, two] = [flow(1, first.port), flow(2, second.port)];
+        assert_eq!((fits(&mut all, one), fits(&mut all, two)), (30, 15));
+        // One that is received from goes on, and gets the room of one that is gone.
+        for _ in 0..10 {
+            assert_eq!(next(&mut all, second.connection), Some(1));
+        }
+        assert_eq!(fits(&mut all, two), 10);
+        all.demux.close(first.connection);
+        assert_eq!(fits(&mut all, two), 15);
+    }
+
+    #[test]
+    fn a_closed_port_is_reported_once_and_to_the_end_that_connected() {
+        let mut all = Connections::new(LIMITS);
+        let Connected { connection, port } = connect(&mut all, 7);
+        all.on_unreachable(flow(7, port));
+        assert_eq!(all.ending(connection), Some(Ending::Unreachable));
+        assert!(all.ending(connection).is_none());
+        let listening = all.listen(9, 0).unwrap();
+        arrive(&mut all, flow(1, 9), 1).unwrap();
+        let (accepted, _) = all.demux.accept(listening.listener).unwrap();
+        all.on_unreachable(flow(1, 9));
+        assert_eq!((next(&mut all, accepted), all.ending(accepted)), (Some(1), None));
+    }
+}

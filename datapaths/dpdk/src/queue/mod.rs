@@ -1,0 +1,212 @@
+//! One queue of a port, with its stack and its connections. Frames that arrive are in [`receive`], messages that leave in [`send`].
+
+mod connections;
+mod network;
+mod receive;
+mod send;
+mod steering;
+
+use crate::config::Polling;
+use crate::mbuf::Burst;
+#[cfg(feature = "tcp")]
+use crate::tcp::Driver;
+use crate::{Counters, QueueCounters};
+use bertha_netstack::Flow;
+use bertha_polling::Limits;
+pub(crate) use connections::{Connected, Connections, Ending, Listening};
+pub(crate) use network::{Network, Transmitter, TxQueue};
+use parking_lot::{Mutex, MutexGuard};
+#[cfg(feature = "tcp")]
+pub(crate) use receive::wait_for;
+pub(crate) use receive::{QueueSource, RxQueue};
+pub(crate) use send::{Frame, Sent};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+pub(crate) use steering::Steering;
+
+/// The connections of a listener that wait to be accepted.
+const BACKLOG: usize = 1024;
+
+/// The messages of a connection that wait to be received.
+const MAX_QUEUED: usize = 1024;
+
+/// The spare bursts that are kept: as many as sends that wait at once, mostly.
+const MAX_SPARE: usize = 64;
+
+/// The polls between two readings of the clock while frames arrive. Everything that depends on it lasts milliseconds or longer.
+const POLLS_PER_TICK: u32 = 64;
+
+/// A queue of a port, or a part of one if the port has too few, with a part of the connections. It shares nothing with other queues
+/// but rings, so threads with a queue each do not contend. Aligned, so that queues share no cache lines.
+#[repr(align(128))]
+pub(crate) struct Queue {
+    /// Connections are used from several threads, and each may receive messages of another, so the port's queue, the stack and the
+    /// connections need mutual exclusion. Taken once in a burst, and never held while foreign code runs (wakers, iterators,
+    /// `Extend`).
+    state: Mutex<QueueState>,
+    polling: Polling,
+    /// Whether the port has several queues.
+    has_siblings: bool,
+    /// A thread has polled since another queue's last looked.
+    polled: AtomicBool,
+    /// The queue that this one looks after next.
+    looks_after: AtomicUsize,
+}
+
+/// The parts of a queue that must not be used by two threads at once.
+pub(crate) struct QueueState {
+    /// `None` if the port has fewer queues than there are.
+    rx: Option<RxQueue>,
+    pub(crate) network: Network,
+    /// `None` if this is the only queue.
+    steering: Option<Steering>,
+    pub(crate) connections: Connections,
+    /// All segments arrive in the first queue.
+    #[cfg(feature = "tcp")]
+    pub(crate) tcp: Driver,
+    /// Frames that have arrived and were not sorted in yet. Empty whenever the lock is free; kept, so that nothing has to be
+    /// initialised.
+    arrived: Burst,
+    /// For frames that the port did not take, so that nothing has to be allocated while it is busy.
+    #[expect(clippy::vec_box, reason = "they leave in their boxes")]
+    spare: Vec<Box<Burst>>,
+    /// Polls since the clock was read.
+    polls: u32,
+    /// Polls in a row that found nothing.
+    pub(crate) idle: u32,
+    /// Polls since the poll thread has looked.
+    pub(crate) polls_since_tick: u32,
+    pub(crate) counters: QueueCounters,
+}
+
+/// The parts of a new queue.
+pub(crate) struct Parts {
+    pub(crate) rx: Option<RxQueue>,
+    pub(crate) network: Network,
+    pub(crate) steering: Option<Steering>,
+    /// The messages that may wait to be received.
+    pub(crate) max_queued: usize,
+}
+
+impl Queue {
+    pub(crate) fn new(number: usize, polling: Polling, parts: Parts) -> Self {
+        let Parts { rx, network, steering, max_queued } = parts;
+        let has_siblings = steering.is_some();
+        let state = QueueState {
+            rx,
+            steering,
+            connections: Connections::new(Limits { backlog: BACKLOG, queue: MAX_QUEUED, shared: max_queued }),
+            #[cfg(feature = "tcp")]
+            tcp: Driver::new(network.stack.interface(), network.now),
+            network,
+            arrived: Burst::new(),
+            spare: Vec::new(),
+            polls: 0,
+            idle: 0,
+            polls_since_tick: 0,
+            counters: QueueCounters::default(),
+        };
+        Self {
+            state: Mutex::new(state),
+            polling,
+            has_siblings,
+            polled: AtomicBool::new(false),
+            looks_after: AtomicUsize::new(number + 1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock()
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, QueueState>> {
+        self.state.try_lock()
+    }
+
+    /// Unlocks, then wakes the futures that others' messages were delivered to.
+    #[inline]
+    pub(crate) fn release<'a>(&'a self, state: MutexGuard<'a, QueueState>) {
+        bertha_polling::release(&QueueSource::new(std::slice::from_ref(self), 0), state);
+    }
+
+    /// Notes that a thread polls the queue, so others need not.
+    #[inline]
+    pub(crate) fn on_poll(&self) {
+        if self.has_siblings {
+            // Relaxed: a hint. The lock orders everything else.
+            self.polled.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// After polling the queue with this number in vain, polls another one, if no thread has since the last look: its thread may be busy,
+/// or there may be none; and frames of this queue may arrive there.
+#[inline]
+pub(crate) fn look_after_another(queues: &[Queue], number: usize) {
+    if queues.len() > 1 {
+        look_after_next(queues, number);
+    }
+}
+
+fn look_after_next(queues: &[Queue], number: usize) {
+    // Relaxed: hints, as above.
+    let other = queues[number].looks_after.load(Ordering::Relaxed) % queues.len();
+    queues[number].looks_after.store(other + 1, Ordering::Relaxed);
+    if other == number || queues[other].polled.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    if let Some(mut state) = queues[other].try_lock() {
+        state.poll_for_others();
+        queues[other].release(state);
+    }
+}
+
+impl QueueState {
+    pub(crate) fn read_clock(&mut self) {
+        self.network.now = Instant::now();
+        self.polls = 0;
+        if self.network.stack.path_mtu_expires_at().is_some_and(|at| at <= self.network.now) {
+            self.expire_path_mtus();
+        }
+    }
+
+    /// Reads the clock, and does everything that is due.
+    pub(crate) fn tick(&mut self) {
+        self.read_clock();
+        #[cfg(feature = "tcp")]
+        self.tcp.drive(&mut self.network, &mut self.connections);
+    }
+
+    /// A router reports a path MTU. It is believed only for a flow that exists.
+    #[cold]
+    fn reduce_path_mtu(&mut self, flow: Flow, mtu: usize) {
+        let (peer, Network { stack, now, .. }) = (flow.peer().ip(), &mut self.network);
+        if self.connections.demux.find(&flow).is_some() && stack.reduce_path_mtu(peer, mtu, *now) {
+            self.connections.set_max_message(peer, stack.max_payload(peer));
+        }
+    }
+
+    /// Paths whose MTU was reduced some time ago may carry more by now.
+    #[cold]
+    fn expire_path_mtus(&mut self) {
+        let Network { stack, now, .. } = &mut self.network;
+        while let Some(peer) = stack.poll_expired_path_mtu(*now) {
+            self.connections.set_max_message(peer, stack.max_payload(peer));
+        }
+    }
+
+    /// The largest message that the path of a new connection to `peer` carries, in bytes. Kept up to date.
+    pub(crate) fn max_message(&mut self, connection: usize, peer: IpAddr) -> Arc<AtomicUsize> {
+        let (_, state) = self.connections.demux.connection_mut(connection);
+        state.max_message.store(self.network.stack.max_payload(peer), Ordering::Relaxed);
+        state.max_message.clone()
+    }
+
+    /// All counters of the queue.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters { stack: self.network.stack.counters(), ..self.network.counters }
+    }
+}

@@ -1,0 +1,129 @@
+//! The network side of a queue: its stack, and the way of frames out.
+
+use crate::mbuf::{Burst, Packet};
+use crate::port::PortHandle;
+use crate::{Counters, Pool};
+use bertha_core::Error;
+use bertha_dpdk_sys as sys;
+use bertha_netstack::Stack;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A transmit queue of a port.
+// The only value with its port and number.
+pub(crate) struct TxQueue {
+    port: Arc<PortHandle>,
+    number: u16,
+}
+
+impl TxQueue {
+    /// # Safety
+    /// The port was set up with a transmit queue of this number, and this is called once for each.
+    pub(crate) unsafe fn new(port: Arc<PortHandle>, number: u16) -> Self {
+        Self { port, number }
+    }
+
+    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
+    #[inline]
+    pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
+        let (port, number) = (self.port.number, self.number);
+        let send = |frames, count| {
+            // SAFETY: the port is open as long as its handle lives. No other thread sends to the queue: `self` is exclusive, and the
+            // only one of its number. `empty` gives `count` whole packets.
+            unsafe { sys::bertha_transmit(port, number, frames, count) }
+        };
+        // SAFETY: `rte_eth_tx_burst` returns how many packets it has taken, from the first on.
+        unsafe { burst.empty(send) }
+    }
+}
+
+/// A queue's way to a transmit queue.
+pub(crate) enum Transmitter {
+    /// A transmit queue of its own.
+    Own(TxQueue),
+    /// One that it shares with other queues, since the port has too few. Nothing else is locked under this lock.
+    Shared(Arc<Mutex<TxQueue>>),
+    /// The port has none.
+    None,
+}
+
+impl Transmitter {
+    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
+    #[inline]
+    pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
+        match self {
+            Self::Own(queue) => queue.transmit(burst),
+            Self::Shared(queue) => queue.lock().transmit(burst),
+            Self::None => 0,
+        }
+    }
+}
+
+/// The stack of a queue, with everything it takes to send frames.
+pub(crate) struct Network {
+    pub(crate) stack: Stack,
+    pub(crate) transmitter: Transmitter,
+    port: Arc<PortHandle>,
+    pub(crate) pool: Pool,
+    pub(crate) counters: Counters,
+    /// The time when the clock was last read.
+    pub(crate) now: Instant,
+    /// Whether to announce the interface's addresses when the link comes up: one queue of the port does.
+    announces: bool,
+    was_up: bool,
+    /// Frames of the stack's own. Empty whenever the lock is free; kept, so that nothing has to be initialised.
+    replies: Burst,
+}
+
+impl Network {
+    pub(crate) fn new(
+        number: usize,
+        port: Arc<PortHandle>,
+        stack: Stack,
+        transmitter: Transmitter,
+        now: Instant,
+    ) -> Self {
+        let (pool, counters, announces) = (port.pool, Counters::default(), number == 0);
+        let replies = Burst::new();
+        Self { stack, transmitter, port, pool, counters, now, announces, was_up: false, replies }
+    }
+
+    /// Whether the link is up. When it comes up, the neighbours learn this interface's addresses.
+    pub(crate) fn is_up(&mut self) -> bool {
+        let up = self.port.is_up();
+        if up && !self.was_up && self.announces {
+            self.stack.announce();
+        }
+        self.was_up = up;
+        up
+    }
+
+    /// Sends a frame of the stack's own; if the port does not take it, it is dropped, for the other end asks again.
+    pub(crate) fn send_reply(&mut self, packet: Packet) {
+        if self.replies.push(packet).is_ok() {
+            self.transmitter.transmit(&mut self.replies);
+        }
+        while self.replies.pop().is_some() {
+            self.counters.not_sent += 1;
+        }
+    }
+
+    /// Sends the frames that wait in the stack.
+    #[cold]
+    pub(crate) fn send_replies(&mut self) {
+        let pool = self.pool;
+        loop {
+            let copy = self.stack.poll_transmit(|frame| {
+                let mut copy = pool.buffer(frame.len(), 0)?;
+                copy.copy_from_slice(frame);
+                Ok::<_, Error>(copy)
+            });
+            match copy.map(|copy| copy.map(Packet::from_buf)) {
+                None => return,
+                Some(Ok(Ok(packet))) => self.send_reply(packet),
+                Some(Ok(Err(_)) | Err(_)) => self.counters.not_sent += 1,
+            }
+        }
+    }
+}

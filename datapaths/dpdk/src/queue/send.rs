@@ -1,0 +1,143 @@
+//! Messages that leave: from a connection's frames, with room for headers, to the port.
+
+use super::QueueState;
+use crate::Pool;
+use crate::failure::failure;
+use crate::mbuf::{Burst, Packet};
+use bertha_core::{Buf, Error, ErrorKind};
+use bertha_netstack::{Path, Route};
+
+/// The outcome of sending frames.
+pub(crate) enum Sent {
+    /// Their headers are written, and the port has taken as many as it could.
+    Transmitted,
+    /// They were for this interface, and are delivered.
+    Locally,
+    /// Their headers are unknown: a neighbour has to answer first, or the link to come up.
+    Resolving,
+}
+
+/// A frame with room for headers.
+pub(crate) struct Frame {
+    pub(crate) packet: Packet,
+    /// The message was copied, since it could not be sent from its place.
+    pub(crate) copied: bool,
+}
+
+impl Frame {
+    /// Makes a message a frame with `headers` bytes of room in front, in its place if possible.
+    // Always, since the result is long, and goes through memory otherwise.
+    #[inline(always)]
+    pub(crate) fn new(pool: Pool, message: Buf, headers: usize) -> Result<Self, Error> {
+        match Packet::with_headers(headers, message) {
+            Ok(packet) => Ok(Self { packet, copied: false }),
+            Err(message) => Self::copy(pool, message, headers),
+        }
+    }
+
+    #[cold]
+    fn copy(pool: Pool, message: Buf, headers: usize) -> Result<Self, Error> {
+        let mut copy = pool.buffer(headers + message.len(), 0)?;
+        copy[headers..].copy_from_slice(&message);
+        match Packet::from_buf(copy) {
+            Ok(packet) => Ok(Self { packet, copied: true }),
+            Err(_) => Err(failure(ErrorKind::Io, "a new buffer is not the pool's")),
+        }
+    }
+}
+
+impl QueueState {
+    /// Writes the headers of a connection's frames and hands them to the port, if the headers are known; whether they are. Frames that
+    /// the port does not take stay in the burst.
+    #[inline]
+    pub(crate) fn send_on_known_path(&mut self, connection: usize, burst: &mut Burst) -> bool {
+        let (_, state) = self.connections.demux.connection_mut(connection);
+        match &state.path {
+            Some(path) if self.network.stack.is_current(path, self.network.now) => {
+                write_headers(path, burst);
+                self.network.transmitter.transmit(burst);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// As [`send_on_known_path`](Self::send_on_known_path), after finding out the headers if necessary.
+    pub(crate) fn send(&mut self, connection: usize, burst: &mut Burst) -> Result<Sent, Error> {
+        if self.send_on_known_path(connection, burst) {
+            return Ok(Sent::Transmitted);
+        }
+        self.read_clock();
+        let flow = *self.connections.demux.connection_mut(connection).0;
+        let (peer, now) = (flow.peer(), self.network.now);
+        let is_local = self.network.stack.interface().is_own(peer.ip());
+        let route = if is_local || self.network.is_up() {
+            self.network.stack.route(flow, now)
+        } else {
+            Route::Resolving
+        };
+        match route {
+            Route::Ready(path) => {
+                let max = self.network.stack.max_payload(peer.ip());
+                let longest = burst.iter_mut().map(|packet| packet.bytes().len()).max().unwrap_or(0);
+                if longest > path.len() + max {
+                    let len = longest - path.len();
+                    let what = format!("message of {len} bytes to {peer}, whose path carries {max}");
+                    return Err(failure(ErrorKind::TooLarge, what));
+                }
+                write_headers(&path, burst);
+                self.connections.demux.connection_mut(connection).1.path = Some(path);
+                self.network.transmitter.transmit(burst);
+                Ok(Sent::Transmitted)
+            }
+            Route::Local => {
+                let headers = self.network.stack.interface().headers(peer.ip());
+                while let Some(packet) = burst.pop() {
+                    let len = packet.bytes().len();
+                    self.deliver_locally(flow, packet.into_part(headers..len));
+                }
+                Ok(Sent::Locally)
+            }
+            Route::Resolving => {
+                self.network.send_replies();
+                Ok(Sent::Resolving)
+            }
+            Route::NoNeighbour => {
+                let what = format!("nobody answers at {peer}: no neighbour says that it has the address");
+                Err(failure(ErrorKind::Unreachable, what))
+            }
+            Route::NoRoute => {
+                let what =
+                    format!("no way to {peer}: it is in no subnet of the interface, and there is no gateway");
+                Err(failure(ErrorKind::Unreachable, what))
+            }
+        }
+    }
+
+    /// Moves the frames that are left in a burst on the stack into a spare one.
+    #[cold]
+    pub(crate) fn keep(&mut self, burst: &mut Burst) -> Box<Burst> {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        std::mem::swap(&mut *kept, burst);
+        kept
+    }
+
+    /// Takes a burst back that [`keep`](Self::keep) returned.
+    pub(crate) fn give_back(&mut self, mut kept: Box<Burst>) {
+        if self.spare.len() < super::MAX_SPARE {
+            while kept.pop().is_some() {}
+            self.spare.push(kept);
+        }
+    }
+}
+
+/// Writes the headers of all frames.
+#[inline(never)]
+fn write_headers(path: &Path, burst: &mut Burst) {
+    for packet in burst.iter_mut() {
+        path.seal(packet.bytes_mut());
+    }
+    if let Some(offloaded) = path.offloaded() {
+        burst.iter_mut().for_each(|packet| packet.offload(offloaded));
+    }
+}

@@ -1,0 +1,94 @@
+//! The end of a link that this end closes.
+
+use super::{End, Shared};
+use crate::shortage::or_lost;
+use crate::wire::{self, Close, Kind, Tag};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use futures_util::future::{Either, select};
+use std::pin::pin;
+use std::sync::Arc;
+
+/// How often a close is sent before the peer is taken for gone.
+const CLOSE_ATTEMPTS: u32 = 3;
+
+impl<C: Connection<Data = Buf>> Shared<C> {
+    /// Sends the close, after the answer if that has not left yet.
+    ///
+    /// Over a base that loses messages this is all that the caller waits for: a task repeats the close until the peer has
+    /// seen it, or is taken for gone, and then closes the base. A reliable base has promised that its messages arrive, so
+    /// there the caller waits for the peer, and for the base to hand them over.
+    pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
+        let unsaid = self.unsaid().map(<[u8]>::to_vec);
+        if self.close_unopened() || !self.liveness.end(End::Closed) {
+            return Ok(());
+        }
+        if self.base.base().properties().reliable {
+            self.close_until_seen(unsaid.as_deref(), 0).await;
+            return self.close_base().await;
+        }
+        let is_seen = self.in_time(self.say_close(unsaid.as_deref())).await;
+        let link = self.clone();
+        let task = self.base.base().runtime().spawn(async move {
+            if is_seen.is_none() || link.in_time(link.until_close_is_seen()).await.is_none() {
+                link.close_until_seen(unsaid.as_deref(), 1).await;
+            }
+            let _ = link.close_base().await;
+        });
+        // The task has the link and the link the task, until the task is done.
+        let _ = self.closing.set(task);
+        Ok(())
+    }
+
+    /// Sends the close until the peer has seen it, or has had all attempts, of which so many were made.
+    async fn close_until_seen(&self, unsaid: Option<&[u8]>, made: u32) {
+        for _ in made..CLOSE_ATTEMPTS {
+            let attempt = async {
+                self.say_close(unsaid).await;
+                self.until_close_is_seen().await;
+            };
+            if self.in_time(attempt).await.is_some() {
+                return;
+            }
+        }
+    }
+
+    async fn close_base(&self) -> Result<(), Error> {
+        let late =
+            || Error::new(ErrorKind::TimedOut, "the peer has not taken all that was sent").at("negotiation");
+        self.in_time(self.base.close()).await.unwrap_or_else(|| Err(late()))
+    }
+
+    /// The result of a step of the close, if the step takes no longer than the close time-out.
+    async fn in_time<T>(&self, step: impl Future<Output = T>) -> Option<T> {
+        let runtime = self.base.base().runtime();
+        let deadline = pin!(runtime.sleep_until(runtime.now() + self.settings.close_timeout));
+        match select(pin!(step), deadline).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
+
+    async fn say_close(&self, unsaid: Option<&[u8]>) {
+        if let Some(answer) = unsaid {
+            self.send_bytes(answer).await;
+        }
+        self.send_close(String::new()).await;
+    }
+
+    /// Reads until the peer has seen the close, or closes as well, or can't be heard any more. Data that arrives now
+    /// came after the close and is dropped.
+    async fn until_close_is_seen(&self) {
+        while let Ok(message) = or_lost(self.base.recv().await) {
+            // What was lost comes again, after the close does.
+            let Some(message) = message else { return std::future::pending().await };
+            match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
+                Some((Kind::CloseSeen, _)) if self.session().verify_bare(&message) => return,
+                Some((Kind::Reset, _)) if self.session().verify_reset(&message) => return,
+                Some((Kind::Close, tag)) if self.session().decode::<Close>(&message).is_ok() => {
+                    return self.send_close_seen(tag).await;
+                }
+                _ => self.count_dropped(),
+            }
+        }
+    }
+}
