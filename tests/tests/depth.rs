@@ -179,7 +179,7 @@ fn buffer(connection: &impl Connection, bytes: &[u8]) -> Result<Buf, Error> {
     Ok(message)
 }
 
-/// What a server with this stack answers to `?`, and what was agreed.
+/// The answer of a server with this stack to `?`, and the agreement.
 macro_rules! answer {
     ($stack:expr) => {{
         let mut sim = Sim::new(1);
