@@ -47,8 +47,6 @@ pub mod congestion;
 pub mod fault;
 #[cfg(feature = "fragment")]
 pub mod fragment;
-#[cfg(test)]
-mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(feature = "nothing")]
