@@ -39,7 +39,7 @@ pub trait Negotiate: Describe + Send + Sync {
     }
 
     /// Lets connections of this stack change to other alternatives of its `select!`s while they are in use; see
-    /// [`Negotiated::upgrade`]. Both ends have to. It costs a connection a task, and a few instructions per message.
+    /// [`Negotiated::upgrade`](crate::Negotiated::upgrade). Both ends have to. It costs a connection a task, and a few instructions per message.
     ///
     /// ```no_run
     /// # use bertha_core::{Addr, Buf, Chunnel, Connection, Datapath, Error, make_stack, select};

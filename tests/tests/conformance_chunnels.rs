@@ -205,7 +205,7 @@ fn compressed_messages() {
 fn counted_and_paced_messages() {
     everywhere(async |_, client, server| {
         passes!(client, server, &Numbers; Metrics::new("typed"), Serialize::<Numbered>::new(), Metrics::new("bytes"));
-        // Fast enough for the checks that measure patience, and still in the way.
+        // Fast enough for checks with time-outs, and still in the way.
         passes!(client, server, &Bufs; Pace::new(10_000_000).burst(1));
     });
 }

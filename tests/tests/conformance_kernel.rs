@@ -15,7 +15,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
 
 const POLLING: [Waiting; 2] = [Waiting::Spin, Waiting::Adaptive { spin_for: Duration::from_micros(50) }];
 
-/// What bytes of all lengths to attack with.
+/// Garbage of many lengths.
 fn garbage() -> impl Iterator<Item = Vec<u8>> {
     let lens = [0, 1, 4, 7, 8, 9, 100, 1500, 9000, 65_507];
     lens.into_iter().map(|len| (0..len).map(|at| (at * 31 + len) as u8).collect())
@@ -27,7 +27,7 @@ async fn udp(udp: Udp, on: &str) {
     datagrams(&site, async |to| {
         let to = to.ip("test").unwrap();
         for payload in garbage() {
-            // What answers finds the port closed.
+            // An answer finds the port closed.
             let socket = UdpSocket::bind((to.ip(), 0)).unwrap();
             socket.send_to(&payload, to).unwrap();
         }

@@ -1,4 +1,4 @@
-//! What README and guide show is what the crates in `tests/outside` say.
+//! The code in README and guides is that of the crates in `tests/outside`.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::fs;
@@ -10,7 +10,7 @@ struct Shown {
     code: String,
 }
 
-/// What is shown and is no test of the documentation.
+/// The code that is shown and is no test of the documentation.
 fn shown(text: &str) -> Vec<Shown> {
     let (mut file, mut shown) = (String::new(), Vec::new());
     let mut lines = text.lines();

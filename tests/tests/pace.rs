@@ -1,4 +1,4 @@
-//! `Pace` over a simulated network: the rate, the burst, and who waits.
+//! `Pace` over a simulated network: the rate, the burst, and backpressure.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::Pace;
@@ -7,7 +7,7 @@ use bertha_datapath_sim::{Network, Sim, Verdict};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What reached the wire: when, and how long.
+/// The messages that reached the wire: when, and their lengths.
 type Sent = Arc<Mutex<Vec<(Duration, usize)>>>;
 
 fn simulate(test: impl AsyncFn(&Network, Sent)) {

@@ -197,7 +197,7 @@ async fn in_a_namespace() {
         () = tokio::time::sleep(Duration::from_secs(60)) =>
             panic!("{:?} and {:?}", client.path_mtu(), server.path_mtu()),
     }
-    // What goes in pieces goes in one each, and what does not is refused by the kernel.
+    // A piece goes in one datagram, and a message that is not cut is refused by the kernel.
     let large = async {
         client.send(message(100_000)).await.unwrap();
         server.recv().await.unwrap().len()

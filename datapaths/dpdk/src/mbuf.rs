@@ -338,13 +338,10 @@ impl Burst {
     /// Removes the first frame.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
-        if self.is_empty() {
-            return None;
-        }
-        let first = self.first;
+        let first = self.packets[..self.end].get(self.first)?;
         self.first += 1;
         // SAFETY: packets between `first` and `end` were written; this one is outside of them now, and so is read once.
-        Some(unsafe { self.packets[first].assume_init_read() })
+        Some(unsafe { first.assume_init_read() })
     }
 
     /// Begins at the front again, if the burst is empty.

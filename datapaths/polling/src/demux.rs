@@ -471,10 +471,10 @@ impl<K: Key, T> Demux<K, T> {
             Awaited::Listener(listener) => &self.listeners[listener].waiters,
             Awaited::Event(event) => &self.events[event],
         };
-        if let Some(&token) = waiting.iter().find(|&&token| self.waiters.notify(token)) {
-            if !self.is_busy || self.poller != Some(token) {
-                self.woken.push(self.waiters.waker(token).clone());
-            }
+        if let Some(&token) = waiting.iter().find(|&&token| self.waiters.notify(token))
+            && (!self.is_busy || self.poller != Some(token))
+        {
+            self.woken.push(self.waiters.waker(token).clone());
         }
     }
 

@@ -188,11 +188,11 @@ impl Future for DistantSleep {
         if Instant::now() >= self.deadline {
             return Poll::Ready(());
         }
-        if let Some(key) = self.key {
-            if let Some(Action::Wake(waker)) = self.timer.state().queue.get_mut(key) {
-                waker.clone_from(cx.waker());
-                return Poll::Pending;
-            }
+        if let Some(key) = self.key
+            && let Some(Action::Wake(waker)) = self.timer.state().queue.get_mut(key)
+        {
+            waker.clone_from(cx.waker());
+            return Poll::Pending;
         }
         self.key = Some(self.timer.wake_at(self.deadline, cx.waker()));
         Poll::Pending

@@ -54,16 +54,16 @@ pub trait Agent: Send + 'static {
     /// The time limits of a change.
     fn limits(&self) -> ChangeLimits;
 
-    /// Carries out [`Step::Stage`].
+    /// Carries out `Step::Stage`.
     fn stage(&mut self, epoch: Self::Epoch) -> Staged<Self::Link, QueueOf<Self>>;
 
-    /// Carries out [`Step::Build`].
+    /// Carries out `Step::Build`.
     fn build(&mut self, link: Self::Link) -> BoxFuture<'static, Result<Self::Connection, Error>>;
 
-    /// Prepares [`Step::Begin`], after which this end sends in the epoch of `new`.
+    /// Prepares `Step::Begin`, after which this end sends in the epoch of `new`.
     fn begin(&mut self, old: &Arc<QueueOf<Self>>, new: &Arc<QueueOf<Self>>);
 
-    /// Carries out [`Step::AwaitRest`].
+    /// Carries out `Step::AwaitRest`.
     fn await_rest(
         &mut self,
         epochs: &Arc<Epochs<Self::Connection>>,

@@ -93,10 +93,10 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     ///
     /// # Errors
     /// In each case the stack in use goes on.
-    /// * [`Invalid`](ErrorKind::Invalid): there are no such alternatives.
-    /// * [`Refused`](ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
+    /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
     ///   which Chunnel and why.
-    /// * [`TimedOut`](ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
+    /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
     ///   change.
     /// * Those of the Chunnels that can't be built, and of a connection that has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {

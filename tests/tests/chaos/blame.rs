@@ -1,4 +1,4 @@
-//! What each message that a participant of a topic has missed is put down to.
+//! The cause of each message that a participant of a topic has missed.
 //!
 //! A message goes from its publisher to a receiver, by way of the sequencer where there is one, and who of them is there is in the
 //! store. So a failure may have cost it if it hit one of them while the message was sent, or shortly before or after; that others
@@ -35,7 +35,7 @@ struct Missed {
     publisher: u32,
     number: u32,
     receiver: u32,
-    /// Who put it in order for all, if somebody did: whoever said so, or may have died before.
+    /// The participants that may have put it in order for all: that said so, or may have died before.
     sequencers: Vec<u32>,
     /// Whether the receiver was in another round than the publisher, since one of them had been taken for gone and had yet to be let in
     /// again: that may take as long as others fail, too.
@@ -125,7 +125,7 @@ fn stays(histories: &[History]) -> BTreeMap<u32, Stay> {
     stays
 }
 
-/// Who led which round, from when on.
+/// The leader of each round, from when on.
 fn leaders(histories: &[History]) -> Vec<(u64, u64, u32)> {
     let leads = |line: &Line| match line.what {
         What::Joined { round, leads: true, .. } | What::Changed { round, leads: true, .. } => {

@@ -1,4 +1,4 @@
-//! What must be true of all histories together.
+//! Checks of all histories together.
 
 use super::history::{History, InForce, Line};
 use std::collections::HashMap;
@@ -134,7 +134,7 @@ pub(crate) fn rounds(histories: &[History], summary: &mut Summary) -> Result<(),
     Ok(())
 }
 
-/// What a participant uses, if it knows of so many participants.
+/// The stack that a participant uses, if it knows of so many participants.
 pub(crate) fn in_force_among(participants: usize, history: &History) -> Option<&InForce> {
     let known = history.iter().rev().find_map(|line| match line {
         Line::Participants(count) => Some(*count),

@@ -1,4 +1,4 @@
-//! What processes have written down.
+//! The histories of processes.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(crate) enum Line {
     Other,
 }
 
-/// What one process did, from one of its starts to the next.
+/// The history of one process, from one of its starts to the next.
 pub(crate) type History = Vec<Line>;
 
 fn parse(line: &str) -> Line {

@@ -13,7 +13,7 @@ impl Network {
     /// A network of `hosts` hosts, numbered from 1.
     ///
     /// # Errors
-    /// What this machine or this user can't do.
+    /// The missing ability of this machine or this user.
     pub(crate) fn new(hosts: usize) -> Result<Self, String> {
         let number = std::process::id();
         let network = Self { name: format!("chaos{number}"), net: format!("10.77.{}", number % 250) };

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a process may take to end when it was asked to.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Process {
-    /// What its histories are called.
+    /// The name of its histories.
     pub(crate) name: String,
     /// Where it runs.
     pub(crate) host: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     starts: usize,
 }
 
-/// What it runs.
+/// The program of a process.
 enum Program {
     /// This test's own, with the path of its history last among its arguments.
     Endpoint(Vec<String>),
@@ -93,7 +93,7 @@ impl Process {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;
             }
-            assert!(asked.elapsed() < PATIENCE, "{} does not leave", self.name);
+            assert!(asked.elapsed() < TIMEOUT, "{} does not leave", self.name);
             std::thread::sleep(Duration::from_millis(20));
         };
         assert!(status.success(), "{} ended with {status}", self.name);

@@ -54,7 +54,7 @@ impl Publisher {
     /// Whether there is such a program, and it can talk to both stores.
     ///
     /// # Errors
-    /// What is to be built.
+    /// The missing program, which has to be built.
     pub(crate) fn check() -> Result<(), String> {
         let program = Self::program();
         let missing =

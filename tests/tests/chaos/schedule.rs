@@ -1,4 +1,4 @@
-//! What fails when.
+//! The schedule of failures.
 
 use super::dice::Dice;
 use super::services::Service;
@@ -21,7 +21,7 @@ pub(crate) enum Failure {
     StoreStopped(Service),
 }
 
-/// What must not fail in two ways at once.
+/// A part that must not fail in two ways at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Process(usize),

@@ -41,7 +41,7 @@ impl Services {
     /// Starts them at `addr`, with their data below `directory`.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing program or permission.
     pub(crate) fn new(addr: String, directory: PathBuf) -> Result<Self, String> {
         let services = Self { addr, directory };
         Service::ALL.iter().try_for_each(|service| services.start(*service))?;
@@ -64,7 +64,7 @@ impl Services {
     /// Ends it without a chance to write anything.
     pub(crate) fn kill(&self, service: Service) {
         signal(self.pid(service), "KILL");
-        // Whoever looks for the process finds it until its parent has taken notice.
+        // The process is still listed until its parent has taken notice of its end.
         std::fs::remove_file(self.directory.join(service.name()).join("pid")).unwrap();
     }
 

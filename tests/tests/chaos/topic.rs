@@ -1,4 +1,4 @@
-//! What the participants of a topic have written down, and what must be true of it.
+//! The histories of a topic's participants, and checks of them.
 
 use super::checks::Summary;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) struct Line {
     /// When, on the clock of all hosts.
     pub(crate) at: u64,
-    /// To whom; another one after each start.
+    /// The participant; another one after each start.
     pub(crate) participant: u32,
     #[serde(flatten)]
     pub(crate) what: What,
@@ -90,7 +90,7 @@ pub(crate) fn in_force_among(count: usize, directory: &Path, name: &str) -> Opti
 /// A message: its publisher, and which one of the publisher's it is.
 type Id = (u32, u32);
 
-/// What each participant received, in the order in which it came.
+/// The messages of each participant, in the order in which it received them.
 fn received(histories: &[History]) -> BTreeMap<u32, Vec<Id>> {
     let mut received: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for Line { participant, what, .. } in histories.iter().flatten() {
@@ -133,8 +133,9 @@ pub(crate) fn in_order(histories: &[History], summary: &mut Summary) -> Result<(
     Ok(())
 }
 
-/// Where nothing fails: of what was sent since then, everyone who was there all the time receives all, whoever came receives
-/// all from the first message on that it receives of a publisher, whoever left all up to the last; and all in one order.
+/// Where nothing fails: of the messages sent since then, a participant that was there all the time receives all; one that
+/// came receives all from the first message on that it receives of a publisher; one that left, all up to its last; and all in
+/// one order.
 pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> {
     let (mut joined, mut left, mut sent) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
     for line in histories.iter().flatten() {
@@ -150,7 +151,7 @@ pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> 
     let mut received = received(histories);
     let is_new = |(publisher, number): &Id| sent.get(publisher).is_some_and(|(first, _)| number >= first);
     received.values_mut().for_each(|messages| messages.retain(is_new));
-    // Whoever was killed before receives nothing more; who publishes is there, and receives as well.
+    // Participants that were killed before receive nothing more; a publisher is there, and receives as well.
     received.retain(|_, messages| !messages.is_empty());
     for publisher in sent.keys() {
         received.entry(*publisher).or_default();
@@ -162,7 +163,7 @@ pub(crate) fn complete(histories: &[History], since: u64) -> Result<(), String> 
             let numbers: Vec<u32> = numbers.collect();
             let from = if was_there { Some(*first) } else { numbers.first().copied() };
             let to = if left.contains(receiver) { numbers.last().copied() } else { Some(*last) };
-            // Whoever left before a publisher came has nothing of it, nor whoever came after it had left.
+            // A participant that left before a publisher came, or came after it had left, has none of its messages.
             if let (Some(from), Some(to)) = (from, to)
                 && !numbers.iter().copied().eq(from..=to)
             {
@@ -199,7 +200,7 @@ mod tests {
 
     const SINCE: u64 = 100;
 
-    /// One that received these: who, when it came, and whether it has left.
+    /// A participant that received these: its number, when it came, and whether it has left.
     type Receiver<'a> = (u32, u64, bool, &'a [Id]);
 
     /// Two that were there all the time, and have sent each other three messages; and what others received.

@@ -27,14 +27,14 @@ const SEQUENCED: &str = "Serialize / SequencerOrdered";
 const BY_RECEIVERS: &str = "Serialize / ReceiverOrdered";
 
 /// How long all may take to get over it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 // Dropped in this order: processes before the network that they run in, servers before the directory that says which they are.
 pub(crate) struct World {
     processes: Vec<Process>,
     services: Services,
     network: Network,
-    /// What has failed so far.
+    /// The failures so far.
     injected: Vec<Injected>,
     directory: Directory,
 }
@@ -54,7 +54,7 @@ impl World {
     /// Everything in place, and nothing started.
     ///
     /// # Errors
-    /// What this machine or this user can't do.
+    /// The missing ability of this machine or this user.
     pub(crate) fn new() -> Result<Self, String> {
         Publisher::check()?;
         let directory =
@@ -163,7 +163,7 @@ impl World {
             {
                 return;
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > TIMEOUT {
                 let topics: Vec<_> =
                     publishers().map(|it| (it, self.in_force(it, PUBLISHERS.len()))).collect();
                 let held =
@@ -194,7 +194,7 @@ impl World {
         std::thread::sleep(Duration::from_secs(1));
         self.processes.iter_mut().for_each(Process::hush);
         let (check, started) = (|| self.check_calm(since), Instant::now());
-        // What is on its way arrives.
+        // Messages on their way arrive.
         while check().is_err() && started.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(500));
         }
@@ -206,7 +206,7 @@ impl World {
         let started = Instant::now();
         while !self.ordered(stack, hosts) {
             let in_force: Vec<_> = publishers().map(|it| (it, self.in_force(it, hosts.len()))).collect();
-            assert!(started.elapsed() < PATIENCE, "on hosts {hosts:?} not {stack}, but {in_force:?}");
+            assert!(started.elapsed() < TIMEOUT, "on hosts {hosts:?} not {stack}, but {in_force:?}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -252,7 +252,7 @@ impl World {
         histories.iter().flatten().filter(|line| matches!(line, Line::Complete(..))).count()
     }
 
-    /// What all participants use, if they agree.
+    /// The stack of all participants, if they agree.
     fn agreed(&self, service: Service) -> Option<InForce> {
         let all = SENDERS.map(|host| history::read(&self.directory.0, &participant(service, host)));
         let mut known = all.iter().map(|histories| checks::in_force_among(SENDERS.len(), histories.last()?));

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-/// What is wrong with a connection.
+/// The fault of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Sound,

@@ -6,7 +6,7 @@ use bertha_tests::conformance::Site;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What is wrong with a datapath.
+/// The fault of a datapath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Sound,

@@ -8,7 +8,7 @@ mod datapath;
 use bertha_datapath_sim::Sim;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What `check` says when it panics, if it does.
+/// The message with which `check` panics, if it does.
 fn complaint(check: impl FnOnce(&mut Sim)) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| check(&mut Sim::new(1)))).err()?;
     let text = panic.downcast_ref::<String>().cloned();

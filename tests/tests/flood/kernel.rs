@@ -17,7 +17,7 @@ const PER_ROUND: usize = 10_000;
 const SOCKETS: usize = 100;
 const ATTEMPTS: usize = 200;
 
-/// What a client says to a socket that answers with what a server said.
+/// The messages of a client to a socket that answers with those of a server.
 async fn record(server: SocketAddr) -> Vec<Vec<u8>> {
     let between = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let at = between.local_addr().unwrap();
@@ -75,7 +75,7 @@ async fn round(
             say(connection, &format!("{number}")).await;
         }
     }
-    // What strangers opened is given up.
+    // Half-open connections of strangers are given up.
     for _ in 0..ATTEMPTS {
         if outcomes.open.get() > 1 {
             sleep(IDLE / 4).await;

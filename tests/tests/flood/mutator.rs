@@ -1,4 +1,4 @@
-//! What a hostile sender makes of messages that it has seen.
+//! Messages that a hostile sender makes of others that it has seen.
 
 use crate::dice::Dice;
 

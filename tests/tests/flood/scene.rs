@@ -27,7 +27,7 @@ pub(crate) fn settings(idle_timeout: Duration) -> Settings {
     settings
 }
 
-/// What became of those who spoke to the server. Refusals of one id are reported once, so there are more of them.
+/// The outcomes of clients. Refusals of one id are reported once, so there are more of them.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     pub(crate) accepted: Cell<u64>,

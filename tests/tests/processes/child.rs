@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Killed when dropped.
 pub(crate) struct Child {
     process: std::process::Child,
-    /// What it said of itself: where it listens, or from where it connected.
+    /// The address that it printed: where it listens, or from where it connected.
     pub(crate) addr: Addr,
 }
 

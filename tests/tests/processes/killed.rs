@@ -80,7 +80,7 @@ async fn a_killed_client_times_out_and_leaves_nothing_behind() {
     assert_eq!(end.kind(), ErrorKind::TimedOut, "{end}");
     assert!(end.to_string().contains("nothing was heard from the peer"), "{end}");
 
-    // Whoever has the client's address now is told that there is no such connection.
+    // The next user of the client's address is told that there is no such connection.
     let (Addr::Ip(client), Addr::Ip(server)) = (&client.addr, &server) else { unreachable!() };
     let successor = UdpSocket::bind(client).unwrap();
     successor.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -1,4 +1,4 @@
-//! What the RFCs' pseudo-code achieves over a link, without packets, timers or a protocol.
+//! The throughput of the RFCs' pseudo-code over a link, without packets, timers or a protocol.
 //!
 //! Written apart from the code that it judges: one sender with endless data, packets of one size, a queue, random loss,
 //! an acknowledgement for each packet. A packet is lost when the third packet behind it is acknowledged.

@@ -1,4 +1,4 @@
-//! Somebody on the way who alters what two ends without credentials say to agree on a stack.
+//! An attacker on the path that alters the handshake of two ends without credentials.
 
 use crate::scene::{Hosts, Subject, over_datagrams};
 use bertha_chunnels::{AtMostOnce, Batch, Quic, Seal};

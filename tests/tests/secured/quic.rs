@@ -95,7 +95,7 @@ fn turned_away(client: Certificates, server: Certificates) {
         };
         let text = here.to_string();
         let kinds = [here.kind(), there.unwrap().unwrap_err().kind()];
-        // Whoever comes first says why; the other may be told by the link that the stack could not be built.
+        // The first end to fail says why; the other may learn from the link that the stack could not be built.
         let expected =
             |kind| matches!(kind, ErrorKind::Unauthenticated | ErrorKind::Refused | ErrorKind::Closed);
         assert!(

@@ -96,12 +96,12 @@ impl Subject {
         Self { name: name.to_owned(), certificate, key }
     }
 
-    /// What it has itself.
+    /// Its own.
     pub(crate) fn shown(&self) -> Certificates {
         Certificates::none().showing([self.certificate.clone()], self.key.clone())
     }
 
-    /// What those have who connect to it.
+    /// Those of its clients.
     pub(crate) fn trusted(&self) -> Certificates {
         self.trusted_by(Certificates::none()).expecting(self.name.clone())
     }

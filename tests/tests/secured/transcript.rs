@@ -1,4 +1,4 @@
-//! What Chunnels see of the agreement while they are built.
+//! The transcript that Chunnels see while they are built.
 
 use crate::scene::{SERVER, over_datagrams};
 use bertha_chunnels::Serialize;
@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What was seen, by which end.
+/// The transcripts that were seen, and by which end.
 type Seen = Arc<Mutex<Vec<(Role, Option<[u8; 32]>)>>>;
 
 /// Tells what it sees.
@@ -52,7 +52,7 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Opens {
     }
 }
 
-/// What the client and the server have seen since the last time.
+/// The transcripts that the client and the server have seen since the last time.
 fn taken(seen: &Seen) -> [Option<[u8; 32]>; 2] {
     let mut seen = std::mem::take(&mut *seen.lock().unwrap());
     seen.sort_by_key(|(role, _)| *role == Role::Server);
@@ -60,7 +60,7 @@ fn taken(seen: &Seen) -> [Option<[u8; 32]>; 2] {
     [client, server]
 }
 
-/// What both have seen.
+/// The transcript that both have seen.
 fn common(seen: &Seen) -> [u8; 32] {
     let [client, server] = taken(seen);
     assert_eq!(client, server);

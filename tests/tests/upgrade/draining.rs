@@ -71,7 +71,7 @@ impl<Inner: Carries<Buf, Layer>> Connection for LayerConnection<Inner> {
 fn arriving(seed: u64, layer: Layer) -> u32 {
     simulate(seed, async |network: Network| {
         let stack = || make_stack!(select!(layer, B), Ordered::new(), Reliable::new()).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         network.set_link(Link { loss: 0.1, ..Link::default() });
         let sending = async {
             for number in 0..COUNT {

@@ -14,9 +14,9 @@ fn reliable_stacks_stay_reliable_across_changes() {
     with_seeds(1000, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(Early, Late)).upgradable();
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
             network.set_link(Link::poor(0.05 + (seed % 4) as f64 * 0.05));
-            converse(&network, (&client, &server), seed * 100, (60, 4)).await;
+            converse(&network, &client, &server, seed * 100, 60, 4).await;
         });
     });
 }
@@ -28,7 +28,7 @@ fn what_is_late_is_waited_for() {
     with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
             network.set_link(Link { reordering: 0.3, ..Link::default() });
             let runtime = network.runtime();
             let sending = async {
@@ -69,7 +69,7 @@ fn what_is_late_is_waited_for() {
 fn without_a_peer_nothing_changes_and_the_application_hears_it() {
     simulate(1, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         // The server does not receive, and so does not hear it.
         let error = client.upgrade(Pick::alternative(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -98,7 +98,7 @@ fn a_peer_that_dies_in_the_middle_ends_the_connection_and_no_call_hangs() {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut settings = Settings::default();
             settings.idle_timeout = Duration::from_secs(2);
-            let (client, server) = connect(&network, (stack(), stack()), settings).await;
+            let (client, server) = connect(&network, stack(), stack(), settings).await;
             let runtime = network.runtime();
             let dying = async {
                 runtime.sleep_until(runtime.now() + Duration::from_micros(seed * 10)).await;

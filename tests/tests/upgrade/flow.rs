@@ -15,8 +15,8 @@ fn every_message_arrives_once_and_in_order() {
     with_seeds(300, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
-            converse(&network, (&client, &server), seed * 100, (300, 6)).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
+            converse(&network, &client, &server, seed * 100, 300, 6).await;
             assert_eq!((client.dropped(), server.dropped()), (0, 0), "seed {seed}");
         });
     });
@@ -29,8 +29,8 @@ fn with_keys_all_that_is_said_about_a_change_is_proved() {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut settings = Settings::default();
             settings.credentials = Credentials::shared(SharedKey::new([7; 32]));
-            let (client, server) = connect(&network, (stack(), stack()), settings).await;
-            converse(&network, (&client, &server), seed * 100, (200, 4)).await;
+            let (client, server) = connect(&network, stack(), stack(), settings).await;
+            converse(&network, &client, &server, seed * 100, 200, 4).await;
             assert_eq!((client.forged(), server.forged()), (0, 0), "seed {seed}");
         });
     });
@@ -40,7 +40,7 @@ fn with_keys_all_that_is_said_about_a_change_is_proved() {
 fn a_pending_recv_carries_on_over_the_new_stack() {
     simulate(1, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         assert_eq!(client.explain().to_string(), "A, agreed as client");
         let upgrading = async {
             let runtime = network.runtime();
@@ -66,8 +66,8 @@ fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
         simulate(seed, async |network: Network| {
             let parting = Parting::default();
             let stack = || make_stack!(select!(parting.clone(), B)).upgradable();
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
-            converse(&network, (&client, &server), seed * 100, (200, 6)).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
+            converse(&network, &client, &server, seed * 100, 200, 6).await;
             let (said, dropped) = parting.ended();
             assert!(said == 0 && dropped > 0, "{said} said, {dropped} dropped, seed {seed}");
         });
@@ -78,7 +78,7 @@ fn the_stack_of_a_round_that_is_over_says_nothing_to_who_has_yet_to_leave_it() {
 fn a_change_gives_back_the_room_that_the_old_stack_reserved() {
     simulate(3, async |network: Network| {
         let stack = || make_stack!(select!(A, AtMostOnce)).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         let reserved = || (client.base().reserved(), server.base().reserved());
         let (before, runtime) = (reserved(), network.runtime());
         let changing = async {
@@ -102,7 +102,7 @@ fn a_change_gives_back_the_room_that_the_old_stack_reserved() {
 fn who_changes_the_stack_need_not_receive_meanwhile() {
     simulate(2, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         server.send(bytes(b"before")).await.unwrap();
         let echo = async {
             while let Ok(message) = server.recv().await {
@@ -129,7 +129,7 @@ fn both_ends_may_ask_at_once() {
     with_seeds(200, |seed| {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(select!(A, B)).upgradable();
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
             let asking = async {
                 let asked = [
                     futures_util::join!(
@@ -161,8 +161,8 @@ fn what_was_sent_before_the_end_arrives_whoever_has_read_it() {
             let [before, after, heard] = [20, 20, 3].map(|bound| dice.roll(bound) as u8);
             let stack = || make_stack!(select!(A, B)).upgradable();
             let datagrams = [client(&network), server(&network)];
-            let ends = if seed % 2 == 0 { datagrams } else { datagrams.map(SimDatapath::streams) };
-            let (client, server) = connect_over(ends, (stack(), stack()), Settings::default()).await;
+            let [here, there] = if seed % 2 == 0 { datagrams } else { datagrams.map(SimDatapath::streams) };
+            let (client, server) = connect_over(here, there, stack(), stack(), Settings::default()).await;
             let talking = async {
                 let meanwhile = async {
                     for number in 0..=before {

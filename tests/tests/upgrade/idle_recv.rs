@@ -11,7 +11,7 @@ use std::pin::pin;
 fn a_reception_that_is_kept_and_not_polled_holds_a_change_up_for_so_long() {
     simulate(1, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         let mut kept = pin!(client.recv());
         assert!(futures_util::poll!(kept.as_mut()).is_pending());
         let before = network.runtime().elapsed();
@@ -39,7 +39,7 @@ fn a_reception_that_is_kept_and_not_polled_holds_a_change_up_for_so_long() {
 fn no_further_change_is_waited_for_without_end() {
     simulate(2, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         let mut kept = pin!(client.recv());
         assert!(futures_util::poll!(kept.as_mut()).is_pending());
         let changing = async {

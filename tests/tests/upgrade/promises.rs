@@ -15,7 +15,7 @@ fn before_a_change() {
         simulate(seed, async |network: Network| {
             let connect = async || {
                 let stack = || make_stack!(select!(A, B)).upgradable();
-                connect(&network, (stack(), stack()), Settings::default()).await
+                connect(&network, stack(), stack(), Settings::default()).await
             };
             conformance::connection(connect, &Bufs).await;
         });
@@ -28,7 +28,7 @@ fn after_a_change() {
         simulate(seed, async |network: Network| {
             let connect = async || {
                 let stack = || make_stack!(select!(A, B)).upgradable();
-                let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+                let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
                 let changing = async {
                     client.upgrade(Pick::alternative(1)).await.unwrap();
                     client.send(bytes(b"changed")).await.unwrap();

@@ -35,8 +35,8 @@ where
 #[test]
 fn a_stack_that_can_not_change_says_so() {
     simulate(1, async |network: Network| {
-        let stacks = (make_stack!(select!(A, B)).upgradable(), make_stack!(select!(A, B)));
-        let (client, server) = connect(&network, stacks, Settings::default()).await;
+        let (here, there) = (make_stack!(select!(A, B)).upgradable(), make_stack!(select!(A, B)));
+        let (client, server) = connect(&network, here, there, Settings::default()).await;
         let error = ask(client.upgrade(Pick::alternative(1)), server.recv()).await;
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert!(error.to_string().contains("not `upgradable()`"), "{error}");
@@ -47,8 +47,9 @@ fn a_stack_that_can_not_change_says_so() {
 #[test]
 fn a_peer_without_the_alternative_refuses_with_the_reason() {
     simulate(2, async |network: Network| {
-        let stacks = (make_stack!(select!(A, B, C)).upgradable(), make_stack!(select!(A, C)).upgradable());
-        let (client, server) = connect(&network, stacks, Settings::default()).await;
+        let (here, there) =
+            (make_stack!(select!(A, B, C)).upgradable(), make_stack!(select!(A, C)).upgradable());
+        let (client, server) = connect(&network, here, there, Settings::default()).await;
         let error = ask(client.upgrade(Pick::alternative(1)), server.recv()).await;
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert!(error.to_string().contains("client's B and server's A"), "{error}");
@@ -65,7 +66,7 @@ fn a_peer_without_the_alternative_refuses_with_the_reason() {
 fn what_there_is_not_is_invalid() {
     simulate(3, async |network: Network| {
         let stack = || make_stack!(select!(A, B), C).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+        let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
         for pick in [Pick::alternative(2), Pick::alternative(0).and(1, 0)] {
             assert_eq!(client.upgrade(pick).await.unwrap_err().kind(), ErrorKind::Invalid);
         }
@@ -95,7 +96,7 @@ fn a_stack_that_can_not_be_built_leaves_the_old_one() {
     for role in [Role::Client, Role::Server] {
         simulate(4, async |network: Network| {
             let stack = || make_stack!(select!(A, make_stack!(Fails(role)))).upgradable();
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
             for _ in 0..3 {
                 let error = ask(client.upgrade(Pick::alternative(1)), server.recv()).await;
                 assert!(error.to_string().contains("no licence left"), "{error}");

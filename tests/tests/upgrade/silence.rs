@@ -22,7 +22,7 @@ fn settings() -> Settings {
 fn a_stack_that_waits_for_another_reader_ends_nothing() {
     simulate(1, async |network: Network| {
         let stack = || make_stack!(select!(A, make_stack!(Waits(Role::Server)))).upgradable();
-        let (client, server) = connect(&network, (stack(), stack()), settings()).await;
+        let (client, server) = connect(&network, stack(), stack(), settings()).await;
         let mut kept = pin!(server.recv());
         assert!(futures_util::poll!(kept.as_mut()).is_pending());
         let receiving = async {
@@ -43,8 +43,8 @@ fn a_reader_that_waits_for_room_ends_nothing() {
     const COUNT: u32 = 3_000;
     simulate(2, async |network: Network| {
         let stack = || make_stack!(select!(A, B)).upgradable();
-        let ends = [client(&network), server(&network)].map(SimDatapath::streams);
-        let (client, server) = connect_over(ends, (stack(), stack()), settings()).await;
+        let [here, there] = [client(&network), server(&network)].map(SimDatapath::streams);
+        let (client, server) = connect_over(here, there, stack(), stack(), settings()).await;
         let runtime = network.runtime();
         let send = async |numbers: std::ops::Range<u32>| {
             for number in numbers {

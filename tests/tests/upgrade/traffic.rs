@@ -1,4 +1,4 @@
-//! Two ends that talk while they change their stacks, and the history of what was said.
+//! Two ends that exchange messages while they change their stacks, and the history of the messages.
 
 use crate::scene::{SERVER, client, server};
 use bertha_core::{Buf, Connection, Describe, Runtime};
@@ -26,7 +26,8 @@ impl Dice {
 /// Both ends of a connection, whose stacks may differ.
 pub(crate) async fn connect<A, B>(
     network: &Network,
-    stacks: (A, B),
+    here: A,
+    there: B,
     settings: Settings,
 ) -> (Negotiated<<SimDatapath as Runs<A>>::Out>, Negotiated<<SimDatapath as Runs<B>>::Out>)
 where
@@ -34,13 +35,15 @@ where
     B: Describe + Send + Sync + 'static,
     SimDatapath: Runs<A> + Runs<B>,
 {
-    connect_over([client(network), server(network)], stacks, settings).await
+    connect_over(client(network), server(network), here, there, settings).await
 }
 
 /// As [`connect`], with these datapaths of the client and of the server.
 pub(crate) async fn connect_over<A, B>(
-    [client, server]: [SimDatapath; 2],
-    (here, there): (A, B),
+    client: SimDatapath,
+    server: SimDatapath,
+    here: A,
+    there: B,
     settings: Settings,
 ) -> (Negotiated<<SimDatapath as Runs<A>>::Out>, Negotiated<<SimDatapath as Runs<B>>::Out>)
 where
@@ -96,7 +99,8 @@ pub(crate) struct Progress {
 pub(crate) async fn listen(
     connection: &impl Connection<Data = Buf>,
     runtime: &impl Runtime,
-    (seed, count): (u64, u32),
+    seed: u64,
+    count: u32,
     progress: &Progress,
 ) {
     let mut dice = Dice::new(seed);
@@ -104,12 +108,12 @@ pub(crate) async fn listen(
     let mut got: Vec<Buf> = Vec::new();
     while !progress.is_over.load(Ordering::Relaxed) {
         let before = history.len();
-        let patience = match dice.roll(3) {
+        let timeout = match dice.roll(3) {
             _ if before == count as usize => Duration::from_millis(5),
             0 => Duration::from_micros(dice.roll(500)),
             _ => Duration::from_secs(60),
         };
-        let timer = std::pin::pin!(runtime.sleep_until(runtime.now() + patience));
+        let timer = std::pin::pin!(runtime.sleep_until(runtime.now() + timeout));
         if dice.roll(2) == 0 {
             let limit = 1 + dice.roll(10) as usize;
             let receiving = std::pin::pin!(connection.recv_batch(&mut got, limit));
@@ -159,9 +163,11 @@ type Live<C> = Negotiated<Switching<C, SimConnection>>;
 /// All of the above on both ends at once, and a last change that both ends see.
 pub(crate) async fn converse<C>(
     network: &Network,
-    (client, server): (&Live<C>, &Live<C>),
+    client: &Live<C>,
+    server: &Live<C>,
     seed: u64,
-    (count, times): (u32, u64),
+    count: u32,
+    times: u64,
 ) where
     Switching<C, SimConnection>: Connection<Data = Buf>,
 {
@@ -180,7 +186,7 @@ pub(crate) async fn converse<C>(
     };
     futures_util::join!(
         talking,
-        listen(client, runtime, (seed + 3, count), &progress),
-        listen(server, runtime, (seed + 4, count), &progress),
+        listen(client, runtime, seed + 3, count, &progress),
+        listen(server, runtime, seed + 4, count, &progress),
     );
 }

@@ -18,11 +18,11 @@ fn a_stack_that_was_left_ends_nothing_at_the_other_end() {
                 let careful = make_stack!(Ordered::new(), Reliable::new(), AtMostOnce);
                 make_stack!(select!(plain, careful)).upgradable()
             };
-            let (client, server) = connect(&network, (stack(), stack()), Settings::default()).await;
+            let (client, server) = connect(&network, stack(), stack(), Settings::default()).await;
             if seed % 2 == 1 {
                 network.set_link(Link::poor(0.02 + (seed % 4) as f64 * 0.02));
             }
-            converse(&network, (&client, &server), seed * 100, (60, 4)).await;
+            converse(&network, &client, &server, seed * 100, 60, 4).await;
         });
     });
 }

@@ -66,7 +66,7 @@ fn a_chunnel_that_does_not_get_ready_ends_nothing() {
         {
             simulate(1, async |network: Network| {
                 let stack = || make_stack!(select!(A, make_stack!(Waits(waiting)), B)).upgradable();
-                let (client, server) = connect(&network, (stack(), stack()), settings.clone()).await;
+                let (client, server) = connect(&network, stack(), stack(), settings.clone()).await;
                 let change = async |to| match proposer {
                     Role::Server => server.upgrade(Pick::alternative(to)).await,
                     _ => client.upgrade(Pick::alternative(to)).await,
@@ -102,7 +102,7 @@ fn an_answer_that_is_lost_ends_nothing() {
             let stack = || make_stack!(select!(A, B)).upgradable();
             let mut settings = Settings::default();
             settings.idle_timeout = Duration::from_secs(60);
-            let (client, server) = connect(&network, (stack(), stack()), settings).await;
+            let (client, server) = connect(&network, stack(), stack(), settings).await;
             let runtime = network.runtime();
             let change = async |end, to| match end {
                 0 => client.upgrade(Pick::alternative(to)).await.is_ok(),

@@ -235,24 +235,23 @@ impl QueueState {
     /// Sorts in the frames that have arrived. Those of the connection that polls take no way through the stack and its queue.
     #[inline]
     fn sort_in_arrived(&mut self, batch: &mut ReceiveBatch<Buf>, prediction: Option<&Prediction>) {
-        while let Some(packet) = self.arrived.pop() {
+        // Mostly everything is for the connection that polls.
+        while let Some(prediction) = prediction
+            && !batch.is_full()
+            && let Some(packet) = self.arrived.pop()
+        {
             self.sort_in_own(packet, batch, prediction);
+        }
+        while let Some(packet) = self.arrived.pop() {
+            self.sort_in(packet);
         }
     }
 
-    /// Sorts in a frame, into `batch` if `prediction` recognises it and it is wanted.
+    /// Sorts in a frame while `batch` is not full: into it, if `prediction` recognises the frame.
     // Always, since it is called in loops: a call would save and restore registers for each message.
     #[inline(always)]
-    fn sort_in_own(
-        &mut self,
-        packet: Packet,
-        batch: &mut ReceiveBatch<Buf>,
-        prediction: Option<&Prediction>,
-    ) {
-        if let Some(prediction) = prediction
-            && !batch.is_full()
-            && let Some(payload) = prediction.payload(packet.bytes(), packet.checksums())
-        {
+    fn sort_in_own(&mut self, packet: Packet, batch: &mut ReceiveBatch<Buf>, prediction: &Prediction) {
+        if let Some(payload) = prediction.payload(packet.bytes(), packet.checksums()) {
             return batch.push(packet.into_part(payload));
         }
         self.sort_in(packet);
@@ -287,7 +286,10 @@ impl QueueState {
         while let Some(packet) = self.arrived.pop() {
             let Some(steering) = &mut self.steering else { return self.sort_in(packet) };
             match steering.steer(packet, handed) {
-                Steered::Keep(packet) => self.sort_in_own(packet, batch, prediction),
+                Steered::Keep(packet) => match prediction.filter(|_| !batch.is_full()) {
+                    Some(prediction) => self.sort_in_own(packet, batch, prediction),
+                    None => self.sort_in(packet),
+                },
                 Steered::Overhear(packet) => self.overhear(packet),
                 Steered::HandedOn => self.counters.handed_on += 1,
             }

@@ -9,7 +9,7 @@ use super::round::{RoundId, RoundQueue};
 use crate::member::{Event, InForce};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
-use bertha_core::guarantee::check_needs;
+use bertha_core::check_needs;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
     Node, Picks, Role, Runtime, resolve,
@@ -144,18 +144,15 @@ where
 
     /// Takes note of an event that is not about rounds.
     fn note(&self, event: &Event) {
-        match event {
-            Event::Commit(InForce { own_id, .. }) | Event::Joined(InForce { own_id, .. }) => {
-                if self.shared.own_id.swap(*own_id, Ordering::Relaxed) != *own_id {
-                    self.progress.lock().rename(self.now(), *own_id);
-                }
-            }
-            Event::Participants(ids) => {
-                let forgotten = self.progress.lock().set_present(self.now(), ids);
-                self.shared.forget_senders(&forgotten);
-                self.channels.state.send_modify(|state| state.participants = ids.as_slice().into());
-            }
-            _ => {}
+        if let Event::Commit(InForce { own_id, .. }) | Event::Joined(InForce { own_id, .. }) = event
+            && self.shared.own_id.swap(*own_id, Ordering::Relaxed) != *own_id
+        {
+            self.progress.lock().rename(self.now(), *own_id);
+        }
+        if let Event::Participants(ids) = event {
+            let forgotten = self.progress.lock().set_present(self.now(), ids);
+            self.shared.forget_senders(&forgotten);
+            self.channels.state.send_modify(|state| state.participants = ids.as_slice().into());
         }
     }
 

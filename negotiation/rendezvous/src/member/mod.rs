@@ -1,9 +1,9 @@
 //! The protocol of rendezvous, without I/O: answers of the store come in, transactions and events go out.
 //!
-//! * [`record`]: the entries in the store. [`description`]: a stack as it stands there. [`view`]: all of them, read from a snapshot.
-//! * [`machine`]: one participant, which [joins](join), [decides](decide) about the next step, and [draws the
-//!   consequences](observe) of each new snapshot. [`backoff`]: its patience with upgrades that come to nothing.
-//! * [`own_stack`]: what it can run, and prefers. [`event`]: what it reports.
+//! * [`record`]: the entries in the store. `description`: a stack as it stands there. `view`: all of them, read from a snapshot.
+//! * `machine`: one participant. It joins (`join`), decides about the next step (`decide`), and draws the consequences of each new
+//!   snapshot (`observe`). `backoff`: its patience with upgrades that come to nothing.
+//! * `own_stack`: the alternatives that it can run, and prefers. `event`: its reports.
 
 mod backoff;
 mod decide;

@@ -4,9 +4,9 @@
 mod reading;
 mod station;
 
+use bertha::Error;
 use bertha::chunnels::Serialize;
 use bertha::prelude::*;
-use bertha::Error;
 use bertha_chunnel_checksum::Checksum;
 use bertha_pass_fuse_checksum::FuseChecksum;
 use reading::Reading;
