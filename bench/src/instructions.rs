@@ -1,7 +1,7 @@
 //! `bertha-bench instructions`: the rows that are counted, quick enough for every change, against the stored counts.
 //!
-//! `bench/instructions.json` has the counts of the last release of this crate's sources; a count that grew by more than 2 %
-//! is a regression. Counts that shrank are stored by `--store`.
+//! `bench/instructions.json` has the counts of an earlier state of the sources, stored by `--store`; a count that grew by more
+//! than 2 % is a regression.
 
 use crate::harness::Effort;
 use crate::report::{Budget, Report};
@@ -60,7 +60,11 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.json")
 }
 
+/// None, where none were stored yet.
 fn stored() -> Result<BTreeMap<String, f64>, Error> {
+    if !path().exists() {
+        return Ok(BTreeMap::new());
+    }
     std::fs::read(path())
         .and_then(|json| serde_json::from_slice(&json).map_err(std::io::Error::from))
         .map_err(Error::while_doing(ErrorKind::Report, format!("reading {}", path().display())))

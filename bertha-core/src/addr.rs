@@ -1,4 +1,4 @@
-//! Where a datapath can reach a peer.
+//! The address of an endpoint.
 
 use crate::{Error, ErrorKind};
 use std::fmt;
@@ -6,10 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The address of an endpoint: what [`Datapath::connect`](crate::Datapath::connect) and
-/// [`listen`](crate::Datapath::listen) take.
+/// The address of an endpoint, for [`Datapath::connect`](crate::Datapath::connect) and
+/// [`listen`](crate::Datapath::listen).
 ///
-/// As text: `127.0.0.1:4242`, `[::1]:4242`, or `unix:/run/store.sock`.
+/// As text: `127.0.0.1:4242`, `[::1]:4242`, or `unix:/run/store.sock`. A text that no socket can have as its address is
+/// [`Invalid`](ErrorKind::Invalid): a Unix path is not empty, has at most 107 bytes, and no NUL byte.
 ///
 /// ```
 /// # use bertha_core::Addr;
@@ -69,12 +70,35 @@ impl FromStr for Addr {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Self::Unix(path.into()));
+            return match unusable(path) {
+                None => Ok(Self::Unix(path.into())),
+                Some(reason) => {
+                    let what =
+                        format!("address `{}` {reason}, like unix:/run/store.sock", text.escape_debug());
+                    Err(Error::new(ErrorKind::Invalid, what))
+                }
+            };
         }
         text.parse().map(Self::Ip).map_err(|source| {
-            let what = format!("address `{text}` is neither IP:PORT nor unix:PATH");
+            let what = format!("address `{}` is neither IP:PORT nor unix:PATH", text.escape_debug());
             Error::new(ErrorKind::Invalid, what).because(source)
         })
+    }
+}
+
+/// The longest path of a Unix socket, in bytes: `sun_path` has 108, the last of which is a NUL.
+const MAX_PATH: usize = 107;
+
+/// The reason why no socket can have this path.
+fn unusable(path: &str) -> Option<String> {
+    if path.is_empty() {
+        Some("has no path behind `unix:`".into())
+    } else if path.contains('\0') {
+        Some("has a NUL byte in its path; it names a file".into())
+    } else if path.len() > MAX_PATH {
+        Some(format!("has a path of {} bytes, at most {MAX_PATH} fit", path.len()))
+    } else {
+        None
     }
 }
 
@@ -100,5 +124,43 @@ impl From<PathBuf> for Addr {
 impl From<&Path> for Addr {
     fn from(path: &Path) -> Self {
         Self::Unix(path.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        let error = text.parse::<Addr>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        error.context().to_owned()
+    }
+
+    #[test]
+    fn text_is_an_address_and_back() {
+        for text in ["127.0.0.1:4242", "[::1]:4242", "unix:/run/store.sock", "unix:relative"] {
+            assert_eq!(text.parse::<Addr>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_path_that_no_socket_can_have_is_refused() {
+        assert_eq!(refusal("unix:"), "address `unix:` has no path behind `unix:`, like unix:/run/store.sock");
+        assert!(
+            refusal("unix:/run/a\0b").starts_with("address `unix:/run/a\\0b` has a NUL byte in its path")
+        );
+        let longest = format!("unix:/{}", "a".repeat(MAX_PATH - 1));
+        assert!(longest.parse::<Addr>().is_ok());
+        assert!(refusal(&format!("{longest}a")).contains("has a path of 108 bytes, at most 107 fit"));
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        for text in
+            ["", "4242", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "unix/run/store.sock", "::1:4242x"]
+        {
+            assert_eq!(refusal(text), format!("address `{text}` is neither IP:PORT nor unix:PATH"));
+        }
     }
 }

@@ -1,9 +1,8 @@
 //! The Chunnel: how one layer wraps the connection below it.
 
-use crate::guarantee::check_needs;
-use crate::picks::{Picks, preferred, resolve};
+use crate::picks::{Picks, preferred};
 use crate::{
-    Addr, Base, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Preference,
+    Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Preference,
 };
 use std::fmt;
 use std::ops::Range;
@@ -146,7 +145,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     /// stack that takes another's place while a connection is in use.
     ///
     /// There is none
-    /// * without negotiation, as with [`Wrap::wrap`];
+    /// * without negotiation, as with [`Wrap::wrap`](crate::Wrap::wrap);
     /// * for a stack of which every Chunnel takes early data: a client may build it before the server has said anything. So a
     ///   Chunnel that needs the transcript is marked `#[chunnel(no_early_data)]`; with it in a stack there is one on both
     ///   ends;
@@ -210,7 +209,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     ///
     /// # Errors
     /// Those of connecting; [`Unavailable`](ErrorKind::Unavailable) if the stack was wrapped around a single
-    /// connection with [`Wrap::wrap`].
+    /// connection with [`Wrap::wrap`](crate::Wrap::wrap).
     pub fn connect(&self, to: Addr) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a,
@@ -300,48 +299,6 @@ impl<Inner> Connector<Inner> for Nowhere {
         Box::pin(async { Err(Error::new(ErrorKind::Unavailable, what)) })
     }
 }
-
-/// A connection that the stack `S` can stand on: what a generic function asks of its connection.
-///
-/// The bound stands on the connection, not on the stack, since trait solving with an inferred `S: Chunnel<C>` takes
-/// twice as long with every layer.
-#[diagnostic::on_unimplemented(
-    message = "the stack `{S}` cannot run over `{Self}`",
-    label = "this stack does not fit its datapath"
-)]
-pub trait Supports<S: ?Sized>: Connection + Sized {
-    /// What the whole stack makes of it.
-    type Out: Connection;
-}
-
-impl<C: Connection, S: Chunnel<C> + ?Sized> Supports<S> for C {
-    type Out = S::Connection;
-}
-
-/// Using a stack without negotiation, to talk to what is not Bertha.
-pub trait Wrap: Describe + Send + Sync {
-    /// Wraps `base` in this stack. Each `select!` takes its preferred alternative.
-    ///
-    /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if a Chunnel [needs](crate::guarantee) what neither the Chunnels below it nor the
-    /// datapath guarantee: `base` counts as the datapath, so put all Chunnels into one stack instead of wrapping twice.
-    /// Those of the Chunnels; one that opens further connections fails with [`Unavailable`](ErrorKind::Unavailable).
-    fn wrap<C>(&self, base: C) -> impl Future<Output = Result<<C as Supports<Self>>::Out, Error>> + Send
-    where
-        C: Supports<Self>,
-        Self: Chunnel<C, Connection = <C as Supports<Self>>::Out>,
-    {
-        async move {
-            let nodes = self.nodes();
-            let picks = preferred(&nodes, Preference::TWO_ENDS);
-            let layers = resolve(&nodes, Picks::new(&picks));
-            check_needs(&layers, base.base().properties().guarantees())?;
-            self.instantiate(base, Picks::new(&picks), ConnectContext::none()).await
-        }
-    }
-}
-
-impl<S: Describe + Send + Sync + ?Sized> Wrap for S {}
 
 /// Wraps `inner` in `stack` with the preferred alternative of each `select!`.
 pub(crate) async fn wrap_preferred<S, C>(

@@ -1,7 +1,7 @@
 //! What a stack says of itself: to the other end, and to a person.
 
 use crate::capability::{Declared, Plain};
-use crate::{Capability, NumParticipantsAtMost, Preference, guarantee, picks};
+use crate::{Capability, NumParticipantsAtMost, Preference, guarantee};
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub trait Describe {
     /// Appends what this is, top first: one layer for a Chunnel, all of them for a stack.
     fn describe(&self, into: &mut Vec<Node>);
 
-    /// How many `select!`s are in it, nested ones included. Zero for a Chunnel.
+    /// The number of `select!`s in it, nested ones included. Zero for a Chunnel.
     #[doc(hidden)]
     fn selects(&self) -> usize {
         0
@@ -72,11 +72,13 @@ pub enum Node {
 }
 
 impl Node {
-    /// How many `select!`s are in it, itself included.
+    /// The number of `select!`s in it, itself included.
     pub fn selects(&self) -> usize {
         match self {
             Self::Layer(_) => 0,
-            Self::Select { branches: [first, second], .. } => 1 + picks::count(first) + picks::count(second),
+            Self::Select { branches: [first, second], .. } => {
+                1 + count_selects(first) + count_selects(second)
+            }
         }
     }
 
@@ -88,6 +90,11 @@ impl Node {
             select @ Self::Select { .. } => select,
         }
     }
+}
+
+/// The number of `select!`s in `nodes`, nested ones included.
+pub(crate) fn count_selects(nodes: &[Node]) -> usize {
+    nodes.iter().map(Node::selects).sum()
 }
 
 impl From<LayerInfo> for Node {

@@ -3,48 +3,60 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// What went wrong, so that a caller can decide what to do.
+/// The kind of an error, which decides what a caller can do about it.
+///
+/// | kind | the connection | what to do |
+/// |---|---|---|
+/// | [`TooLarge`](Self::TooLarge), [`Malformed`](Self::Malformed) | goes on | give up this message; the same one fails again |
+/// | [`Exhausted`](Self::Exhausted) | goes on | retry after a pause |
+/// | [`Unreachable`](Self::Unreachable) | may go on | retry after a pause, or try another address |
+/// | [`Reset`](Self::Reset), [`TimedOut`](Self::TimedOut), [`Closed`](Self::Closed) by the peer | has ended | connect again |
+/// | [`Refused`](Self::Refused), [`Version`](Self::Version), [`Unauthenticated`](Self::Unauthenticated) | was not made | give up: the stack, release or key of one end has to change |
+/// | [`AddrInUse`](Self::AddrInUse) | was not made | take another address, or retry when its owner is gone |
+/// | [`Unavailable`](Self::Unavailable), [`Invalid`](Self::Invalid) | as before | give up: the call, the configuration or the machine has to change |
+/// | [`Io`](Self::Io) | has ended | look at the text; connect again |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The peer closed the connection, or this end did. Nothing more will arrive.
+    /// One of the ends closed the connection. Nothing more arrives.
     Closed,
-    /// The peer no longer knows this connection: it restarted, or gave up on it. Connect again.
+    /// The peer no longer knows this connection, since it restarted or gave up on it.
     Reset,
-    /// Nothing was heard from the peer for as long as the caller was prepared to wait.
+    /// The peer did not answer in time.
     TimedOut,
-    /// The address does not answer: port closed, no route, no such socket.
+    /// The address does not answer: the port is closed, there is no route or no such socket.
     Unreachable,
     /// The two ends have no stack that both can run; the text names the Chunnel and the reason.
     Refused,
     /// The two ends speak different versions of the negotiation protocol.
     Version,
-    /// The other end could not show that it has the key that it should have, or asks for one that this end lacks.
+    /// The other end did not prove that it has the right key, or requires a key that this end lacks.
     Unauthenticated,
-    /// Bytes that do not follow the format that was agreed.
+    /// Bytes that do not follow the agreed format.
     Malformed,
-    /// A message is larger than what is below can carry.
+    /// A message, with the headers of the layers below, exceeds what one of them carries or what its buffer holds.
     TooLarge,
-    /// A bounded resource (buffers, queue, table) is used up.
+    /// A bounded resource (buffers, queue, table) is used up for the moment.
     Exhausted,
-    /// What was asked for does not exist in this build or on this machine.
-    Unavailable,
-    /// The address to listen on is in use, by this process or by another. Retry when it is free, or listen on another.
+    /// The address to listen at belongs to another socket.
     AddrInUse,
-    /// The caller asked for something that makes no sense; retrying will not help.
+    /// This build or this machine does not have the feature.
+    Unavailable,
+    /// The call or the configuration makes no sense; the same call fails again.
     Invalid,
-    /// The operating system reported an error that has no kind of its own here.
+    /// An error of the operating system without a kind of its own here.
     Io,
 }
 
 impl ErrorKind {
-    /// Whether such an error of `send` or `recv` concerns one message, and the connection goes on.
+    /// Whether an error of this kind, from `send` or `recv`, concerns one message alone, so that the connection goes on.
     pub fn is_of_one_message(self) -> bool {
         matches!(self, Self::TooLarge | Self::Malformed | Self::Exhausted)
     }
 
-    /// Whether the connection below may go on after such an error of its `send` or `recv`: those of one message, and
-    /// [`Unreachable`](Self::Unreachable), since a closed port may open, and what says that it is closed may be forged.
+    /// Whether the connection below may go on after an error of this kind from its `send` or `recv`: the kinds that concern
+    /// one message, and [`Unreachable`](Self::Unreachable), since a closed port may open, and a report that it is closed may be
+    /// forged.
     pub fn may_pass(self) -> bool {
         self.is_of_one_message() || self == Self::Unreachable
     }
@@ -63,15 +75,18 @@ impl fmt::Display for ErrorKind {
             Self::Malformed => "malformed",
             Self::TooLarge => "too large",
             Self::Exhausted => "exhausted",
-            Self::Unavailable => "unavailable",
             Self::AddrInUse => "address in use",
+            Self::Unavailable => "unavailable",
             Self::Invalid => "invalid",
             Self::Io => "i/o error",
         })
     }
 }
 
-/// An error of a connection, a Chunnel or a datapath: its kind, where it arose, what was wrong, and its source.
+/// An error of a connection, a Chunnel or a datapath: its kind, the layer in which it arose, a text, and its cause.
+///
+/// `{}` shows layer, kind and text in one line; `{:?}` adds the causes. [`source`](std::error::Error::source) begins with the
+/// first cause that the text does not contain yet, so a printer that walks the chain shows each cause once.
 ///
 /// One pointer wide, so that a `Result<(), Error>` travels in a register on the message path.
 ///
@@ -91,7 +106,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`; `context` says what, where and what to do, in lower case and without a full stop.
+    /// An error of `kind`. `context` describes the failure and a remedy, in lower case and without a full stop.
     #[cold]
     pub fn new(kind: ErrorKind, context: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner { kind, chunnel: None, context: context.into(), source: None }))
@@ -104,7 +119,7 @@ impl Error {
         self
     }
 
-    /// Keeps `source` as the cause.
+    /// Adds the cause. `context` may contain its text; it is not repeated then.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
@@ -121,7 +136,7 @@ impl Error {
         self.0.chunnel
     }
 
-    /// What was wrong, without kind and place.
+    /// The text without kind and layer.
     pub fn context(&self) -> &str {
         &self.0.context
     }
@@ -136,25 +151,46 @@ impl fmt::Display for Error {
     }
 }
 
+/// The line of `{}`, and behind it each cause that it does not contain.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")?;
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            write!(f, ": {cause}")?;
-            source = cause.source();
+        let mut shown = self.to_string();
+        let mut next = self.cause();
+        while let Some(cause) = next {
+            let text = text_of(cause);
+            if !shown.contains(&text) {
+                shown.push_str(": ");
+                shown.push_str(&text);
+            }
+            next = cause.source();
         }
-        Ok(())
+        f.write_str(&shown)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let shown = self.to_string();
+        let mut next = self.cause();
+        while let Some(cause) = next.filter(|cause| shown.contains(&text_of(*cause))) {
+            next = cause.source();
+        }
+        next
+    }
+}
+
+impl Error {
+    fn cause(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.source {
             Some(source) => Some(&**source),
             None => None,
         }
     }
+}
+
+/// The text of a cause, without the kind if that shows in front of the whole chain.
+fn text_of(cause: &(dyn std::error::Error + 'static)) -> String {
+    cause.downcast_ref::<Error>().map_or_else(|| cause.to_string(), |error| error.context().to_owned())
 }
 
 impl From<std::io::Error> for Error {
@@ -176,5 +212,68 @@ impl From<std::io::Error> for Error {
             _ => ErrorKind::Io,
         };
         Self::new(kind, error.to_string()).because(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+    use std::io;
+
+    /// The line of a program that prints an error and its chain of sources.
+    fn printed(error: &Error) -> String {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        text
+    }
+
+    fn refused() -> io::Error {
+        io::Error::from_raw_os_error(111)
+    }
+
+    #[test]
+    fn an_error_of_the_system_is_shown_once() {
+        let line = "unreachable: Connection refused (os error 111)";
+        let error = Error::from(refused());
+        assert_eq!([error.to_string(), format!("{error:?}"), printed(&error)], [line; 3]);
+    }
+
+    #[test]
+    fn a_cause_within_the_text_is_shown_once() {
+        let below = Error::from(refused());
+        let text = format!("cannot connect to 10.0.0.1:4242: {}", below.context());
+        let error = Error::new(below.kind(), text).at("UdpSocket").because(below);
+        let line =
+            "UdpSocket: unreachable: cannot connect to 10.0.0.1:4242: Connection refused (os error 111)";
+        assert_eq!([error.to_string(), format!("{error:?}"), printed(&error)], [line; 3]);
+    }
+
+    #[test]
+    fn causes_that_the_text_lacks_follow_in_order() {
+        let inner = Error::new(ErrorKind::Io, "the disk is full").because(io::Error::other("no space"));
+        let error = Error::new(ErrorKind::Closed, "nothing is stored").because(inner);
+        assert_eq!(error.to_string(), "closed: nothing is stored");
+        assert_eq!(format!("{error:?}"), "closed: nothing is stored: the disk is full: no space");
+        assert_eq!(printed(&error), "closed: nothing is stored: i/o error: the disk is full: no space");
+    }
+
+    #[test]
+    fn a_cause_between_two_that_are_shown_already_is_kept() {
+        let middle = Error::new(ErrorKind::Io, "the cache is lost").because(io::Error::other("no space"));
+        let error = Error::new(ErrorKind::Io, "nothing is stored: no space").because(middle);
+        assert_eq!(format!("{error:?}"), "i/o error: nothing is stored: no space: the cache is lost");
+    }
+
+    #[test]
+    fn an_address_in_use_has_its_kind() {
+        let first = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let second = std::net::UdpSocket::bind(first.local_addr().unwrap()).unwrap_err();
+        assert_eq!(Error::from(second).kind(), ErrorKind::AddrInUse);
     }
 }

@@ -47,6 +47,7 @@ mod group;
 pub mod guarantee;
 pub mod identity;
 mod map_output;
+mod needs;
 pub mod pass;
 mod peer;
 mod picks;
@@ -56,6 +57,8 @@ mod runtime;
 mod select;
 mod stack;
 pub mod token_bucket;
+mod truth;
+mod wrap;
 
 pub use addr::Addr;
 pub use base::{Base, Properties};
@@ -63,7 +66,7 @@ pub use bertha_macros::{Capability, Identity, subst};
 pub use buf::Buf;
 pub use capability::{Capability, Mismatch};
 pub use carries::{Carries, Fits};
-pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role, Supports, Wrap};
+pub use chunnel::{Chunnel, ConnectContext, Connected, Connector, Role};
 pub use connection::Connection;
 pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
@@ -72,6 +75,7 @@ pub use error::{Error, ErrorKind};
 pub use group::Group;
 pub use identity::Identity;
 pub use map_output::map_output;
+pub use needs::check_needs;
 pub use pass::{Optimized, Pass};
 #[doc(hidden)]
 pub use peer::{DifferingCapability, PeerLayers};
@@ -80,6 +84,7 @@ pub use preference::{NumParticipantsAtMost, Preference};
 pub use runtime::Runtime;
 pub use select::{Either, Select};
 pub use stack::{Bottom, Stack};
+pub use wrap::{Supports, Wrap};
 
 /// A boxed, sendable future: what the control path uses where a stack is walked recursively.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,6 +1,7 @@
-//! Which alternative of each `select!` a connection uses.
+//! The alternatives of `select!`s that a connection uses.
 
 use crate::Node;
+use crate::describe::count_selects;
 
 /// The picks of one connection, seen from one place in the stack.
 ///
@@ -44,7 +45,7 @@ pub fn preferred(nodes: &[Node], participants: usize) -> Vec<u8> {
     picks
 }
 
-/// The layers that remain of `nodes` once the alternatives are picked.
+/// The layers of `nodes` with the picked alternatives in the place of choices.
 pub fn resolve(nodes: &[Node], picks: Picks<'_>) -> Vec<Node> {
     let mut resolved = Vec::with_capacity(nodes.len());
     walk(nodes, picks, &mut resolved);
@@ -57,16 +58,11 @@ fn walk(nodes: &[Node], mut picks: Picks<'_>, resolved: &mut Vec<Node>) {
             let inside = picks.skip(1);
             match picks.here() {
                 Some(0) => walk(first, inside, resolved),
-                _ => walk(second, inside.skip(count(first)), resolved),
+                _ => walk(second, inside.skip(count_selects(first)), resolved),
             }
         } else {
             resolved.push(node.clone());
         }
         picks = picks.skip(node.selects());
     }
-}
-
-/// How many `select!`s there are in `nodes`, nested ones included.
-pub(crate) fn count(nodes: &[Node]) -> usize {
-    nodes.iter().map(Node::selects).sum()
 }

@@ -6,6 +6,7 @@
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
 //! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
+//! | `retry` | [`Retry`] | sends requests again until their replies arrive |
 //! | `order` | [`Ordered`], [`OrderedByKey`] | deliver messages in the order in which they were sent |
 //! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
@@ -46,8 +47,6 @@ pub mod congestion;
 pub mod fault;
 #[cfg(feature = "fragment")]
 pub mod fragment;
-#[cfg(test)]
-mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(feature = "nothing")]
@@ -60,6 +59,8 @@ pub mod pace;
 pub mod quic;
 #[cfg(feature = "reliable")]
 pub mod reliable;
+#[cfg(feature = "retry")]
+pub mod retry;
 #[cfg(feature = "seal")]
 pub mod seal;
 #[cfg(feature = "serialize")]
@@ -93,6 +94,8 @@ pub use pace::Pace;
 pub use quic::Quic;
 #[cfg(feature = "reliable")]
 pub use reliable::Reliable;
+#[cfg(feature = "retry")]
+pub use retry::Retry;
 #[cfg(feature = "seal")]
 pub use seal::Seal;
 #[cfg(feature = "serialize")]

@@ -9,15 +9,13 @@ use bertha_core::{
     Addr, BoxFuture, Chunnel, ConnectContext, Connected, Connection, Connector, Error, Node, Role, Wrap,
     make_stack,
 };
-use memory::{Memory, pair};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 #[allow(dead_code, reason = "shared with the unit tests, which use more of it")]
-#[path = "../src/memory.rs"]
-mod memory;
-
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
@@ -77,7 +75,7 @@ where
 
 fn serialized<C: Codec<Small> + Default>() {
     let stack = make_stack!(Nothing, Serialize::<Small, C>::new(), Nothing);
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     both_ways_through(&now(stack.wrap(here)).unwrap(), &now(stack.wrap(there)).unwrap());
 }
 
@@ -89,7 +87,7 @@ fn serialising_allocates_nothing() {
 
 #[test]
 fn the_count_sees_what_messages_own() {
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let stack = Serialize::<Vec<u8>>::new();
     let (here, there) = (now(stack.wrap(here)).unwrap(), now(stack.wrap(there)).unwrap());
     let count = allocations_once_warm(|| {
@@ -104,23 +102,27 @@ fn the_count_sees_what_messages_own() {
 #[test]
 fn counting_and_pacing_allocate_nothing() {
     let metrics = Metrics::new("counted");
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let stack = make_stack!(metrics.clone(), metrics.clone());
     both_ways_through(&now(stack.wrap(here)).unwrap(), &now(stack.wrap(there)).unwrap());
     // Two layers, in each of two runs.
     assert_eq!(metrics.snapshot().sent.messages, 2 * 2 * 200);
 
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let stack = make_stack!(Serialize::<Small>::new(), Pace::new(u64::MAX).burst(u64::MAX));
     both_ways_through(&now(stack.wrap(here)).unwrap(), &now(stack.wrap(there)).unwrap());
 }
 
-struct Opener(Mutex<Vec<Memory<Small>>>);
+struct Opener(Mutex<Vec<PairConnection<TokioRuntime, Small>>>);
 
-impl Connector<Memory<Small>> for Opener {
-    fn connect<'a>(&'a self, _: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Connected<Memory<Small>>, Error>>
+impl Connector<PairConnection<TokioRuntime, Small>> for Opener {
+    fn connect<'a>(
+        &'a self,
+        _: Addr,
+        _: Vec<Node>,
+    ) -> BoxFuture<'a, Result<Connected<PairConnection<TokioRuntime, Small>>, Error>>
     where
-        Memory<Small>: 'a,
+        PairConnection<TokioRuntime, Small>: 'a,
     {
         Box::pin(async { Ok(self.0.lock().unwrap().remove(0).into()) })
     }
@@ -128,11 +130,11 @@ impl Connector<Memory<Small>> for Opener {
 
 #[test]
 fn routing_at_the_client_allocates_nothing_even_when_it_waits() {
-    let (here, shards): (Vec<_>, Vec<_>) = (0..6).map(|_| pair()).unzip();
+    let (here, shards): (Vec<_>, Vec<_>) = (0..6).map(|_| pair_of(TokioRuntime)).unzip();
     let map = ShardMap::new((1..=6).map(|port| Addr::Ip(([127, 0, 0, 1], port).into()))).unwrap();
     let opener = Opener(Mutex::new(here));
     let context = ConnectContext::new(&opener, Role::Client);
-    let client = now(ClientShard::new(map.clone()).connect_wrap(pair().0, context)).unwrap();
+    let client = now(ClientShard::new(map.clone()).connect_wrap(pair_of(TokioRuntime).0, context)).unwrap();
 
     let mut burst = Vec::with_capacity(200);
     let count = allocations_once_warm(|| {

@@ -28,7 +28,6 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
         None => quote!(#core::LayerInfo::plain(<Self as #core::identity::Identity>::NAME, #wire_version)),
     };
     if let Some(path) = chunnel.layers {
-        chunnel.needs.refuse_beside_layers()?;
         return Ok(quote! {
             #identity
             impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
@@ -85,7 +84,7 @@ pub(crate) fn implementation(
     }
 }
 
-/// What `#[chunnel(..)]` says.
+/// The arguments of `#[chunnel(..)]`.
 struct Attributes {
     version: u16,
     capability: Option<ExprPath>,
@@ -109,7 +108,9 @@ impl Attributes {
             guarantees: Vec::new(),
             needs: Needs::None,
         };
+        let mut given = Vec::new();
         arguments(&input.attrs, "chunnel", |meta| {
+            given.extend(meta.path.get_ident().cloned());
             if meta.path.is_ident("version") {
                 read.version = version(&meta)?;
             } else if meta.path.is_ident("capability") {
@@ -133,7 +134,44 @@ impl Attributes {
             }
             Ok(())
         })?;
+        CONTRADICTIONS.iter().try_for_each(|pair| pair.refuse(&given))?;
         Ok(read)
+    }
+}
+
+/// Two arguments of which one would have no effect beside the other.
+struct Contradiction {
+    argument: &'static str,
+    beside: &'static str,
+    reason: &'static str,
+}
+
+const EACH_LAYER: &str = "with `layers`, each layer says this itself, by a method of `LayerInfo`";
+
+const CONTRADICTIONS: [Contradiction; 6] = [
+    Contradiction {
+        argument: "one_sided",
+        beside: "capability",
+        reason: "a one-sided Chunnel needs no counterpart, so its `capability` would never be compared; leave one of them out",
+    },
+    Contradiction {
+        argument: "version",
+        beside: "capability",
+        reason: "with `capability`, the version is the capability's: `#[capability(.., version = N)]`",
+    },
+    Contradiction { argument: "capability", beside: "layers", reason: EACH_LAYER },
+    Contradiction { argument: "one_sided", beside: "layers", reason: EACH_LAYER },
+    Contradiction { argument: "no_early_data", beside: "layers", reason: EACH_LAYER },
+    Contradiction { argument: "needs", beside: "layers", reason: EACH_LAYER },
+];
+
+impl Contradiction {
+    fn refuse(&self, given: &[Ident]) -> syn::Result<()> {
+        let find = |name| given.iter().find(|argument| *argument == name);
+        match (find(self.argument), find(self.beside)) {
+            (Some(argument), Some(_)) => Err(syn::Error::new(argument.span(), self.reason)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Derives for Chunnel identity and capability: what only a procedural macro can do.
+//! Derives for Chunnel identity and capability, and the rules of passes: the parts that need a procedural macro.
 //!
 //! Use them through `bertha_core` or `bertha`, which re-export them. Each derive exists twice, since the code that it
 //! makes has to name the crate that the user depends on.
@@ -21,14 +21,16 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///
 /// By default a Chunnel is compatible with the same Chunnel in the same version. Attributes:
 ///
-/// * `#[chunnel(version = 2)]`: the version of its wire format; 1 otherwise.
+/// * `#[chunnel(version = 2)]`: the version of its wire format; 1 otherwise. A capability has a version of its own.
 /// * `#[chunnel(capability = path)]`: a function from `&Self` to a `Capability` that is compared instead.
-/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `Layer`s or `Node`s, top first, that the other end sees instead of
-///   one: for a Chunnel that does the work of several and speaks with ends that have those.
-/// * `#[chunnel(guarantees(Reliable, Ordered))]`: what it promises; see `bertha_core::guarantee`. Nothing otherwise.
-/// * `#[chunnel(needs(Reliable))]`: what has to be guaranteed below it, else connections are refused; `needs = path` names a
-///   function from `&Self` to a `Set` instead. Nothing otherwise.
-/// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there.
+/// * `#[chunnel(layers = path)]`: a function from `&Self` to the `LayerInfo`s or `Node`s, top first, that the other end sees
+///   instead of one: for a Chunnel that does the work of several and speaks with ends that have those. Each layer then has its
+///   own version, capability and needs.
+/// * `#[chunnel(guarantees(Reliable, Ordered))]`: its guarantees; see `bertha_core::guarantee`. None otherwise.
+/// * `#[chunnel(needs(Reliable))]`: the guarantees that it needs below it, else connections are refused; `needs = path` names a
+///   function from `&Self` to a `Set` instead. None otherwise.
+/// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there; so it has no
+///   capability to compare.
 /// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before it was answered, since an
 ///   attacker may replay those. It works with messages from after the answer alone.
 /// * `#[chunnel(parameter)]`: it is no Chunnel but a parameter of one, such as a codec, and gets its identity alone.
@@ -37,7 +39,7 @@ pub fn identity(input: TokenStream) -> TokenStream {
     identity::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha_core)).into()
 }
 
-/// `Identity` for whoever depends on `bertha` instead of `bertha-core`.
+/// `Identity` for crates that depend on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_derive(FacadeIdentity, attributes(chunnel))]
 pub fn facade_identity(input: TokenStream) -> TokenStream {
@@ -65,7 +67,7 @@ pub fn capability(input: TokenStream) -> TokenStream {
     capability::derive(&parse_macro_input!(input as DeriveInput), &parse_quote!(::bertha_core)).into()
 }
 
-/// `Capability` for whoever depends on `bertha` instead of `bertha-core`.
+/// `Capability` for crates that depend on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_derive(FacadeCapability, attributes(capability))]
 pub fn facade_capability(input: TokenStream) -> TokenStream {
@@ -82,7 +84,7 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 /// * **Pattern.** Types of Chunnels, top first. `*` stands for any number of Chunnels, which stay as they are. Without a
 ///   `*` at the beginning or the end, the pattern matches only at the top or the bottom of the whole stack.
 /// * **Variables.** `for<T, C: Codec<T>> if [*, Serialize<T, C>, *] ..` matches every `Serialize`. A type that is no
-///   variable is compared, parameters included; what is compared needs an identity, which `#[derive(Identity)]` gives
+///   variable is compared, parameters included; such a type needs an identity, which `#[derive(Identity)]` gives
 ///   and most types of the standard library have. Constants can be variables only. A variable that stands twice has to
 ///   be the same type wherever the pattern matches, else the use of the pass is an error. A Chunnel whose declaration
 ///   bounds its parameters can't have variables there, but for bounds such as `Clone` and `Ord` from `core`.
@@ -90,9 +92,11 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///   the variables of the pattern.
 /// * **Replacement.** None, one or several Chunnels, and the same `*`s in the same order. A Chunnel that stands on both
 ///   sides is kept. One that is new is made by `From` of a tuple of the matched Chunnels that are not kept.
-/// * **Closure.** `then [*, C, D, *] with |a, b| (C::new(a), D::new(b))` builds the replacement instead: it takes what
-///   matched, and returns the Chunnel, or a tuple of all.
-/// * **Guarantees.** `, weakens(Encrypted)` says what the pass may drop. Applications have to accept it.
+/// * **Closure.** `then [*, C, D, *] with |a, b| (C::new(a), D::new(b))` builds the replacement instead: it takes the Chunnels
+///   that matched, and returns the new Chunnel, or a tuple of all.
+/// * **The wire.** A rule that drops, replaces or reorders two-sided Chunnels changes what the other end sees, so both ends
+///   need it. Its report, and with it `explain()`, says so. Not so a Chunnel with `layers`, which speaks as those it replaces.
+/// * **Guarantees.** `, weakens(Encrypted)` lists the guarantees that the pass may drop. Applications have to accept them.
 /// * **Bounds.** `where C: Codec<T, Key = KeyAt<N>>`, at the end, holds for the replacement. It may determine variables that are
 ///   not in the pattern; it has to be true wherever pattern and condition are.
 #[proc_macro_attribute]
@@ -100,7 +104,7 @@ pub fn subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
     subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha_core)).into()
 }
 
-/// `subst` for whoever depends on `bertha` instead of `bertha-core`.
+/// `subst` for crates that depend on `bertha` instead of `bertha-core`.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {

@@ -4,7 +4,8 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_core::{
-    Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime, make_stack,
+    Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath, Error, Identity, Listener,
+    Runtime, Supports, Wrap, make_stack,
 };
 use bertha_datapath_sim::Sim;
 use bertha_negotiation::{Negotiate, Runs};
@@ -199,6 +200,32 @@ fn thirty_one_different_layers_connect_in_a_generic_function() {
     let there: Vec<u8> = (1..=31).rev().collect();
     assert_eq!(answer, [&there[..], &there, b"?"].concat());
     assert!(agreed.starts_with("M1 / M2 / M3 / ") && agreed.contains(" / M30 / M31, agreed"), "{agreed}");
+}
+
+/// Wraps a connection in a stack, as an application would write it.
+async fn wrapped<S, C>(stack: S, connection: C) -> C::Out
+where
+    S: Wrap,
+    C: Supports<S>,
+{
+    stack.wrap(connection).await.unwrap()
+}
+
+#[test]
+fn thirty_one_different_layers_wrap_a_connection() {
+    let mut sim = Sim::new(1);
+    let network = sim.network().clone();
+    let server: Addr = (SERVER, 4242).into();
+    let arrived = sim.run(async {
+        let listener = network.host(SERVER).listen(server.clone()).await.unwrap();
+        let connection = network.host(CLIENT).connect(server.clone()).await.unwrap();
+        let inferred = marking_stack!().wrap(connection).await.unwrap();
+        inferred.send(buffer(&inferred, b"?").unwrap()).await.unwrap();
+        let there = wrapped(marking_stack!(), listener.accept().await.unwrap()).await;
+        there.recv().await.unwrap().to_vec()
+    });
+    let marks: Vec<u8> = (1..=31).rev().collect();
+    assert_eq!(arrived, [&marks[..], b"?"].concat());
 }
 
 /// The futures of layers that await nest in each other, and the compiler's limit for that is reached earlier. More than

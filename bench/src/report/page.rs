@@ -94,15 +94,17 @@ mod tests {
     #[test]
     fn what_is_missed_stands_first() {
         let mut report = Report::new("p");
-        report.figure("plain", 1.0, "s");
-        report.bounded("kept", 1.0, "s", Budget::AtMost(2.0));
-        report.bounded("missed", 3.0, "s", Budget::AtMost(2.0));
+        report.figure("unbounded", 1.0, "s");
+        report.bounded("within", 1.0, "s", Budget::AtMost(2.0));
+        report.bounded("beyond", 3.0, "s", Budget::AtMost(2.0));
         let section = |name| Section { name, about: String::new(), failure: None };
         let page = render(&[section("p"), section("q")], &[Some(report), None], &[]);
         assert!(page.contains("## Missed budgets: 1 of 2"), "{page}");
         let rows = page.split("## `p`").nth(1).unwrap();
         let position = |name| rows.find(name).unwrap();
-        assert!(position("| missed") < position("| kept") && position("| kept") < position("| plain"));
+        assert!(
+            position("| beyond") < position("| within") && position("| within") < position("| unbounded")
+        );
         assert!(rows.contains("Not run."));
     }
 }

@@ -63,7 +63,7 @@ mod tests {
             row("a", 41.25, None, None),
             row("longer", 123_456.7, Some((0.9, 1.0)), Some(Budget::AtMost(0.97))),
         ]);
-        let expected = "         value unit  interval         budget  ok\n\
+        let expected = "         value unit  interval          budget  ok\n\
                         a         41.2 us\n\
                         longer  123457 us    [0.900, 1.000]  <= 0.970  NO";
         assert_eq!(table, expected);

@@ -5,7 +5,7 @@ use super::bertha::{failed, transport};
 use super::{CHUNK, ETHERNET, Setup};
 use crate::Error;
 use bertha_chunnels::Nothing;
-use bertha_core::{Base, Buf, Chunnel, Connection, Supports, Wrap, make_stack};
+use bertha_core::{Base, Buf, Connection, Supports, Wrap, make_stack};
 use bertha_datapath_sim::{PairConnection, Schedule, Sim, SimRuntime, pair};
 
 /// Moves so many messages of 64 KiB through the transport alone.
@@ -24,7 +24,7 @@ fn setup() -> Setup {
 
 fn run<S>(stack: &S, messages: usize) -> Result<(), Error>
 where
-    S: Wrap + Chunnel<End, Connection = <End as Supports<S>>::Out>,
+    S: Wrap,
     End: Supports<S, Out: Connection<Data = Buf>>,
 {
     let mut sim = Sim::new(1).schedule(Schedule::Fifo).step_limit(u64::MAX);

@@ -4,34 +4,36 @@
 
 mod block;
 mod burst_arena;
-mod depot;
+mod free_list;
 mod pieces;
-mod raw;
+mod pool;
 mod spent;
+mod storage;
+mod view;
 mod window;
 
 use crate::{Error, ErrorKind};
 pub use burst_arena::BurstArena;
 pub use pieces::Pieces;
-use raw::View;
-pub use raw::{RawBuf, Storage, Vtable};
 pub use spent::Spent;
 use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, DerefMut};
-use window::{MOST, MOST_ROOM, Window};
+pub use storage::{RawBuf, Storage, Vtable};
+use view::View;
+use window::{MAX_HEADROOM, MAX_STORAGE};
 
 /// A message in bytes, with room in front of it for the headers of lower layers.
 ///
 /// ```text
 ///   headroom      len        tailroom
 /// |----------|-------------|----------|
-///            ^ what it dereferences to
+///            ^ the bytes it dereferences to
 /// ```
 ///
 /// A Chunnel that adds a header calls [`prepend`](Self::prepend) and copies nothing; one that removes a header calls
-/// [`advance`](Self::advance). The storage belongs to whoever made the buffer, a pool in this process or a datapath's
-/// own memory, and goes back there on drop. Get one for sending from [`Base::buffer`](crate::Base::buffer), so that
+/// [`advance`](Self::advance). The storage belongs to a pool in this process or is a datapath's own memory, and goes back
+/// there on drop. Get one for sending from [`Base::buffer`](crate::Base::buffer), so that
 /// the datapath can send it as it is.
 ///
 /// ```
@@ -56,8 +58,8 @@ impl Buf {
     #[inline]
     pub fn new(len: usize, headroom: usize) -> Result<Self, Error> {
         match len.checked_add(headroom) {
-            Some(capacity) if capacity <= MOST && headroom <= MOST_ROOM => {
-                Ok(Self { view: block::take(len, headroom) })
+            Some(capacity) if capacity <= MAX_STORAGE && headroom <= MAX_HEADROOM => {
+                Ok(Self { view: View::pooled(len, headroom) })
             }
             _ => Err(no_such_buffer(len, headroom)),
         }
@@ -76,9 +78,9 @@ impl Buf {
 
     /// A copy of `bytes` in a buffer of their size, if they are few: up to 2 KiB.
     ///
-    /// What is received lies in a large buffer. A short message that its receiver keeps would keep all of it from being used, a
-    /// thousand queued ones 64 MiB; and the copy of so few bytes, which are in the cache, costs less than fetching a large
-    /// buffer that is not.
+    /// A received message lies in a large buffer. A short one that is kept would hold all of it, and a thousand queued ones
+    /// 64 MiB; and the copy of so few bytes, which are in the cache, costs less than fetching another large buffer, which is
+    /// not.
     pub fn copy_of_few(bytes: &[u8]) -> Option<Self> {
         const FEW: usize = 2048;
         if bytes.len() <= FEW { Self::copy_of(bytes, 0).ok() } else { None }
@@ -91,8 +93,9 @@ impl Buf {
         Self::copy_of_few(&self).unwrap_or(self)
     }
 
-    /// The message in the process' own memory: copied, without room around it, if it lies in a datapath's. For whoever keeps
-    /// messages for long, since a datapath may have few buffers, and receives nothing once all are kept.
+    /// The message in the process' own memory: copied, without headroom, if it lies in a datapath's. For messages that are kept
+    /// for long, since a datapath may have few buffers, and receives nothing once all are kept. It stays where it is if there is
+    /// no buffer so large.
     #[must_use]
     pub fn kept(self) -> Self {
         if self.view.is_pooled() { self } else { Self::copy_of(&self, 0).unwrap_or(self) }
@@ -104,16 +107,12 @@ impl Buf {
     /// `raw` must keep the promises listed at [`RawBuf`].
     #[inline]
     pub unsafe fn from_raw(raw: RawBuf) -> Self {
-        let RawBuf { storage, start, len, headroom, tailroom } = raw;
-        // SAFETY: the storage is valid by the caller's promise.
-        let whole = unsafe { storage.as_ref() }.len as usize;
-        let window = Window::new(start, len, headroom, start + len + tailroom == whole);
-        // SAFETY: the caller's promise; the window's rooms are at most those of `raw`.
-        Self { view: unsafe { View::new(storage, window) } }
+        // SAFETY: the caller's promise.
+        Self { view: unsafe { View::from_raw(raw) } }
     }
 
-    /// Gives a datapath its memory back, if `vtable` is what made this buffer; otherwise returns the buffer, which
-    /// then is foreign and has to be copied.
+    /// Gives a datapath its memory back, with the count of this window, if the memory has this `vtable`. Another buffer has to
+    /// be copied.
     ///
     /// # Errors
     /// The buffer itself, if it has another owner.
@@ -127,13 +126,13 @@ impl Buf {
         }
     }
 
-    /// Bytes free in front of the message, as far as it remembers: 511 at most.
+    /// The number of bytes free in front of the message: 511 at most.
     #[inline]
     pub fn headroom(&self) -> usize {
-        self.view.window.headroom()
+        self.view.window().headroom()
     }
 
-    /// Bytes free behind the message. None if another message was split off there.
+    /// The number of bytes free behind the message: zero if another message was split off there.
     #[inline]
     pub fn tailroom(&self) -> usize {
         self.view.tailroom()
@@ -142,15 +141,12 @@ impl Buf {
     /// Grows the message by `n` bytes at the front, of arbitrary content, and returns them for writing.
     ///
     /// # Errors
-    /// [`Exhausted`](ErrorKind::Exhausted) if the headroom is smaller; reserve it with
-    /// [`Base::reserve`](crate::Base::reserve).
+    /// [`TooLarge`](ErrorKind::TooLarge) if the headroom is smaller, which does not pass: a Chunnel reserves headroom with
+    /// [`Base::reserve`](crate::Base::reserve) in `connect_wrap`, and messages come from [`Base::buffer`](crate::Base::buffer).
     #[inline]
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], Error> {
-        if n > self.headroom() {
-            return Err(no_room("headroom", n, self.headroom()));
-        }
-        self.view.window = self.view.window.back(n);
-        Ok(self.view.first_mut(n))
+        let there = self.headroom();
+        self.view.take_headroom(n).ok_or_else(|| no_headroom(n, there))
     }
 
     /// Removes `n` bytes from the front; they become headroom.
@@ -159,91 +155,58 @@ impl Buf {
     /// [`Malformed`](ErrorKind::Malformed) if the message is shorter, since a header is missing then.
     #[inline]
     pub fn advance(&mut self, n: usize) -> Result<(), Error> {
-        if n > self.len() {
-            return Err(too_short(n, self.len()));
-        }
-        self.view.window = self.view.window.forward(n);
-        Ok(())
+        if self.view.advance(n) { Ok(()) } else { Err(too_short(n, self.len())) }
     }
 
-    /// Removes `prefix` from the front, as [`advance`](Self::advance) does, if the message begins with it. Whether it
+    /// Removes `prefix` from the front, as [`advance`](Self::advance) does, if the message begins with it. Returns whether it
     /// does.
     #[inline]
     pub fn strip_prefix<const N: usize>(&mut self, prefix: &[u8; N]) -> bool {
-        let found = self.first_chunk() == Some(prefix);
-        if found {
-            self.view.window = self.view.window.forward(N);
-        }
-        found
+        self.first_chunk() == Some(prefix) && self.view.advance(N)
     }
 
     /// Shortens the message to `len` bytes; the rest becomes tailroom, unless another message was split off behind it.
     /// No effect if it is shorter already.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
-        if let Some(cut) = self.len().checked_sub(len) {
-            self.view.window = self.view.window.without_last(cut);
-        }
+        self.view.truncate(len);
     }
 
     /// Grows the message by `n` bytes at the end, of arbitrary content, and returns them for writing.
     ///
     /// # Errors
-    /// [`Exhausted`](ErrorKind::Exhausted) if the tailroom is smaller.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the tailroom is smaller, which does not pass.
     #[inline]
     pub fn grow(&mut self, n: usize) -> Result<&mut [u8], Error> {
-        if n > self.tailroom() {
-            return Err(no_room("tailroom", n, self.tailroom()));
-        }
-        let old = self.len();
-        self.view.window = self.view.window.with_len(old + n);
-        Ok(&mut self[old..])
+        let there = self.tailroom();
+        self.view.take_tailroom(n).ok_or_else(|| no_tailroom(n, there))
     }
 
     /// Splits off the first `n` bytes as a message of their own, without a copy. Both share the storage, which is
-    /// released when the last of them is dropped; neither can reach the other's bytes, so there is no room between
-    /// them.
+    /// released when the last of them is dropped; neither can reach the other's bytes, so there is no headroom or tailroom
+    /// between them.
+    ///
+    /// A storage counts its messages. The process is aborted at 2^31 of them, which takes messages that are forgotten
+    /// ([`std::mem::forget`]) instead of dropped.
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) if the message is shorter.
     #[inline]
     pub fn split_to(&mut self, n: usize) -> Result<Self, Error> {
-        if n > self.len() {
-            return Err(too_short(n, self.len()));
+        match self.view.split_to(n) {
+            Some(view) => Ok(Self { view }),
+            None => Err(too_short(n, self.len())),
         }
-        Ok(Self { view: self.view.split_to(n) })
-    }
-
-    /// Cuts it into messages of `len` bytes each, of which the last may be shorter, without a copy: as
-    /// [`split_to`](Self::split_to) would, but counted once for all of them, and without room in front of the first.
-    /// The whole, as it is, if there is only one, and if `len` is zero.
-    pub fn into_pieces(self, len: usize) -> Pieces {
-        Pieces::of(self, len)
     }
 
     /// Takes the bytes of `next` over, if they lie directly behind its own: the reverse of
-    /// [`split_to`](Self::split_to). Returns what is left of `next`, an empty message with its tailroom.
+    /// [`split_to`](Self::split_to). Returns the rest of `next`, an empty message with its tailroom.
     ///
     /// # Errors
     /// `next` itself, if it lies anywhere else.
     #[inline]
     pub fn join(&mut self, mut next: Self) -> Result<Self, Self> {
-        let (own, behind) = (self.view.window, next.view.window);
-        if !self.view.is_in(&next.view) || !own.borders_on(behind) {
-            return Err(next);
-        }
-        (self.view.window, next.view.window) = own.join(behind);
-        Ok(next)
-    }
-
-    /// Makes a message of `len` arbitrary bytes behind `headroom` in its tailroom, if it is empty. Whether that suffices.
-    #[inline]
-    fn place(&mut self, headroom: usize, len: usize) -> bool {
-        let placed = self.view.window.place(headroom, len, self.view.storage().len as usize);
-        if let Some(window) = placed {
-            self.view.window = window;
-        }
-        placed.is_some()
+        if self.view.join(&mut next.view) { Ok(next) } else { Err(next) }
     }
 }
 
@@ -256,8 +219,16 @@ fn no_such_buffer(len: usize, headroom: usize) -> Error {
 }
 
 #[cold]
-fn no_room(which: &str, wanted: usize, there: usize) -> Error {
-    Error::new(ErrorKind::Exhausted, format!("{wanted} bytes of {which} wanted, {there} left"))
+fn no_headroom(wanted: usize, there: usize) -> Error {
+    let what = format!(
+        "{there} bytes of headroom where {wanted} are needed; reserve them in connect_wrap, and take messages from the base's `buffer`"
+    );
+    Error::new(ErrorKind::TooLarge, what)
+}
+
+#[cold]
+fn no_tailroom(wanted: usize, there: usize) -> Error {
+    Error::new(ErrorKind::TooLarge, format!("{there} bytes of tailroom where {wanted} are needed"))
 }
 
 #[cold]
@@ -318,7 +289,8 @@ impl Drop for Buf {
     // other: code for releasing in each place keeps the compiler from seeing that a finished future has nothing to drop.
     #[inline(never)]
     fn drop(&mut self) {
-        self.view.release(1);
+        // SAFETY: a buffer owns its window, which is counted once, and is not used after its drop.
+        unsafe { self.view.release(1) };
     }
 }
 

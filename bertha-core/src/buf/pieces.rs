@@ -1,13 +1,13 @@
 //! Messages that came as one.
 
 use super::Buf;
-use super::raw::View;
+use super::view::View;
 use super::window::Window;
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-/// Messages of one length that lie behind each other, the last of which may be shorter: what
-/// [`Buf::into_pieces`] makes. Each is cut off when it is asked for, and no sooner is it anything but a number here.
+/// Messages of one length that lie behind each other, the last of which may be shorter: made by
+/// [`Buf::into_pieces`]. Each is cut off when the iterator reaches it.
 pub struct Pieces {
     /// The next piece, unless it is the last.
     next: View,
@@ -15,38 +15,60 @@ pub struct Pieces {
     last: Option<Window>,
     /// The length of each but the last.
     len: usize,
-    /// How many there are in front of the last. Each of them and the last is a counted window.
+    /// The number of pieces in front of the last. Each of them, and the last, is a counted window.
     full: usize,
 }
 
-impl Pieces {
-    pub(super) fn of(whole: Buf, len: usize) -> Self {
-        let whole = ManuallyDrop::new(whole);
-        let window = whole.view.window;
+impl Buf {
+    /// Cuts the message into messages of `len` bytes each, of which the last may be shorter, without a copy: as
+    /// [`split_to`](Self::split_to) would, but counted once for all of them, and without headroom in front of the first.
+    /// The whole, as it is, if there is only one, and if `len` is zero.
+    pub fn into_pieces(self, len: usize) -> Pieces {
+        let whole = ManuallyDrop::new(self);
+        let window = whole.view.window();
         if len == 0 || window.len() <= len {
-            return Self { next: whole.view.counted(window), last: Some(window), len, full: 0 };
+            // SAFETY: `whole`, which is forgotten, was counted for this window.
+            let next = unsafe { whole.view.counted(window) };
+            return Pieces { next, last: Some(window), len, full: 0 };
         }
         let full = (window.len() - 1) / len;
         // A storage has less than 128 MiB, and so has no more pieces than that.
         whole.view.count_more(full as u32);
         let last = Some(window.behind(full * len));
-        Self { next: whole.view.counted(window.first(len).without_room()), last, len, full }
+        // SAFETY: `full` windows are counted above, and one for `whole`, which is forgotten. They part its bytes among
+        // them: `full` of `len` bytes each, and the rest, which is at least one.
+        let next = unsafe { whole.view.counted(window.first(len).without_headroom()) };
+        Pieces { next, last, len, full }
     }
+}
 
-    /// Takes the first `count` away, of more.
+impl Pieces {
+    /// Splits off the first `count` pieces, or all but the last if there are no more.
     #[must_use]
     pub fn split_first(&mut self, count: usize) -> Self {
         let count = count.min(self.full);
         let last = count.checked_sub(1).map(|before| self.window_after(before));
-        let next = self.next.counted(self.next.window);
-        self.next.window = self.window_after(count);
-        self.full -= count;
+        // SAFETY: it stands for `count` of the counted windows, which are no longer among those of `self` below; if there
+        // are none, it is neither used nor released.
+        let next = unsafe { self.next.counted(self.next.window()) };
+        self.skip_windows(count);
         Self { next, last, len: self.len, full: count.saturating_sub(1) }
     }
 
     /// The window of the piece that comes after `n` others.
     fn window_after(&self, n: usize) -> Window {
-        if n == 0 { self.next.window } else { self.next.window.shifted(n * self.len) }
+        let window = self.next.window();
+        if n == 0 { window } else { window.shifted(n * self.len) }
+    }
+
+    /// Leaves the next `n` windows, of at least as many full ones, to the caller.
+    #[inline]
+    fn skip_windows(&mut self, n: usize) {
+        let window = self.window_after(n);
+        self.full -= n;
+        // SAFETY: the windows from `n` on are still counted for `self`. Behind the last full one this is a window that is
+        // only the base of the last, and its bytes are not used.
+        self.next = unsafe { self.next.counted(window) };
     }
 }
 
@@ -58,12 +80,14 @@ impl Iterator for Pieces {
         let window = if self.full == 0 {
             self.last.take()?
         } else {
+            let window = self.next.window();
             self.full -= 1;
-            let window = self.next.window;
-            self.next.window = window.shifted(self.len);
+            // SAFETY: as in `skip_windows`.
+            self.next = unsafe { self.next.counted(window.shifted(self.len)) };
             window
         };
-        Some(Buf { view: self.next.counted(window) })
+        // SAFETY: one of the counted windows, which was taken from those of `self` above. It overlaps with no other.
+        Some(Buf { view: unsafe { self.next.counted(window) } })
     }
 
     #[inline]
@@ -80,7 +104,8 @@ impl Drop for Pieces {
     fn drop(&mut self) {
         let left = ExactSizeIterator::len(self);
         if left > 0 {
-            self.next.release(left as u32);
+            // SAFETY: each piece that is left is a counted window of this storage, and `self` is not used any more.
+            unsafe { self.next.release(left as u32) };
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Messages that were read.
 
 use super::Buf;
-use super::raw::View;
+use super::view::View;
 use super::window::Window;
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-/// Buffers that nobody needs any more, to be released together.
+/// Buffers that are no longer needed, to be released together.
 ///
-/// The messages of a burst mostly lie in one storage. Whoever is done with each of them and adds it here releases that
-/// storage once, instead of once a message with an atomic operation each. It is held that much longer: so this is for the
-/// time of one call, and to be dropped at its end.
+/// The messages of a burst mostly lie in one storage. Adding each of them here, instead of dropping it, releases that storage once
+/// instead of once a message with an atomic operation each. The storage is held that much longer, so this is for the time
+/// of one call, and to be dropped at its end.
 #[derive(Default)]
 pub struct Spent {
-    /// The storage in which they lie.
+    /// A view of the storage in which they lie. Its window is not used.
     view: Option<View>,
-    /// How many there are.
+    /// The number of counted windows into that storage.
     count: u32,
 }
 
@@ -30,9 +30,11 @@ impl Spent {
     pub fn add(&mut self, buf: Buf) {
         let buf = ManuallyDrop::new(buf);
         match &self.view {
+            // No overflow: there are at most as many as the storage's own count.
             Some(view) if view.is_in(&buf.view) => self.count += 1,
             // Its own window would have to be kept for this alone.
-            _ => self.begin(buf.view.counted(Window::NOTHING)),
+            // SAFETY: `buf`, which is forgotten, was counted, and no byte lies in this window.
+            _ => self.begin(unsafe { buf.view.counted(Window::NOTHING) }),
         }
     }
 
@@ -47,7 +49,8 @@ impl Spent {
     #[inline]
     pub fn release(&mut self) {
         if let Some(mut view) = self.view.take() {
-            view.release(self.count);
+            // SAFETY: each of the `count` buffers that were added was counted and forgotten, and `view` is dropped here.
+            unsafe { view.release(self.count) };
         }
     }
 }

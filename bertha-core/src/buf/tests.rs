@@ -10,7 +10,8 @@ fn window_moves_within_its_storage() {
     buf.prepend(3).unwrap().copy_from_slice(b"hdr");
     assert_eq!(&*buf, b"hdrpayload");
     assert_eq!(buf.headroom(), 5);
-    assert_eq!(buf.prepend(6).unwrap_err().kind(), ErrorKind::Exhausted);
+    assert_eq!(buf.prepend(6).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(buf.grow(1000).unwrap_err().kind(), ErrorKind::TooLarge);
     buf.advance(3).unwrap();
     assert_eq!(buf.advance(8).unwrap_err().kind(), ErrorKind::Malformed);
     assert!(!buf.strip_prefix(b"payloads") && !buf.strip_prefix(b"pax"));
@@ -44,6 +45,45 @@ fn split_parts_are_independent_and_outlive_each_other() {
     drop(rest);
     drop(one);
     assert_eq!(std::thread::spawn(move || two.to_vec()).join().unwrap(), b"TWO");
+}
+
+/// A message whose block has as many windows as it may have.
+fn at_the_limit() -> Buf {
+    let buf = Buf::copy_of(b"payload", 0).unwrap();
+    // SAFETY: a block with the window of `buf`. The count is too high from now on, so the block is never freed.
+    unsafe { super::pool::forget_up_to_the_limit(buf.view.block()) };
+    buf
+}
+
+/// Counting beyond the limit aborts, which takes a process of its own: this test runs itself again in one.
+#[test]
+#[cfg_attr(miri, ignore = "starts processes")]
+fn a_count_aborts_instead_of_wrapping() {
+    use std::os::unix::process::ExitStatusExt;
+    const WAY: &str = "BERTHA_TEST_COUNT_BY";
+    let beyond_the_limit = |way: &str| {
+        let mut buf = at_the_limit();
+        // The last that is allowed.
+        std::mem::forget(buf.split_to(0).unwrap());
+        match way {
+            "none" => {}
+            "split_to" => std::mem::forget(buf.split_to(0).unwrap()),
+            _ => std::mem::forget(buf.into_pieces(1)),
+        }
+        std::process::exit(7);
+    };
+    if let Ok(way) = std::env::var(WAY) {
+        beyond_the_limit(&way);
+    }
+    for (way, signal) in [("none", None), ("split_to", Some(6)), ("into_pieces", Some(6))] {
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "buf::tests::a_count_aborts_instead_of_wrapping"])
+            .env(WAY, way)
+            .output()
+            .unwrap()
+            .status;
+        assert_eq!((status.signal(), status.code()), (signal, signal.is_none().then_some(7)), "{way}");
+    }
 }
 
 #[test]
@@ -116,7 +156,7 @@ fn what_is_spent_in_several_storages_is_released() {
 }
 
 #[test]
-fn a_lane_has_messages_made_behind_each_other() {
+fn an_arena_has_messages_made_behind_each_other() {
     let (arena, other) = (BurstArena::new(), BurstArena::new());
     let mut room = Buf::new(100, 0).unwrap();
     let mut burst = room.split_to(0).unwrap();
@@ -191,25 +231,27 @@ fn a_datapath_recognises_its_own_memory() {
     let mut buf = make();
     buf.prepend(4).unwrap();
     assert_eq!(&*buf, b"headDATA");
-    let storage = NonNull::from(buf.view.storage());
+    let first = buf.as_ptr();
     let raw = buf.into_raw(&FAKE_MBUF).unwrap();
-    assert_eq!(storage, raw.storage);
+    // SAFETY: the storage lives until its window is released.
+    assert_eq!(unsafe { raw.storage.as_ref() }.memory.as_ptr().cast_const(), first);
     assert_eq!(RELEASED.load(Ordering::Relaxed), 0);
     // SAFETY: `raw` was just taken out of a buffer.
     drop(unsafe { Buf::from_raw(raw) });
     assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
     let pooled = Buf::new(4, 0).unwrap();
     let before = pooled.as_ptr();
-    // Who keeps a message keeps no memory of a datapath's.
+    // A message that is kept holds no memory of a datapath's.
     assert_eq!(pooled.kept().as_ptr(), before);
     let kept = make().kept();
     assert_eq!((&*kept, RELEASED.load(Ordering::Relaxed)), (&b"DATA"[..], 2));
     assert!(kept.into_raw(&FAKE_MBUF).is_err());
 }
 
-/// How many windows there are into the block that a buffer lies in.
+/// The number of windows into the block that a buffer lies in.
 fn counted(inside: &Buf) -> u32 {
-    super::block::windows(&inside.view)
+    // SAFETY: a block with at least the window of `inside`.
+    unsafe { super::pool::windows(inside.view.block()) }
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Which part of its storage a buffer may touch, in 64 bits.
+//! The part of its storage that a buffer may touch, in 64 bits.
 //!
 //! ```text
 //!  63         55     54    27            0
@@ -7,24 +7,24 @@
 //!
 //! Packed, since every layer that awaits moves a buffer once or twice, and two registers are quickly moved.
 
-/// How many bits a start or a length takes.
+/// The number of bits of a start or a length.
 const BITS: u32 = 27;
 
 const MASK: u64 = (1 << BITS) - 1;
 
-/// All behind the window, up to the end of the storage, belongs to it.
+/// Set if all behind the window, up to the end of the storage, belongs to it.
 const LAST: u64 = 1 << (2 * BITS);
 
-/// Where the headroom stands.
-const ROOM: u32 = 2 * BITS + 1;
+/// The place of the headroom.
+const HEADROOM: u32 = 2 * BITS + 1;
 
 /// The largest storage in bytes.
-pub(super) const MOST: usize = MASK as usize;
+pub(super) const MAX_STORAGE: usize = MASK as usize;
 
 /// The largest headroom in bytes.
-pub(super) const MOST_ROOM: usize = (1 << (64 - ROOM)) - 1;
+pub(super) const MAX_HEADROOM: usize = (1 << (64 - HEADROOM)) - 1;
 
-/// `headroom` is at most `start`, and `start + length` at most the length of the storage, which is at most [`MOST`]; so
+/// `headroom` is at most `start`, and `start + length` at most the length of the storage, which is at most [`MAX_STORAGE`]; so
 /// no field ever overflows into the next. Windows into one storage, with their rooms, don't overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window(u64);
@@ -33,12 +33,12 @@ impl Window {
     /// No bytes.
     pub(super) const NOTHING: Self = Self(0);
 
-    /// `len` bytes from `start` on. Of its headroom, what is beyond [`MOST_ROOM`] is given up.
+    /// `len` bytes from `start` on. Headroom beyond [`MAX_HEADROOM`] is given up.
     #[inline]
     pub(super) fn new(start: usize, len: usize, headroom: usize, is_last: bool) -> Self {
-        debug_assert!(headroom <= start && start + len <= MOST);
+        debug_assert!(headroom <= start && start + len <= MAX_STORAGE);
         let last = if is_last { LAST } else { 0 };
-        Self((headroom.min(MOST_ROOM) as u64) << ROOM | last | (len as u64) << BITS | start as u64)
+        Self((headroom.min(MAX_HEADROOM) as u64) << HEADROOM | last | (len as u64) << BITS | start as u64)
     }
 
     #[inline]
@@ -63,43 +63,43 @@ impl Window {
 
     #[inline]
     pub(super) fn headroom(self) -> usize {
-        (self.0 >> ROOM) as usize
+        (self.0 >> HEADROOM) as usize
     }
 
-    /// Takes `n` bytes of headroom into the message; they are there.
+    /// Takes `n` bytes of headroom into the message, of at least as many.
     #[inline]
     pub(super) fn back(self, n: usize) -> Self {
         debug_assert!(n <= self.headroom());
         let n = n as u64;
-        Self(self.0.wrapping_add((n << BITS).wrapping_sub(n << ROOM).wrapping_sub(n)))
+        Self(self.0.wrapping_add((n << BITS).wrapping_sub(n << HEADROOM).wrapping_sub(n)))
     }
 
-    /// Gives the first `n` bytes to the headroom; they are there.
+    /// Gives the first `n` bytes to the headroom, of at least as many.
     #[inline]
     pub(super) fn forward(self, n: usize) -> Self {
         debug_assert!(n <= self.len());
-        // A sum, so that the compiler leaves the headroom's part out where nobody asks for it.
-        let room = n.min(MOST_ROOM - self.headroom()) as u64;
+        // A sum, so that the compiler leaves the headroom's part out where it is not used.
+        let room = n.min(MAX_HEADROOM - self.headroom()) as u64;
         let n = n as u64;
-        Self(self.0.wrapping_add((room << ROOM).wrapping_sub(n << BITS).wrapping_add(n)))
+        Self(self.0.wrapping_add((room << HEADROOM).wrapping_sub(n << BITS).wrapping_add(n)))
     }
 
-    /// Its first `n` bytes, of at least so many, of a storage in which another window lies behind them.
+    /// Its first `n` bytes, of at least as many, of a storage in which another window lies behind them.
     #[inline]
     pub(super) fn first(self, n: usize) -> Self {
         Self(self.0 & !LAST).with_len(n)
     }
 
-    /// What is left behind its first `n` bytes, of at least so many, which are another window's.
+    /// The bytes behind its first `n`, of at least as many, which are another window's.
     #[inline]
     pub(super) fn behind(self, n: usize) -> Self {
-        Self((self.0 & ((1 << ROOM) - 1)).wrapping_sub((n as u64) << BITS).wrapping_add(n as u64))
+        Self((self.0 & ((1 << HEADROOM) - 1)).wrapping_sub((n as u64) << BITS).wrapping_add(n as u64))
     }
 
     /// The same without headroom.
     #[inline]
-    pub(super) fn without_room(self) -> Self {
-        Self(self.0 & ((1 << ROOM) - 1))
+    pub(super) fn without_headroom(self) -> Self {
+        Self(self.0 & ((1 << HEADROOM) - 1))
     }
 
     /// Of a window without headroom, one of the same length that begins `n` bytes later. The storage is long enough.
@@ -119,26 +119,26 @@ impl Window {
     /// `storage` bytes long. `None` if that is too short, and for any other window.
     #[inline]
     pub(super) fn place(self, headroom: usize, len: usize, storage: usize) -> Option<Self> {
-        if headroom > MOST_ROOM {
+        if headroom > MAX_HEADROOM {
             return None;
         }
-        // Any other bit than those of the place stands in front of it, and makes it larger than any storage.
+        // Any other bit than those of the start stands in front of it, and makes it larger than any storage.
         let there = (storage as u64).checked_sub(self.0 ^ LAST)?;
         // In the order in which a base adds them, so that the compiler knows the sum.
         if len.checked_add(headroom)? as u64 > there {
             return None;
         }
-        Some(Self(self.0 + ((headroom as u64) << ROOM) + ((len as u64) << BITS) + headroom as u64))
+        Some(Self(self.0 + ((headroom as u64) << HEADROOM) + ((len as u64) << BITS) + headroom as u64))
     }
 
     /// Whether `behind` begins where it ends.
     #[inline]
     pub(super) fn borders_on(self, behind: Self) -> bool {
-        // The sum of start and length stands where the start does; what stands in front of it is not looked at.
+        // The sum of start and length stands in the bits of the start; the bits in front of it are masked out.
         (self.0.wrapping_add(self.0 >> BITS) ^ behind.0) & MASK == 0
     }
 
-    /// Without its last `n` bytes, of at least so many.
+    /// Without its last `n` bytes, of at least as many.
     #[inline]
     pub(super) fn without_last(self, n: usize) -> Self {
         debug_assert!(n <= self.len());
@@ -151,7 +151,7 @@ impl Window {
         Self(self.0 & !(MASK << BITS) | (len as u64) << BITS)
     }
 
-    /// Cut after `n` bytes, of at least so many: what is in front of the cut and what is behind.
+    /// Cut after `n` bytes, of at least as many: the window in front of the cut and the one behind.
     #[inline]
     pub(super) fn split(self, n: usize) -> (Self, Self) {
         debug_assert!(n <= self.len());

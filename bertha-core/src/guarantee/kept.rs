@@ -1,7 +1,7 @@
 //! That a pass keeps what it must, in the compiler's words.
 
 use super::{AtMostOnce, Authenticated, Encrypted, Guarantees, IntegrityChecked, Ordered, Reliable};
-use crate::identity::{Bool, False};
+use crate::truth::{Bool, False};
 
 /// A stack's guarantees `Self` that the pass `Pass`, which may drop `Allowed`, leaves in `After`.
 #[doc(hidden)]

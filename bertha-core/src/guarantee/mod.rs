@@ -51,14 +51,12 @@
 //! a need is not met. A Chunnel is taken to keep what is guaranteed below it.
 
 mod kept;
-mod needs;
 mod set;
 
 pub use kept::{Accepted, Keeps, NotDropped};
-pub use needs::check_needs;
 pub use set::Set;
 
-use crate::identity::{Bool, False, True};
+use crate::truth::{Bool, False, True};
 
 /// A set of guarantees, as a type: `()` is empty, each guarantee is a set of one, and a pair is the union of two.
 ///

@@ -1,7 +1,7 @@
 //! Guarantees at run time.
 
 use super::Guarantees;
-use crate::identity::Bool;
+use crate::truth::Bool;
 use std::fmt;
 use std::ops::BitOr;
 

@@ -1,9 +1,9 @@
 //! Optimisation passes: rewriting a stack while compiling.
 //!
 //! Two stacks may do the same at different cost: one Chunnel may do the work of two, or make another unnecessary. A
-//! pass is a rule that replaces some Chunnels by others. Whoever knows the rule publishes it, and an application
-//! applies it in one line, [`optimize!`](crate::optimize). What comes out is the stack that one would have written by
-//! hand, with the same connection type.
+//! pass is a rule that replaces some Chunnels by others. A crate publishes the rule, and an application applies it in one
+//! line, [`optimize!`](crate::optimize). The result is the stack that one would have written by hand, with the same
+//! connection type.
 //!
 //! # Writing a rule
 //!
@@ -30,7 +30,8 @@
 //! let stack = optimize!(make_stack!(Pad, Checksum { bits: 32 }), ChecksumWhilePadding);
 //! assert_eq!(
 //!     stack.explain().to_string(),
-//!     "PaddedChecksum\n  ChecksumWhilePadding: Pad / Checksum became PaddedChecksum",
+//!     "PaddedChecksum\n  ChecksumWhilePadding: Pad / Checksum became PaddedChecksum; \
+//!      this changes the wire, so both ends need the pass",
 //! );
 //! ```
 //!
@@ -41,8 +42,16 @@
 //!
 //! At every position, and in every alternative of a [`select!`](crate::select), as often as they match; a match never
 //! reaches across the edge of a `select!`. After a replacement the rule goes on below it. All passes run in the order
-//! in which they are written, and then again while one of them still changes something. Passes that don't come to rest
-//! after a few rounds are a compile error. A pass that matches nowhere changes nothing.
+//! in which they are written, and then again while one of them still changes something. Passes that have no fixpoint
+//! within eight rounds are a compile error. A pass that matches nowhere changes nothing.
+//!
+//! # Passes and the wire
+//!
+//! Only one end has to apply a pass that keeps what the other end sees: one that adds, drops or moves one-sided Chunnels,
+//! or one whose new Chunnel stands for those that it replaces, by `#[chunnel(layers = path)]`. A pass that drops, replaces
+//! or reorders two-sided Chunnels in any other way changes the wire: both ends need it, and an end without it is refused
+//! when they negotiate. The pass's [`Report`] says so, and with it
+//! [`explain`](crate::Describe::explain): "this changes the wire, so both ends need the pass".
 //!
 //! # What a pass may not do
 //!
@@ -51,23 +60,29 @@
 //! fits together, the compiler names the passes beside the Chunnels, as part of [`Optimized`].
 
 mod apply;
+mod fixpoint;
 mod flatten;
+mod given;
 mod occurs;
 mod optimized;
 mod pattern;
+mod place;
 mod report;
-mod settle;
+mod rewrite;
+mod rule;
 mod split;
-mod sweep;
 mod verdict;
+mod wire;
 
-#[doc(hidden)]
-pub use apply::MadeOf;
-pub use apply::{Apply, Guard, Pass, Rewrite, Rule};
+pub use apply::Apply;
 pub use flatten::{Append, Flatten};
-pub use optimized::{Given, Optimize, Optimized, optimize};
+pub use given::Given;
+pub use optimized::{Optimize, Optimized, optimize};
 pub use pattern::{Anything, End, Gap, Pattern, Segment};
 pub use report::Report;
+#[doc(hidden)]
+pub use rule::MadeOf;
+pub use rule::{Guard, Pass, Rewrite, Rule};
 
 /// Rewrites a stack by optimisation passes: `optimize!(stack, FirstPass, SecondPass)`.
 ///

@@ -1,12 +1,11 @@
 //! Whether a rule has anything to do in a stack.
 //!
-//! Asked before the walk, so that a rule that matches nowhere costs the compiler types alone and no code. That is most
-//! of what passes cost: in the last round none of them matches.
+//! Decided before the walk, so that a rule that matches nowhere costs the compiler types alone and no code. That is most
+//! of the cost of passes: in the last round none of them matches.
 
-use super::apply::Rule;
 use super::pattern::{Matches, Pattern};
-use super::report::Report;
-use super::sweep::{Inside, Matched, Place, Start, Sweep};
+use super::place::{Inside, Matched, Place};
+use super::rule::Rule;
 use crate::identity::{Bool, False, True, kind};
 use crate::{Bottom, Identity, Select, Stack};
 
@@ -60,31 +59,4 @@ where
     Tail: Occurs<R, At::Next>,
 {
     type Found = <Head::Is as Bool>::Or<Tail::Is>;
-}
-
-/// A stack that the rule `R` walks over if it occurs there.
-#[doc(hidden)]
-pub trait SweepIf<Occurs, R, Kept> {
-    type Output;
-    type Changed: Bool;
-
-    fn sweep_if(self, rule: &R, report: &mut Report) -> Self::Output;
-}
-
-impl<S, R, Kept> SweepIf<False, R, Kept> for S {
-    type Output = S;
-    type Changed = False;
-
-    fn sweep_if(self, _: &R, _: &mut Report) -> S {
-        self
-    }
-}
-
-impl<S: Sweep<R, Start, Kept>, R, Kept> SweepIf<True, R, Kept> for S {
-    type Output = S::Output;
-    type Changed = S::Changed;
-
-    fn sweep_if(self, rule: &R, report: &mut Report) -> S::Output {
-        self.sweep(rule, report)
-    }
 }

@@ -1,8 +1,8 @@
-//! The stack that passes leave, with what they did.
+//! The stack that passes leave, with their reports.
 
+use super::fixpoint::{Fixpoint, Reports, Rounds};
 use super::flatten::{Append, Flatten};
 use super::report::Report;
-use super::settle::{Reports, Rounds, Settle};
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
 use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Identity, Node};
@@ -10,27 +10,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A pass as it stands in [`optimize!`](crate::optimize), with the guarantees that the application can do without.
-#[derive(Debug)]
-pub struct Given<P, Accepts> {
-    pass: P,
-    accepts: PhantomData<Accepts>,
-}
-
-impl<P, Accepts> Given<P, Accepts> {
-    /// The pass, with nothing more accepted than the type says.
-    pub const fn new(pass: P) -> Self {
-        Self { pass, accepts: PhantomData }
-    }
-
-    pub(super) fn pass(&self) -> &P {
-        &self.pass
-    }
-}
-
-/// A stack that these passes can be applied to: what a function asks that is generic over the stack.
+/// A stack that these passes can be applied to: the bound of a function that is generic over the stack.
 ///
-/// `Passes` are nested pairs of [`Given`].
+/// `Passes` are nested pairs of [`Given`](super::Given).
 pub trait Optimize<Passes> {
     /// The stack that comes out.
     type Output;
@@ -42,25 +24,25 @@ pub trait Optimize<Passes> {
 impl<S, Passes> Optimize<Passes> for S
 where
     S: Flatten,
-    S::Flat: Settle<Passes, Rounds, ()>,
+    S::Flat: Fixpoint<Passes, Rounds, ()>,
     Passes: Reports,
 {
     type Output = Optimized<
-        <S::Flat as Settle<Passes, Rounds, ()>>::Settled,
-        <S::Flat as Settle<Passes, Rounds, ()>>::Changes,
+        <S::Flat as Fixpoint<Passes, Rounds, ()>>::Fixed,
+        <S::Flat as Fixpoint<Passes, Rounds, ()>>::Changes,
     >;
 
     fn optimize(self, passes: &Passes) -> Self::Output {
         let mut reports = Vec::new();
         Passes::reports(&mut reports);
-        let stack = self.flatten().settle(passes, &mut reports);
+        let stack = self.flatten().to_fixpoint(passes, &mut reports);
         Optimized { stack, reports: reports.into(), changed: PhantomData }
     }
 }
 
-/// What [`optimize!`](crate::optimize) does.
+/// The function behind [`optimize!`](crate::optimize).
 #[doc(hidden)]
-// The passes come first, since the compiler says nothing useful of a stack that is optimised by it knows not what.
+// The passes come first, so that their types are known when the compiler reports an error in the stack.
 pub fn optimize<Passes, S: Optimize<Passes>>(passes: Passes, stack: S) -> S::Output {
     stack.optimize(&passes)
 }
@@ -75,7 +57,7 @@ pub struct Optimized<S, ChangedBy = ()> {
 }
 
 impl<S, ChangedBy> Optimized<S, ChangedBy> {
-    /// What each pass did, in the order in which they were given.
+    /// A report of each pass, in the order in which they were given.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
@@ -109,7 +91,7 @@ impl<S: Identity, ChangedBy> Identity for Optimized<S, ChangedBy> {
     const NAME: &'static str = "bertha-core::Optimized";
 }
 
-/// Further passes see the stack inside. What the earlier ones did is in the application's own hands.
+/// Further passes see the stack inside, and the reports of the earlier ones are dropped.
 impl<S: Flatten, ChangedBy> Flatten for Optimized<S, ChangedBy> {
     type Flat = S::Flat;
 
@@ -126,8 +108,8 @@ impl<S: Append<Below>, ChangedBy, Below> Append<Below> for Optimized<S, ChangedB
     }
 }
 
-/// A stack that fits together over `Inner`, after these passes. Says so in the compiler's words: those of
-/// [`Chunnel`] don't know of the passes.
+/// A stack that fits together over `Inner`, after these passes. Here for its error message: that of [`Chunnel`] can't name
+/// the passes.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the stack does not fit together after these passes changed it, the last one first: `{ChangedBy}`",
@@ -140,8 +122,8 @@ impl<S, Inner: Connection> FitsAfter<(), Inner> for S {}
 
 impl<S: Chunnel<Inner>, Last, Earlier, Inner: Connection> FitsAfter<(Last, Earlier), Inner> for S {}
 
-// Applies to nothing. Where there are two candidates, the compiler reports the trait and its words beside the reason
-// that is inside the first, rather than the reason alone.
+// Applies to nothing. With two candidate impls, the compiler reports this trait's message beside the reason inside the
+// first, rather than the reason alone.
 impl<S, Last, Earlier, Inner: Connection> FitsAfter<(Last, Earlier), Inner> for S where Unfit<S>: Never {}
 
 #[doc(hidden)]

@@ -1,10 +1,10 @@
-//! What a rule looks for, and whether it stands at the top of a stack.
+//! The pattern of a rule, and whether it matches at the top of a stack.
 
 use crate::identity::{Bool, False, Reserved, Same, True, kind};
 use crate::{Bottom, Identity, Stack};
 use std::marker::PhantomData;
 
-/// In a pattern, whatever stands there: `Serialize<Anything, Anything>` matches every `Serialize`.
+/// In a pattern, any type: `Serialize<Anything, Anything>` matches every `Serialize`.
 // The derives are for Chunnels that ask for them in their declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anything {}

@@ -1,10 +1,10 @@
-//! What a pass did, for a person who asks.
+//! The report of a pass, for a person to read.
 
-use crate::Node;
-use crate::describe::Explanation;
+use super::wire;
+use crate::{Explanation, Node};
 use std::fmt;
 
-/// What one pass changed in one stack, or why it changed nothing.
+/// The changes of one pass in one stack, or the reason why it changed nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pass: &'static str,
@@ -12,6 +12,7 @@ pub struct Report {
     /// Whether the pattern stood somewhere, and the rule's condition didn't hold there.
     unfit: bool,
     reason: Option<String>,
+    changes_wire: bool,
 }
 
 impl Report {
@@ -29,26 +30,38 @@ impl Report {
         &self.changes
     }
 
-    /// Why nothing was changed; `None` if something was.
+    /// Whether the other end sees another stack than before, so that it needs the pass as well. Known for rules; any other pass
+    /// says so by [`set_changes_wire`](Self::set_changes_wire).
+    pub fn changes_wire(&self) -> bool {
+        self.changes_wire
+    }
+
+    /// The reason why nothing was changed; `None` if something was.
     pub fn reason(&self) -> Option<&str> {
         if self.changes.is_empty() { self.reason.as_deref() } else { None }
     }
 
-    /// Says that the pass replaced `before` by `after`.
+    /// Records that the pass replaced `before` by `after`.
     pub fn changed(&mut self, before: impl fmt::Display, after: impl fmt::Display) {
         self.changes.push(format!("{before} became {after}"));
     }
 
-    /// Says why the pass has changed nothing.
+    /// Records that the other end sees another stack than before: other two-sided Chunnels, or the same in another order.
+    pub fn set_changes_wire(&mut self) {
+        self.changes_wire = true;
+    }
+
+    /// Records why the pass has changed nothing.
     pub fn unchanged(&mut self, reason: impl Into<String>) {
         self.reason = Some(reason.into());
     }
 
     pub(super) fn replaced(&mut self, before: &[Node], after: &[Node]) {
         self.changed(Explanation::of(before), Explanation::of(after));
+        self.changes_wire |= wire::differs(before, after);
     }
 
-    /// Says that the pattern matched somewhere, but the rule's condition did not hold there.
+    /// Records that the pattern matched somewhere, but the rule's condition did not hold there.
     pub(super) fn unfit(&mut self) {
         self.unfit = true;
     }
@@ -60,6 +73,7 @@ impl Report {
     pub(super) fn append(&mut self, below: Self) {
         self.changes.extend(below.changes);
         self.unfit |= below.unfit;
+        self.changes_wire |= below.changes_wire;
     }
 }
 
@@ -69,6 +83,11 @@ impl fmt::Display for Report {
         if self.changes.is_empty() {
             return write!(f, "changed nothing: {}", self.reason.as_deref().unwrap_or("it did not match"));
         }
-        f.write_str(&self.changes.join("; "))
+        f.write_str(&self.changes.join("; "))?;
+        f.write_str(if self.changes_wire {
+            "; this changes the wire, so both ends need the pass"
+        } else {
+            ""
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Taking what matched out of a stack.
+//! Taking the Chunnels that matched out of a stack.
 
 use super::pattern::{End, Gap, Matches};
 use crate::identity::{False, True, kind};
@@ -7,9 +7,9 @@ use crate::{Bottom, Identity, Stack};
 /// A list that begins with `Items`, taken apart into those and the rest.
 #[doc(hidden)]
 pub trait Split<Items> {
-    /// What matched, as nested pairs.
+    /// The Chunnels that matched, as nested pairs.
     type Captured;
-    /// What is below it.
+    /// The stack below them.
     type Rest;
 
     fn split(self) -> (Self::Captured, Self::Rest);
@@ -83,7 +83,7 @@ where
 /// A list of which some elements are in the way before `Items` begin, given whether they begin at its top.
 #[doc(hidden)]
 pub trait SplitGap<Items, Here> {
-    /// What was in the way, as a stack.
+    /// The elements in the way, as a stack.
     type Skipped;
     type Captured;
     type Rest;

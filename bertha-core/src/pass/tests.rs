@@ -19,12 +19,15 @@ macro_rules! chunnels {
 
 chunnels!(A B C D E);
 
+const CHANGES_WIRE: &str = "; this changes the wire, so both ends need the pass";
+
 // Behind the macro that they use.
 mod by_hand;
 mod deep;
 mod guarantees;
 mod names;
 mod rules;
+mod wire;
 
 /// A Chunnel with parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
@@ -42,12 +45,12 @@ fn holder<T, K>(number: u32) -> Holder<T, K> {
     Holder(number, PhantomData)
 }
 
-/// The stack's first line, without what passes say.
+/// The stack's first line, without the reports of passes.
 fn layers(stack: &impl Describe) -> String {
     stack.explain().to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// What the passes said, a line each.
+/// The reports of the passes, a line each.
 fn notes<S, P>(stack: &Optimized<S, P>) -> Vec<String> {
     stack.reports().iter().map(Report::to_string).collect()
 }

@@ -1,10 +1,10 @@
-//! Why a rule matched nowhere.
+//! The reason why a rule matched nowhere.
 
 use crate::Node;
 
-/// The first reason that a person would look for: how far the pattern came where it came furthest.
+/// The most helpful reason: how far the pattern matched at the place where it matched furthest.
 ///
-/// Works on names, which is what a person compares; that parameters differ shows where all names agree.
+/// Compares names. Where all of them agree, the parameters or the place must differ.
 pub(super) fn why_not(pattern: &[&str], stack: &[Node]) -> String {
     let mut lists = Vec::new();
     collect(stack, &mut lists);
@@ -26,9 +26,9 @@ pub(super) fn why_not(pattern: &[&str], stack: &[Node]) -> String {
 }
 
 struct Progress<'s> {
-    /// How many items of the pattern were found.
+    /// The number of items of the pattern that were found.
     matched: usize,
-    /// What stands where the next one should be.
+    /// The element in the place of the next one.
     instead: Option<&'s str>,
 }
 

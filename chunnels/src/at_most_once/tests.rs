@@ -1,11 +1,12 @@
 use super::AtMostOnce;
-use crate::memory::pair;
 use bertha_core::{Buf, Connection, Wrap};
+use bertha_datapath_sim::pair_of;
+use bertha_runtime_tokio::TokioRuntime;
 
 #[tokio::test]
 async fn duplicates_are_dropped_and_counted() {
-    let (here, wire) = pair::<Buf>();
-    let (relay, there) = pair::<Buf>();
+    let (here, wire) = pair_of::<_, Buf>(TokioRuntime);
+    let (relay, there) = pair_of::<_, Buf>(TokioRuntime);
     let here = AtMostOnce.wrap(here).await.unwrap();
     let there = AtMostOnce.wrap(there).await.unwrap();
     for number in 0..3_u8 {

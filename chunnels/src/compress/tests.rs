@@ -1,7 +1,8 @@
 use super::Compress;
 use super::frame::{Bounds, Refused, pack, unpack};
-use crate::memory::pair;
 use bertha_core::{Buf, Connection, Wrap};
+use bertha_datapath_sim::pair_of;
+use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
 
 const BOUNDS: Bounds = Bounds { min: 64, limit: 100_000 };
@@ -80,7 +81,7 @@ fn the_best_compressible_message_arrives() {
 
 #[tokio::test]
 async fn garbage_is_dropped_and_counted() {
-    let (wire, there) = pair::<Buf>();
+    let (wire, there) = pair_of::<_, Buf>(TokioRuntime);
     let there = Compress::new().wrap(there).await.unwrap();
     wire.send(buf(b"\x07what is this")).await.unwrap();
     wire.send(buf(b"\x01\xff\xff\xff\xff a bomb")).await.unwrap();
@@ -98,7 +99,7 @@ async fn garbage_is_dropped_and_counted() {
 
 #[tokio::test]
 async fn messages_and_bursts_pass_unchanged() {
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let (here, there) =
         (Compress::new().wrap(here).await.unwrap(), Compress::new().wrap(there).await.unwrap());
     let long = vec![3; 60_000];

@@ -1,6 +1,7 @@
 use super::Fragment;
-use crate::memory::pair;
 use bertha_core::{Base, Buf, Connection, ErrorKind, Wrap};
+use bertha_datapath_sim::pair_of;
+use bertha_runtime_tokio::TokioRuntime;
 
 fn message(len: usize) -> Buf {
     let mut message = Buf::new(len, 1).unwrap();
@@ -10,12 +11,14 @@ fn message(len: usize) -> Buf {
 
 #[tokio::test]
 async fn messages_of_every_size_arrive_whole() {
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let stack = Fragment::new();
     let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
     for len in [0, 1, 1300, 1313, 1314, 1315, 2600, 2601, 100_000, 64 * 1024 * 1024] {
-        here.send(message(len)).await.unwrap();
-        assert_eq!(*there.recv().await.unwrap(), *message(len), "{len} bytes");
+        // At once: the pair holds fewer messages than the largest has pieces.
+        let (sent, received) = tokio::join!(here.send(message(len)), there.recv());
+        sent.unwrap();
+        assert_eq!(*received.unwrap(), *message(len), "{len} bytes");
     }
     let error = here.send(message(64 * 1024 * 1024 + 1)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
@@ -25,7 +28,7 @@ async fn messages_of_every_size_arrive_whole() {
 
 #[tokio::test]
 async fn a_peer_that_contradicts_itself_is_refused_for_good() {
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let there = Fragment::new().wrap(there).await.unwrap();
     let piece = |content: u8| {
         let mut piece = Buf::new(15 + 100, 0).unwrap();
@@ -46,7 +49,7 @@ async fn a_peer_that_contradicts_itself_is_refused_for_good() {
 
 #[tokio::test]
 async fn what_is_no_piece_is_dropped_and_counted() {
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let there = Fragment::new().wrap(there).await.unwrap();
     for bytes in [&[][..], &[2, 3], &[1, 2, 3], &[0, 42]] {
         here.send(Buf::copy_of(bytes, 0).unwrap()).await.unwrap();

@@ -1,6 +1,7 @@
 use super::{Metrics, prometheus};
-use crate::memory::pair;
 use bertha_core::{Buf, Connection, Describe, Node, Wrap, make_stack};
+use bertha_datapath_sim::pair_of;
+use bertha_runtime_tokio::TokioRuntime;
 use std::time::Duration;
 
 fn buf(len: usize) -> Buf {
@@ -10,7 +11,7 @@ fn buf(len: usize) -> Buf {
 #[tokio::test]
 async fn both_directions_are_counted_at_each_place() {
     let (upper, lower) = (Metrics::new("upper"), Metrics::new("lower"));
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let here = make_stack!(upper.clone(), lower.clone()).wrap(here).await.unwrap();
     here.send(buf(10)).await.unwrap();
     here.send_batch([buf(1), buf(2), buf(3)].into_iter()).await.unwrap();
@@ -35,7 +36,7 @@ async fn both_directions_are_counted_at_each_place() {
 #[tokio::test]
 async fn what_fails_is_counted_and_no_message() {
     let metrics = Metrics::new("errors");
-    let (here, _there) = pair::<Buf>();
+    let (here, _there) = pair_of::<_, Buf>(TokioRuntime);
     let here = make_stack!(metrics.clone(), crate::Fragment::new().limit(100)).wrap(here).await.unwrap();
     assert!(here.send(buf(5_000)).await.is_err());
     assert!(here.send_batch([buf(7), buf(5_000), buf(8)].into_iter()).await.is_err());
@@ -48,7 +49,7 @@ async fn what_fails_is_counted_and_no_message() {
 #[tokio::test]
 async fn messages_of_any_type_are_counted() {
     let metrics = Metrics::new("typed");
-    let (here, there) = pair::<String>();
+    let (here, there) = pair_of::<_, String>(TokioRuntime);
     let here = metrics.wrap(here).await.unwrap();
     here.send("hello".into()).await.unwrap();
     assert_eq!(there.recv().await.unwrap(), "hello");
@@ -82,7 +83,7 @@ fn quantiles_are_close_from_above() {
 #[tokio::test]
 async fn the_text_is_what_prometheus_reads() {
     let (one, other) = (Metrics::new("one"), Metrics::new("a \"quoted\"\\\n name"));
-    let (here, _there) = pair::<Buf>();
+    let (here, _there) = pair_of::<_, Buf>(TokioRuntime);
     let here = one.wrap(here).await.unwrap();
     for _ in 0..3 {
         here.send(buf(5)).await.unwrap();

@@ -1,10 +1,11 @@
 use super::Nothing;
-use crate::memory::pair;
 use bertha_core::{Connection, Describe, Node, Wrap, make_stack};
+use bertha_datapath_sim::pair_of;
+use bertha_runtime_tokio::TokioRuntime;
 
 #[tokio::test]
 async fn messages_and_bursts_pass_unchanged() {
-    let (here, there) = pair::<u32>();
+    let (here, there) = pair_of::<_, u32>(TokioRuntime);
     let here = make_stack!(Nothing, Nothing).wrap(here).await.unwrap();
     let there = Nothing.wrap(there).await.unwrap();
 

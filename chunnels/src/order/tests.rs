@@ -1,19 +1,23 @@
 use super::{Ordered, OrderedByKey, OrderedConnection};
-use crate::memory::{Memory, pair};
 use bertha_core::{Buf, Chunnel, Connection, ErrorKind, Wrap};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 
 fn message(bytes: &[u8]) -> Buf {
     Buf::copy_of(bytes, 8).unwrap()
 }
 
 /// The messages of a stack, in the order that `order` picks.
-async fn shuffled<S>(stack: &S, messages: &[&[u8]], order: &[usize]) -> Memory<Buf>
+async fn shuffled<S>(stack: &S, messages: &[&[u8]], order: &[usize]) -> PairConnection<TokioRuntime, Buf>
 where
-    S: Chunnel<Memory<Buf>, Connection = OrderedConnection<Memory<Buf>>>,
+    S: Chunnel<
+            PairConnection<TokioRuntime, Buf>,
+            Connection = OrderedConnection<PairConnection<TokioRuntime, Buf>>,
+        >,
 {
-    let (here, wire) = pair::<Buf>();
+    let (here, wire) = pair_of::<_, Buf>(TokioRuntime);
     let here = stack.wrap(here).await.unwrap();
-    let (relay, there) = pair::<Buf>();
+    let (relay, there) = pair_of::<_, Buf>(TokioRuntime);
     let mut sent = Vec::new();
     for bytes in messages {
         here.send(message(bytes)).await.unwrap();
@@ -83,7 +87,7 @@ async fn nobody_waits_for_what_is_there() {
 /// A `send` that is dropped before it is ready, or fails, delays no later message.
 #[tokio::test]
 async fn a_send_that_came_to_nothing_is_not_waited_for() {
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let stack = Ordered::new();
     let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
     here.send(message(b"a")).await.unwrap();

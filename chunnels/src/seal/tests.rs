@@ -1,11 +1,12 @@
 use super::{Seal, SealConnection, wire};
-use crate::memory::{Memory, pair};
 use bertha_core::{Base, Buf, Connection, Wrap};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 
-type End = SealConnection<Memory<Buf>>;
+type End = SealConnection<PairConnection<TokioRuntime, Buf>>;
 
 async fn connected() -> (End, End) {
-    let (here, there) = pair::<Buf>();
+    let (here, there) = pair_of::<_, Buf>(TokioRuntime);
     let seal = Seal::new(&[7; 32]);
     let (here, there) = tokio::join!(seal.wrap(here), seal.wrap(there));
     (here.unwrap(), there.unwrap())

@@ -1,6 +1,7 @@
 use super::{Codec, Postcard, Serialize};
-use crate::memory::{MTU, Memory, pair};
 use bertha_core::{Buf, Connection, Describe, ErrorKind, Node, Wrap};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
 use serde::{Deserialize, Serializer};
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ fn word(length: usize) -> Message {
 }
 
 async fn over<C: Codec<Message> + Default>(
-    raw: Memory<Buf>,
+    raw: PairConnection<TokioRuntime, Buf>,
 ) -> impl Connection<Data = Message> + Malformed + std::marker::Sized {
     Serialize::<Message, C>::new().wrap(raw).await.unwrap()
 }
@@ -35,7 +36,9 @@ trait Malformed {
     fn malformed(&self) -> u64;
 }
 
-impl<C: Codec<Message>> Malformed for super::SerializeConnection<Memory<Buf>, Message, C> {
+impl<C: Codec<Message>> Malformed
+    for super::SerializeConnection<PairConnection<TokioRuntime, Buf>, Message, C>
+{
     fn malformed(&self) -> u64 {
         self.malformed()
     }
@@ -46,7 +49,7 @@ fn bytes(content: &[u8]) -> Buf {
 }
 
 async fn both_ways<C: Codec<Message> + Default>() {
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let (here, there) = (over::<C>(here).await, over::<C>(there).await);
     // Across all sizes of buffers that are tried.
     for length in [0, 10, 300, 3_000, 60_000, 5] {
@@ -71,7 +74,7 @@ async fn messages_and_bursts_arrive_as_they_were_sent() {
 
 #[tokio::test]
 async fn a_message_is_not_sent_in_a_larger_buffer_than_its_own_size_calls_for() {
-    let (here, raw) = pair::<Buf>();
+    let (here, raw) = pair_of::<_, Buf>(TokioRuntime);
     let here = over::<super::Bincode>(here).await;
     here.send(word(100)).await.unwrap();
     let sent = raw.recv().await.unwrap();
@@ -80,7 +83,7 @@ async fn a_message_is_not_sent_in_a_larger_buffer_than_its_own_size_calls_for() 
 
 #[tokio::test]
 async fn malformed_messages_are_dropped_and_counted() {
-    let (raw, there) = pair();
+    let (raw, there) = pair_of(TokioRuntime);
     let there = over::<super::Bincode>(there).await;
     let nothing = [2, 0, 0, 0];
     raw.send(bytes(&[])).await.unwrap();
@@ -106,9 +109,9 @@ async fn malformed_messages_are_dropped_and_counted() {
 
 #[tokio::test]
 async fn a_message_that_is_too_large_fails_alone() {
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let (here, there) = (over::<Postcard>(here).await, over::<Postcard>(there).await);
-    let error = here.send(word(MTU)).await.unwrap_err();
+    let error = here.send(word(65_507)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     assert!(error.to_string().contains("65507"), "{error}");
     here.send(word(1)).await.unwrap();
@@ -117,7 +120,7 @@ async fn a_message_that_is_too_large_fails_alone() {
 
 #[tokio::test]
 async fn the_decoders_limit_is_the_encoders_too() {
-    let (here, _there) = pair();
+    let (here, _there) = pair_of(TokioRuntime);
     let here = Serialize::<Vec<u8>, super::Bincode<100>>::new().wrap(here).await.unwrap();
     here.send(vec![0; 92]).await.unwrap();
     let error = here.send(vec![0; 93]).await.unwrap_err();
@@ -127,9 +130,9 @@ async fn the_decoders_limit_is_the_encoders_too() {
 
 #[tokio::test]
 async fn the_default_limit_is_above_that_of_the_connection_below() {
-    let (here, _there) = pair();
+    let (here, _there) = pair_of(TokioRuntime);
     let here = over::<super::Bincode>(here).await;
-    let error = here.send(word(MTU)).await.unwrap_err();
+    let error = here.send(word(65_507)).await.unwrap_err();
     assert!(error.to_string().contains("65507 bytes, all that the connection below carries"), "{error}");
 }
 
@@ -139,13 +142,13 @@ async fn the_default_limit_lets_pass_what_fragment_carries() {
     use crate::Fragment;
     use bertha_core::make_stack;
     type Bytes = Vec<u8>;
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let stack = make_stack!(Serialize::<Bytes>::new(), Fragment::new());
     let (here, there) = (stack.wrap(here).await.unwrap(), stack.wrap(there).await.unwrap());
     here.send(vec![7; 1 << 20]).await.unwrap();
     assert_eq!(there.recv().await.unwrap(), vec![7; 1 << 20]);
 
-    let (here, _there) = pair();
+    let (here, _there) = pair_of(TokioRuntime);
     let stack = make_stack!(Serialize::<Bytes, super::Bincode<65_536>>::new(), Fragment::new());
     let error = stack.wrap(here).await.unwrap().send(vec![7; 1 << 20]).await.unwrap_err();
     assert!(error.to_string().contains("65536 bytes, the limit of the codec bincode"), "{error}");
@@ -153,7 +156,7 @@ async fn the_default_limit_lets_pass_what_fragment_carries() {
 
 #[tokio::test]
 async fn a_burst_ends_at_the_first_message_without_an_encoding() {
-    let (here, there) = pair();
+    let (here, there) = pair_of(TokioRuntime);
     let (here, there) = (over::<super::Bincode>(here).await, over::<super::Bincode>(there).await);
     let mut burst = [word(1), Message::Unencodable(0), word(2), word(3)].into_iter();
     let error = here.send_batch(&mut burst).await.unwrap_err();

@@ -1,8 +1,9 @@
 //! A service of several shards in memory, for tests.
 
 use super::{Keyed, ShardMap};
-use crate::memory::{Memory, pair};
 use bertha_core::{Addr, BoxFuture, Connected, Connection, Connector, Error, ErrorKind, Node};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -33,28 +34,28 @@ pub(super) fn map(shards: usize) -> ShardMap {
 
 /// Opens one connection to each shard, once.
 pub(super) struct Opener {
-    connections: Mutex<HashMap<Addr, Memory<Message>>>,
+    connections: Mutex<HashMap<Addr, PairConnection<TokioRuntime, Message>>>,
 }
 
 /// An opener to so many shards, and the shards' ends.
-pub(super) fn service(shards: usize) -> (Opener, Vec<Memory<Message>>) {
+pub(super) fn service(shards: usize) -> (Opener, Vec<PairConnection<TokioRuntime, Message>>) {
     let (here, there): (HashMap<_, _>, Vec<_>) = (0..shards)
         .map(|shard| {
-            let (here, there) = pair();
+            let (here, there) = pair_of(TokioRuntime);
             ((addr(shard), here), there)
         })
         .unzip();
     (Opener { connections: Mutex::new(here) }, there)
 }
 
-impl Connector<Memory<Message>> for Opener {
+impl Connector<PairConnection<TokioRuntime, Message>> for Opener {
     fn connect<'a>(
         &'a self,
         to: Addr,
         above: Vec<Node>,
-    ) -> BoxFuture<'a, Result<Connected<Memory<Message>>, Error>>
+    ) -> BoxFuture<'a, Result<Connected<PairConnection<TokioRuntime, Message>>, Error>>
     where
-        Memory<Message>: 'a,
+        PairConnection<TokioRuntime, Message>: 'a,
     {
         assert!(above.is_empty());
         let opened = self.connections.lock().unwrap().remove(&to);
@@ -64,7 +65,7 @@ impl Connector<Memory<Message>> for Opener {
 }
 
 /// The messages that have arrived at `end` and were not received yet.
-pub(super) async fn arrived(end: &Memory<Message>) -> Vec<Message> {
+pub(super) async fn arrived(end: &PairConnection<TokioRuntime, Message>) -> Vec<Message> {
     let mut messages = Vec::new();
     let receiving = end.recv_batch(&mut messages, usize::MAX);
     tokio::select! {

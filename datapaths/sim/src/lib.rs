@@ -27,4 +27,4 @@ pub use datapath::SimDatapath;
 pub use executor::{Halt, HaltReason, Schedule, Sim, SimRuntime, SimTask};
 pub use listener::SimListener;
 pub use network::{Bottleneck, Counters, Datagram, Limits, Link, Network, SimGroup, Verdict};
-pub use pair::{PairBase, PairConnection, pair};
+pub use pair::{PairBase, PairConnection, pair, pair_of};

@@ -32,57 +32,76 @@ const MTU: usize = 65_507;
 /// # Ok::<(), bertha_core::Error>(())
 /// ```
 pub fn pair<R: Runtime>(runtime: R) -> (PairConnection<R>, PairConnection<R>) {
-    let there = Arc::new(Queue::new(CAPACITY));
-    let back = Arc::new(Queue::new(CAPACITY));
-    let end = |incoming: &Arc<Queue<Buf>>, outgoing: &Arc<Queue<Buf>>| PairConnection {
+    connected(runtime, |message| fits(message.len(), MTU))
+}
+
+/// As [`pair`], for messages of any type and length.
+pub fn pair_of<R: Runtime, T: Send + 'static>(runtime: R) -> (PairConnection<R, T>, PairConnection<R, T>) {
+    connected(runtime, |_| Ok(()))
+}
+
+fn connected<R: Runtime, T>(
+    runtime: R,
+    fits: fn(&T) -> Result<(), Error>,
+) -> (PairConnection<R, T>, PairConnection<R, T>) {
+    let there = Arc::new(Queue::with_room(CAPACITY));
+    let back = Arc::new(Queue::with_room(CAPACITY));
+    let end = |incoming: &Arc<Queue<T>>, outgoing: &Arc<Queue<T>>| PairConnection {
         base: PairBase { runtime: runtime.clone(), reserved: AtomicUsize::new(0) },
         incoming: incoming.clone(),
         outgoing: outgoing.clone(),
+        fits,
     };
     (end(&back, &there), end(&there, &back))
 }
 
 /// One end of a [`pair`].
-pub struct PairConnection<R> {
+pub struct PairConnection<R, T = Buf> {
     base: PairBase<R>,
-    incoming: Arc<Queue<Buf>>,
-    outgoing: Arc<Queue<Buf>>,
+    incoming: Arc<Queue<T>>,
+    outgoing: Arc<Queue<T>>,
+    fits: fn(&T) -> Result<(), Error>,
 }
 
-impl<R> PairConnection<R> {
+impl<R, T> PairConnection<R, T> {
+    /// How many messages that were sent here still wait at the other end.
+    pub fn unreceived(&self) -> usize {
+        self.outgoing.len()
+    }
+
     fn end(&self) {
         self.outgoing.end(Ending::CLOSED);
         drop(self.incoming.end_now(Ending::HERE));
     }
 }
 
-impl<R: Runtime> Connection for PairConnection<R> {
-    type Data = Buf;
+impl<R: Runtime, T: Send + 'static> Connection for PairConnection<R, T> {
+    type Data = T;
     type Base = PairBase<R>;
 
     fn base(&self) -> &PairBase<R> {
         &self.base
     }
 
-    async fn send(&self, message: Buf) -> Result<(), Error> {
-        fits(message.len(), MTU)?;
+    async fn send(&self, message: T) -> Result<(), Error> {
+        (self.fits)(&message)?;
         self.outgoing.push(message).await
     }
 
-    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
+    fn recv(&self) -> impl Future<Output = Result<T, Error>> + Send {
         self.incoming.pop()
     }
 
     fn send_batch(
         &self,
-        messages: impl Iterator<Item = Buf> + Send,
+        messages: impl Iterator<Item = T> + Send,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        self.outgoing.push_all(messages.map(|message| fits(message.len(), MTU).map(|()| message)))
+        self.outgoing.push_all(messages.map(|message| (self.fits)(&message).map(|()| message)))
     }
 
     fn recv_batch(
         &self,
-        into: &mut (impl Extend<Buf> + Send),
+        into: &mut (impl Extend<T> + Send),
         limit: usize,
     ) -> impl Future<Output = Result<usize, Error>> + Send {
         self.incoming.pop_some(into, limit)
@@ -98,13 +117,13 @@ impl<R: Runtime> Connection for PairConnection<R> {
     }
 }
 
-impl<R> Drop for PairConnection<R> {
+impl<R, T> Drop for PairConnection<R, T> {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl<R> fmt::Debug for PairConnection<R> {
+impl<R, T> fmt::Debug for PairConnection<R, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PairConnection").finish_non_exhaustive()
     }

@@ -140,7 +140,7 @@ fn a_client_comes_back_with_its_address() {
         let before = host.connect(server()).await.unwrap();
         before.send(message(1)).await.unwrap();
         let accepted = listener.accept().await.unwrap();
-        assert_eq!(host.connect(server()).await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(host.connect(server()).await.unwrap_err().kind(), ErrorKind::AddrInUse);
         network.restart(CLIENT);
         let after = host.connect(server()).await.unwrap();
         drop(before);

@@ -1,7 +1,8 @@
 //! What a stack must guarantee, whatever the other end says: to the application, and to its own Chunnels.
 
 use super::prune::can_hold;
-use bertha_core::guarantee::{Set, check_needs};
+use bertha_core::check_needs;
+use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Picks, Preference, Properties, preferred, resolve};
 
 /// What has to be guaranteed at the top of a stack, and what is guaranteed at its bottom.

@@ -44,7 +44,7 @@ fn split(mut bytes: &[u8]) -> Vec<Buf> {
 /// All that a connection gives until it ends.
 fn receive<S>(chunnel: &S, feed: Feed) -> Vec<Buf>
 where
-    S: Wrap + bertha_core::Chunnel<Feed, Connection = <Feed as Supports<S>>::Out>,
+    S: Wrap,
     Feed: Supports<S, Out: Connection<Data = Buf>>,
 {
     // Nothing here waits for anything.

@@ -1,3 +1,5 @@
+use std::collections::{BTreeSet, HashMap};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -89,7 +91,7 @@ fn a_repeated_request_is_no_sample_of_the_round_trip_time() {
     let request = outstanding.on_send(read("a"), Duration::ZERO, Duration::ZERO);
     poll(&mut outstanding, 100 * MS);
     outstanding.on_reply(found(&request), 101 * MS);
-    assert_eq!(outstanding.rtt.smoothed(), None);
+    assert_eq!(outstanding.requests.round_trip(), None);
 }
 
 /// The round trip drifts between 12 and 28 ms, faster than the time-out of its own smoothed value follows, and nothing is
@@ -116,7 +118,7 @@ fn a_drifting_round_trip_is_not_a_loss() {
         }
     }
     assert_eq!(outstanding.retransmissions(), 0);
-    assert!(outstanding.window.size() > 60, "{}", outstanding.window.size());
+    assert!(outstanding.requests.window() > 60, "{}", outstanding.requests.window());
 }
 
 #[test]
@@ -188,7 +190,6 @@ proptest! {
                 begun += 1;
             }
             prop_assert!(outstanding.len() <= window);
-            prop_assert!(outstanding.deadlines.len() <= outstanding.window.size().max(window));
             for message in send.drain(..) {
                 if let Some(Fate::Answered { after, copies }) = fates.next() {
                     for copy in 0..*copies {

@@ -1,28 +1,31 @@
 use super::{ClientShard, ClientShardConnection};
-use crate::memory::{Memory, pair};
 use crate::shard::service::{Message, addr, arrived, map, message, service};
 use crate::shard::{ServerShard, ShardMap};
 use bertha_core::{Capability, ConnectContext, Connection, Either, ErrorKind, Role};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-type Connected = ClientShardConnection<Memory<Message>>;
+type Connected = ClientShardConnection<PairConnection<TokioRuntime, Message>>;
 
 /// A client connected to a number of shards, the server's end of its connection, and the shards' ends.
-async fn connect(shards: usize) -> (Connected, Memory<Message>, Vec<Memory<Message>>) {
+async fn connect(
+    shards: usize,
+) -> (Connected, PairConnection<TokioRuntime, Message>, Vec<PairConnection<TokioRuntime, Message>>) {
     let (opener, ends) = service(shards);
-    let (main, server) = pair();
+    let (main, server) = pair_of(TokioRuntime);
     let wrapped = wrap(main, &map(shards), ConnectContext::new(&opener, Role::Client)).await;
     let Either::First(client) = wrapped.unwrap() else { panic!("a client routes") };
     (client, server, ends)
 }
 
 async fn wrap(
-    main: Memory<Message>,
+    main: PairConnection<TokioRuntime, Message>,
     map: &ShardMap,
-    context: ConnectContext<'_, Memory<Message>>,
-) -> Result<Either<Connected, Memory<Message>>, bertha_core::Error> {
+    context: ConnectContext<'_, PairConnection<TokioRuntime, Message>>,
+) -> Result<Either<Connected, PairConnection<TokioRuntime, Message>>, bertha_core::Error> {
     bertha_core::Chunnel::connect_wrap(&ClientShard::new(map.clone()), main, context).await
 }
 
@@ -156,7 +159,7 @@ async fn a_burst_after_one_that_failed_is_sent_alone() {
 #[tokio::test]
 async fn a_shard_that_does_not_answer_fails_the_connection() {
     let (opener, _ends) = service(2);
-    let (main, _server) = pair();
+    let (main, _server) = pair_of(TokioRuntime);
     let error = wrap(main, &map(3), ConnectContext::new(&opener, Role::Client)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert!(error.to_string().contains("shard 2 at 127.0.0.1:4002"), "{error}");
@@ -164,7 +167,7 @@ async fn a_shard_that_does_not_answer_fails_the_connection() {
 
 #[tokio::test]
 async fn the_server_passes_everything_through() {
-    let (client, server) = pair();
+    let (client, server) = pair_of(TokioRuntime);
     let wrapped = wrap(server, &map(3), ConnectContext::new(&service(0).0, Role::Server)).await.unwrap();
     client.send(message(1)).await.unwrap();
     assert_eq!(wrapped.recv().await.unwrap(), message(1));

@@ -1,5 +1,4 @@
 use super::{KeyAt, Misplaced, RouteUndecoded, ShardRaw};
-use crate::memory::{Memory, pair};
 use crate::serialize::{Anywhere, At, Bincode, Codec, Serialize};
 use crate::shard::service::map;
 use crate::shard::{Keyed, LocalShards, ServerShard};
@@ -7,6 +6,8 @@ use bertha_core::{
     Addr, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Describe, Error,
     ErrorKind, Node, Role, Wrap, make_stack, optimize, select,
 };
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize as Serde};
 use std::collections::HashMap;
@@ -75,18 +76,18 @@ fn fixed() -> Serialize<First, KeyAt<8>> {
 
 /// Opens the connections to shards, and records the layers that each had to agree on.
 struct Opener {
-    shards: Mutex<HashMap<Addr, Memory<Buf>>>,
+    shards: Mutex<HashMap<Addr, PairConnection<TokioRuntime, Buf>>>,
     layers: Mutex<Vec<Vec<Node>>>,
 }
 
-impl Connector<Memory<Buf>> for Opener {
+impl Connector<PairConnection<TokioRuntime, Buf>> for Opener {
     fn connect<'a>(
         &'a self,
         to: Addr,
         layers: Vec<Node>,
-    ) -> BoxFuture<'a, Result<Connected<Memory<Buf>>, Error>>
+    ) -> BoxFuture<'a, Result<Connected<PairConnection<TokioRuntime, Buf>>, Error>>
     where
-        Memory<Buf>: 'a,
+        PairConnection<TokioRuntime, Buf>: 'a,
     {
         self.layers.lock().unwrap().push(layers);
         let opened = self.shards.lock().unwrap().remove(&to);
@@ -102,12 +103,12 @@ async fn messages_reach_the_shard_that_would_have_been_chosen_by_decoding() {
         .shards()
         .iter()
         .map(|shard| {
-            let (here, there) = pair();
+            let (here, there) = pair_of(TokioRuntime);
             ((shard.clone(), here), there)
         })
         .unzip();
     let opener = Opener { shards: Mutex::new(to_shards), layers: Mutex::default() };
-    let (raw_client, server) = pair();
+    let (raw_client, server) = pair_of(TokioRuntime);
     let router = ShardRaw::new(ServerShard::new(map.clone()), fixed());
     let server = router.connect_wrap(server, ConnectContext::new(&opener, Role::Server)).await.unwrap();
 

@@ -1,18 +1,19 @@
 use super::{LocalShards, ReplyTo, ServerShard, ServerShardConnection, ShardQueue};
-use crate::memory::{Memory, pair};
 use crate::shard::service::{Message, addr, arrived, map, message, service};
 use bertha_core::{Chunnel, ConnectContext, Connection, Either, Error, ErrorKind, Role};
+use bertha_datapath_sim::{PairConnection, pair_of};
+use bertha_runtime_tokio::TokioRuntime;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-type Routing = ServerShardConnection<Memory<Message>>;
+type Routing = ServerShardConnection<PairConnection<TokioRuntime, Message>>;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().build().unwrap()
 }
 
-fn routing(wrapped: Either<Routing, Memory<Message>>) -> Routing {
+fn routing(wrapped: Either<Routing, PairConnection<TokioRuntime, Message>>) -> Routing {
     match wrapped {
         Either::First(routing) => routing,
         Either::Second(_) => panic!("a server routes"),
@@ -20,18 +21,23 @@ fn routing(wrapped: Either<Routing, Memory<Message>>) -> Routing {
 }
 
 /// A client's end, the server's connection to it, and the ends of a number of remote shards.
-async fn remote(shards: usize) -> (Memory<Message>, Routing, Vec<Memory<Message>>) {
+async fn remote(
+    shards: usize,
+) -> (PairConnection<TokioRuntime, Message>, Routing, Vec<PairConnection<TokioRuntime, Message>>) {
     let (opener, ends) = service(shards);
-    let (client, server) = pair();
+    let (client, server) = pair_of(TokioRuntime);
     let context = ConnectContext::new(&opener, Role::Server);
     let wrapped = ServerShard::new(map(shards)).connect_wrap(server, context).await.unwrap();
     (client, routing(wrapped), ends)
 }
 
 /// The same with shards in this process.
-async fn local(shards: usize, capacity: usize) -> (Memory<Message>, Routing, Vec<ShardQueue<Message>>) {
+async fn local(
+    shards: usize,
+    capacity: usize,
+) -> (PairConnection<TokioRuntime, Message>, Routing, Vec<ShardQueue<Message>>) {
     let (local, queues) = LocalShards::new(shards, capacity);
-    let (client, server) = pair();
+    let (client, server) = pair_of(TokioRuntime);
     let chunnel = ServerShard::new(map(shards)).local(local).unwrap();
     let wrapped =
         chunnel.connect_wrap(server, ConnectContext::new(&service(0).0, Role::Server)).await.unwrap();
@@ -120,7 +126,7 @@ async fn local_shards_answer_each_client_with_its_own_replies() {
     let (opener, _) = service(0);
     let mut clients = Vec::new();
     for _ in 0..2 {
-        let (client, server) = pair();
+        let (client, server) = pair_of(TokioRuntime);
         let server =
             routing(chunnel.connect_wrap(server, ConnectContext::new(&opener, Role::Server)).await.unwrap());
         tokio::spawn(async move { server.recv_batch(&mut Vec::new(), 1).await });
@@ -213,7 +219,7 @@ async fn closing_closes_client_and_shards() {
 #[tokio::test]
 async fn a_missing_shard_fails_the_connection() {
     let (opener, _ends) = service(1);
-    let (_client, server) = pair();
+    let (_client, server) = pair_of(TokioRuntime);
     let context = ConnectContext::new(&opener, Role::Server);
     let error = ServerShard::new(map(2)).connect_wrap(server, context).await.unwrap_err();
     assert!(error.to_string().contains("shard 1 at 127.0.0.1:4001"), "{error}");
@@ -229,7 +235,7 @@ fn as_many_queues_as_the_map_has_shards() {
 
 #[tokio::test]
 async fn the_client_passes_everything_through() {
-    let (client, server) = pair();
+    let (client, server) = pair_of(TokioRuntime);
     let (opener, _) = service(0);
     let context = ConnectContext::new(&opener, Role::Client);
     let wrapped = ServerShard::new(map(2)).connect_wrap(client, context).await.unwrap();
@@ -238,11 +244,11 @@ async fn the_client_passes_everything_through() {
 }
 
 /// Refuses messages with odd numbers, and all messages after 100.
-struct Picky(Memory<Message>);
+struct Picky(PairConnection<TokioRuntime, Message>);
 
 impl Connection for Picky {
     type Data = Message;
-    type Base = <Memory<Message> as Connection>::Base;
+    type Base = <PairConnection<TokioRuntime, Message> as Connection>::Base;
 
     fn base(&self) -> &Self::Base {
         self.0.base()
@@ -275,7 +281,7 @@ impl Connection for Picky {
 
 #[tokio::test]
 async fn a_message_that_the_next_hop_can_not_take_is_dropped_and_counted() {
-    let (client, server) = pair();
+    let (client, server) = pair_of(TokioRuntime);
     let picky = Arc::new(Picky(client));
     let dropped = std::sync::atomic::AtomicU64::new(0);
     let forwarded =

@@ -112,6 +112,17 @@ impl<T> Queue<T> {
         Self { state: Mutex::new(state) }
     }
 
+    /// As [`new`](Self::new), with the memory for all items from the beginning.
+    pub(crate) fn with_room(capacity: usize) -> Self {
+        let queue = Self::new(capacity);
+        queue.state.lock().items.reserve(capacity);
+        queue
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().items.len()
+    }
+
     /// Adds `item` if there is room.
     pub(crate) fn try_push(&self, item: T) -> Result<(), NotTaken> {
         let mut state = self.state.lock();

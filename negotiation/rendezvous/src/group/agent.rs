@@ -9,7 +9,7 @@ use super::round::{RoundId, RoundQueue};
 use crate::member::{Event, InForce};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
-use bertha_core::guarantee::check_needs;
+use bertha_core::check_needs;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
     Node, Picks, Role, Runtime, resolve,

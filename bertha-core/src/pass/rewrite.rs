@@ -1,83 +1,66 @@
-//! One walk of one rule over a stack, top to bottom.
+//! One rewrite of a stack by one rule: a walk from top to bottom that replaces each match.
 
-use super::apply::{Guard, Rewrite, Rule};
-use super::pattern::{Matches, Pattern};
+use super::pattern::Matches;
+use super::place::{Inside, Items, Matched, Place, Start};
 use super::report::Report;
+use super::rule::{Guard, Pass, Rewrite, Rule};
 use super::split::Split;
 use crate::guarantee::Keeps;
 use crate::identity::{Bool, False, True, kind};
-use crate::{Bottom, Describe, Identity, Pass, Select, Stack};
+use crate::{Bottom, Describe, Identity, Select, Stack};
 
-type Items<R> = <<R as Rule>::Pattern as Pattern>::Items;
-
-/// Whether the rule's pattern matches at the top of this list, and may do so at this place.
-pub(super) type Matched<R, At, List> =
-    <<List as Matches<Items<R>>>::Is as Bool>::And<<At as Place>::Allows<<R as Rule>::Pattern>>;
-
-/// Whether the rule's condition holds for what matched.
+/// Whether the rule's condition holds for the Chunnels that matched.
 type Holds<R, List> = <R as Guard<<List as Split<Items<R>>>::Captured>>::Holds;
+
+/// A stack that the rule `R` walks over if it occurs there.
+#[doc(hidden)]
+pub trait RewriteIf<Occurs, R, Kept> {
+    type Output;
+    type Changed: Bool;
+
+    fn rewrite_if(self, rule: &R, report: &mut Report) -> Self::Output;
+}
+
+impl<S, R, Kept> RewriteIf<False, R, Kept> for S {
+    type Output = S;
+    type Changed = False;
+
+    fn rewrite_if(self, _: &R, _: &mut Report) -> S {
+        self
+    }
+}
+
+impl<S: RewriteAll<R, Start, Kept>, R, Kept> RewriteIf<True, R, Kept> for S {
+    type Output = S::Output;
+    type Changed = S::Changed;
+
+    fn rewrite_if(self, rule: &R, report: &mut Report) -> S::Output {
+        self.rewrite_all(rule, report)
+    }
+}
 
 /// A list, or an alternative, that the rule `R` walks over.
 ///
 /// `Place` is where in the whole stack it begins. `Kept` are the guarantees of the lists around it: what those promise
 /// an alternative may lose.
 #[doc(hidden)]
-pub trait Sweep<R, Place, Kept> {
+pub trait RewriteAll<R, Place, Kept> {
     type Output;
     type Changed: Bool;
 
-    fn sweep(self, rule: &R, report: &mut Report) -> Self::Output;
+    fn rewrite_all(self, rule: &R, report: &mut Report) -> Self::Output;
 }
 
-/// A place in the whole stack.
-#[doc(hidden)]
-pub trait Place {
-    /// Whether this pattern may begin there, if it matches.
-    type Allows<P: Pattern>: Bool;
-    /// The place of the next element.
-    type Next: Place;
-}
-
-/// The top of the whole stack.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Start {}
-
-/// Further down.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Below {}
-
-/// In an alternative, which has a top and a bottom of its own.
-#[doc(hidden)]
-#[derive(Debug)]
-pub enum Inside {}
-
-impl Place for Start {
-    type Allows<P: Pattern> = True;
-    type Next = Below;
-}
-
-impl Place for Below {
-    type Allows<P: Pattern> = <P::AtTop as Bool>::Not;
-    type Next = Below;
-}
-
-impl Place for Inside {
-    type Allows<P: Pattern> = <<P::AtTop as Bool>::Or<P::AtBottom> as Bool>::Not;
-    type Next = Inside;
-}
-
-impl<R, At, Kept> Sweep<R, At, Kept> for Bottom {
+impl<R, At, Kept> RewriteAll<R, At, Kept> for Bottom {
     type Output = Bottom;
     type Changed = False;
 
-    fn sweep(self, _: &R, _: &mut Report) -> Bottom {
+    fn rewrite_all(self, _: &R, _: &mut Report) -> Bottom {
         self
     }
 }
 
-impl<R, At, Kept, Head, Tail> Sweep<R, At, Kept> for Stack<Head, Tail>
+impl<R, At, Kept, Head, Tail> RewriteAll<R, At, Kept> for Stack<Head, Tail>
 where
     R: Rule,
     At: Place,
@@ -88,7 +71,7 @@ where
     type Output = <Self as Step<R, At, Kept, Head::Kind, Matched<R, At, Self>>>::After;
     type Changed = <Self as Step<R, At, Kept, Head::Kind, Matched<R, At, Self>>>::Changes;
 
-    fn sweep(self, rule: &R, report: &mut Report) -> Self::Output {
+    fn rewrite_all(self, rule: &R, report: &mut Report) -> Self::Output {
         Step::<R, At, Kept, Head::Kind, Matched<R, At, Self>>::step(self, rule, report)
     }
 }
@@ -105,14 +88,14 @@ pub trait Step<R, At, Kept, Kind, Matched> {
 impl<R, At, Kept, Head, Tail> Step<R, At, Kept, kind::Layer, False> for Stack<Head, Tail>
 where
     At: Place,
-    Tail: Sweep<R, At::Next, Kept>,
+    Tail: RewriteAll<R, At::Next, Kept>,
 {
     type After = Stack<Head, Tail::Output>;
     type Changes = Tail::Changed;
 
     fn step(self, rule: &R, report: &mut Report) -> Self::After {
         let (head, tail) = self.into_parts();
-        Stack::from_parts(head, tail.sweep(rule, report))
+        Stack::from_parts(head, tail.rewrite_all(rule, report))
     }
 }
 
@@ -136,14 +119,14 @@ where
     At: Place,
     First: Branch<R, Kept>,
     Second: Branch<R, Kept>,
-    Tail: Sweep<R, At::Next, Kept>,
+    Tail: RewriteAll<R, At::Next, Kept>,
 {
     type After = Stack<Select<First::Output, Second::Output>, Tail::Output>;
     type Changes = <<First::Changed as Bool>::Or<Second::Changed> as Bool>::Or<Tail::Changed>;
 
     fn step(self, rule: &R, report: &mut Report) -> Self::After {
         let (head, tail) = self.into_parts();
-        Stack::from_parts(head.sweep_branch(rule, report), tail.sweep(rule, report))
+        Stack::from_parts(head.rewrite_branch(rule, report), tail.rewrite_all(rule, report))
     }
 }
 
@@ -171,14 +154,14 @@ where
 
 impl<R, At, Kept, List> Decide<R, At, Kept, True> for List
 where
-    R: Rule + Rewrite<List::Captured, <List::Rest as Sweep<R, At::Next, Kept>>::Output>,
+    R: Rule + Rewrite<List::Captured, <List::Rest as RewriteAll<R, At::Next, Kept>>::Output>,
     At: Place,
     List: Split<Items<R>> + Describe,
-    List::Rest: Sweep<R, At::Next, Kept> + Describe,
-    <List::Rest as Sweep<R, At::Next, Kept>>::Output: Describe,
-    <R as Rewrite<List::Captured, <List::Rest as Sweep<R, At::Next, Kept>>::Output>>::Output: Describe,
+    List::Rest: RewriteAll<R, At::Next, Kept> + Describe,
+    <List::Rest as RewriteAll<R, At::Next, Kept>>::Output: Describe,
+    <R as Rewrite<List::Captured, <List::Rest as RewriteAll<R, At::Next, Kept>>::Output>>::Output: Describe,
 {
-    type Then = <R as Rewrite<List::Captured, <List::Rest as Sweep<R, At::Next, Kept>>::Output>>::Output;
+    type Then = <R as Rewrite<List::Captured, <List::Rest as RewriteAll<R, At::Next, Kept>>::Output>>::Output;
     type Alters = True;
 
     fn decide(self, rule: &R, report: &mut Report) -> Self::Then {
@@ -187,7 +170,7 @@ where
         let matched = &before[..before.len().saturating_sub(rest.nodes().len())];
 
         let mut below = Report::default();
-        let rest = rest.sweep(rule, &mut below);
+        let rest = rest.rewrite_all(rule, &mut below);
         let kept = rest.nodes().len();
         let after = rule.rewrite(captured, rest);
         let nodes = after.nodes();
@@ -203,14 +186,14 @@ pub trait Branch<R, Kept> {
     type Output;
     type Changed: Bool;
 
-    fn sweep_branch(self, rule: &R, report: &mut Report) -> Self::Output;
+    fn rewrite_branch(self, rule: &R, report: &mut Report) -> Self::Output;
 }
 
 impl<R, Kept> Branch<R, Kept> for Bottom {
     type Output = Bottom;
     type Changed = False;
 
-    fn sweep_branch(self, _: &R, _: &mut Report) -> Bottom {
+    fn rewrite_branch(self, _: &R, _: &mut Report) -> Bottom {
         self
     }
 }
@@ -224,8 +207,8 @@ where
     type Output = <Self as Listed<R, Kept, <Self as Identity>::Guarantees>>::After;
     type Changed = <Self as Listed<R, Kept, <Self as Identity>::Guarantees>>::Changes;
 
-    fn sweep_branch(self, rule: &R, report: &mut Report) -> Self::Output {
-        self.sweep_list(rule, report)
+    fn rewrite_branch(self, rule: &R, report: &mut Report) -> Self::Output {
+        self.rewrite_list(rule, report)
     }
 }
 
@@ -235,20 +218,20 @@ pub trait Listed<R, Kept, Promised> {
     type After;
     type Changes: Bool;
 
-    fn sweep_list(self, rule: &R, report: &mut Report) -> Self::After;
+    fn rewrite_list(self, rule: &R, report: &mut Report) -> Self::After;
 }
 
 impl<R, Kept, Promised, List> Listed<R, Kept, Promised> for List
 where
     R: Pass,
-    List: Sweep<R, Inside, (Kept, Promised), Output: Identity>,
+    List: RewriteAll<R, Inside, (Kept, Promised), Output: Identity>,
     Promised: Keeps<R, <List::Output as Identity>::Guarantees, (R::Weakens, Kept)>,
 {
     type After = List::Output;
     type Changes = List::Changed;
 
-    fn sweep_list(self, rule: &R, report: &mut Report) -> List::Output {
-        self.sweep(rule, report)
+    fn rewrite_list(self, rule: &R, report: &mut Report) -> List::Output {
+        self.rewrite_all(rule, report)
     }
 }
 
@@ -256,9 +239,9 @@ impl<R, Kept, First: Branch<R, Kept>, Second: Branch<R, Kept>> Branch<R, Kept> f
     type Output = Select<First::Output, Second::Output>;
     type Changed = <First::Changed as Bool>::Or<Second::Changed>;
 
-    fn sweep_branch(self, rule: &R, report: &mut Report) -> Self::Output {
+    fn rewrite_branch(self, rule: &R, report: &mut Report) -> Self::Output {
         let (first, second, prefer) = self.into_parts();
-        let first = first.sweep_branch(rule, report);
-        Select::from_parts(first, second.sweep_branch(rule, report), prefer)
+        let first = first.rewrite_branch(rule, report);
+        Select::from_parts(first, second.rewrite_branch(rule, report), prefer)
     }
 }

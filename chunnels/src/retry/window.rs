@@ -1,4 +1,4 @@
-//! How many requests may be in the network at once.
+//! The number of requests that may be in the network at once.
 
 use std::time::Duration;
 
@@ -10,39 +10,39 @@ const INITIAL: f64 = 10.0;
 /// It grows only while it is fully used. A window that grew on a lightly loaded connection would say nothing about
 /// what the store can take, and would let a whole burst of backlog through at once.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub(super) struct Window {
     size: f64,
     /// Below it the window doubles in each round trip, above it it grows by one.
     threshold: f64,
-    most: f64,
+    max: f64,
     last_cut: Option<Duration>,
 }
 
 impl Window {
-    /// A window that never exceeds `most`, which is at least 1.
-    pub fn new(most: usize) -> Self {
-        let most = most.max(1) as f64;
-        Self { size: INITIAL.min(most), threshold: most, most, last_cut: None }
+    /// A window that never exceeds `max`, which is at least 1.
+    pub(super) fn new(max: usize) -> Self {
+        let max = max.max(1) as f64;
+        Self { size: INITIAL.min(max), threshold: max, max, last_cut: None }
     }
 
     /// The number of requests that may be in the network; at least 1.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.size as usize
     }
 
     /// A reply has arrived while `in_network` requests, its own included, were waiting for one.
-    pub fn on_reply(&mut self, in_network: usize) {
+    pub(super) fn on_reply(&mut self, in_network: usize) {
         if in_network >= self.size() {
             let growth = if self.size < self.threshold { 1.0 } else { 1.0 / self.size };
-            self.size = (self.size + growth).min(self.most);
+            self.size = (self.size + growth).min(self.max);
         }
     }
 
     /// A request sent at `sent` is taken for lost at `now`. Returns whether the window was halved.
     ///
     /// Requests that were already under way at the last cut tell of the same congestion, so they do not cut
-    /// again: that makes one cut per round trip at most.
-    pub fn on_loss(&mut self, sent: Duration, now: Duration) -> bool {
+    /// again: that makes one cut per round trip at max.
+    pub(super) fn on_loss(&mut self, sent: Duration, now: Duration) -> bool {
         if self.last_cut.is_some_and(|cut| sent < cut) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! When to stop waiting for a reply.
+//! The time-out of a request.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The caller takes one sample per round trip, as the RFC has it: the gains of the averages assume that. With a sample from
 /// every reply of a window they forget within a fraction of a round trip, and each slow drift looks like a loss.
 #[derive(Clone, Debug)]
-pub struct RttEstimator {
+pub(super) struct RttEstimator {
     smoothed: Option<Duration>,
     variation: Duration,
     initial: Duration,
@@ -22,12 +22,12 @@ pub struct RttEstimator {
 
 impl RttEstimator {
     /// With the time-out to start with, the least time beyond the smoothed round trip, and the longest time-out.
-    pub fn new(initial: Duration, min: Duration, max: Duration) -> Self {
+    pub(super) fn new(initial: Duration, min: Duration, max: Duration) -> Self {
         Self { smoothed: None, variation: Duration::ZERO, initial, min, max: max.max(min), doublings: 0 }
     }
 
     /// A request that was sent once has been answered after `rtt`.
-    pub fn sample(&mut self, rtt: Duration) {
+    pub(super) fn sample(&mut self, rtt: Duration) {
         match self.smoothed {
             None => {
                 self.smoothed = Some(rtt);
@@ -42,19 +42,19 @@ impl RttEstimator {
     }
 
     /// A time-out has passed without a reply.
-    pub fn back_off(&mut self) {
+    pub(super) fn back_off(&mut self) {
         self.doublings = self.doublings.saturating_add(1);
     }
 
     /// How long to wait for the reply to the `attempt`th sending (from 1) of a request.
-    pub fn timeout(&self, attempt: u32) -> Duration {
+    pub(super) fn timeout(&self, attempt: u32) -> Duration {
         let base = self.smoothed.map_or(self.initial, |smoothed| smoothed + self.min.max(self.variation * 4));
         let doublings = self.doublings.max(attempt.saturating_sub(1));
         base.saturating_mul(2_u32.saturating_pow(doublings)).min(self.max)
     }
 
     /// The smoothed round-trip time, if there has been a sample.
-    pub fn smoothed(&self) -> Option<Duration> {
+    pub(super) fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
 }

@@ -1,71 +1,72 @@
-//! Applying passes in order until none of them changes anything.
+//! The fixpoint of passes: applied in order until none of them changes anything.
 
-use super::apply::{Apply, Pass};
-use super::optimized::Given;
+use super::apply::Apply;
+use super::given::Given;
 use super::report::Report;
+use super::rule::Pass;
 use crate::Identity;
 use crate::guarantee::{Accepted, Keeps};
 use crate::identity::{Bool, False, True};
 
-/// How many rounds passes may take to come to rest: one element for each.
+/// The rounds within which passes have to reach their fixpoint: one element for each.
 pub(super) type Rounds = ((), ((), ((), ((), ((), ((), ((), ((), ()))))))));
 
-/// A stack that `Passes` bring to rest. `Log` names those that changed something before.
+/// A stack for which `Passes` have a fixpoint. `Log` names those that changed something before.
 #[doc(hidden)]
-pub trait Settle<Passes, Rounds, Log> {
-    type Settled;
+pub trait Fixpoint<Passes, Rounds, Log> {
+    type Fixed;
     /// The passes that changed something, as nested pairs, the last one first.
     type Changes;
 
-    fn settle(self, passes: &Passes, reports: &mut [Report]) -> Self::Settled;
+    fn to_fixpoint(self, passes: &Passes, reports: &mut [Report]) -> Self::Fixed;
 }
 
-impl<S, Passes, Rounds, Log> Settle<Passes, ((), Rounds), Log> for S
+impl<S, Passes, Rounds, Log> Fixpoint<Passes, ((), Rounds), Log> for S
 where
     S: Round<Passes, Log>,
     S::After: Again<Passes, Rounds, S::LogAfter, S::Changed>,
 {
-    type Settled = <S::After as Again<Passes, Rounds, S::LogAfter, S::Changed>>::Settled;
+    type Fixed = <S::After as Again<Passes, Rounds, S::LogAfter, S::Changed>>::Fixed;
     type Changes = <S::After as Again<Passes, Rounds, S::LogAfter, S::Changed>>::Changes;
 
-    fn settle(self, passes: &Passes, reports: &mut [Report]) -> Self::Settled {
+    fn to_fixpoint(self, passes: &Passes, reports: &mut [Report]) -> Self::Fixed {
         self.round(passes, reports).again(passes, reports)
     }
 }
 
-impl<S, Passes, Log> Settle<Passes, (), Log> for S
+impl<S, Passes, Log> Fixpoint<Passes, (), Log> for S
 where
     S: Round<Passes, ()>,
-    Passes: ComesToRest<S::LogAfter>,
+    Passes: HasFixpoint<S::LogAfter>,
 {
-    type Settled = S;
+    type Fixed = S;
     type Changes = Log;
 
-    fn settle(self, _: &Passes, _: &mut [Report]) -> S {
+    fn to_fixpoint(self, _: &Passes, _: &mut [Report]) -> S {
         self
     }
 }
 
-/// Never implemented: what is asked of passes that still change something after the last round.
+/// Never implemented: the bound on passes that still change something after the last round.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "these passes do not come to rest: after 8 rounds they still change the stack",
     label = "passes that undo each other, or a rule that matches what it makes",
     note = "in the next round they would change it again, the last one first: `{Changing}`"
 )]
-pub trait ComesToRest<Changing> {}
+pub trait HasFixpoint<Changing> {}
 
 /// Another round, if the last one changed something.
 #[doc(hidden)]
 pub trait Again<Passes, Rounds, Log, Changed> {
-    type Settled;
+    type Fixed;
     type Changes;
 
-    fn again(self, passes: &Passes, reports: &mut [Report]) -> Self::Settled;
+    fn again(self, passes: &Passes, reports: &mut [Report]) -> Self::Fixed;
 }
 
 impl<S, Passes, Rounds, Log> Again<Passes, Rounds, Log, False> for S {
-    type Settled = S;
+    type Fixed = S;
     type Changes = Log;
 
     fn again(self, _: &Passes, _: &mut [Report]) -> S {
@@ -75,13 +76,13 @@ impl<S, Passes, Rounds, Log> Again<Passes, Rounds, Log, False> for S {
 
 impl<S, Passes, Rounds, Log> Again<Passes, Rounds, Log, True> for S
 where
-    S: Settle<Passes, Rounds, Log>,
+    S: Fixpoint<Passes, Rounds, Log>,
 {
-    type Settled = S::Settled;
+    type Fixed = S::Fixed;
     type Changes = S::Changes;
 
-    fn again(self, passes: &Passes, reports: &mut [Report]) -> Self::Settled {
-        self.settle(passes, reports)
+    fn again(self, passes: &Passes, reports: &mut [Report]) -> Self::Fixed {
+        self.to_fixpoint(passes, reports)
     }
 }
 

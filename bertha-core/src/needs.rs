@@ -1,16 +1,16 @@
-//! That a stack gives each Chunnel what it needs.
+//! The check that each Chunnel of a stack finds below it what it needs.
 
-use super::Set;
+use crate::guarantee::Set;
 use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
-/// Checks that each of `layers`, top first and without alternatives, finds what it [needs](crate::LayerInfo::needs) in what stands
-/// below it, over a datapath that guarantees `datapath`.
+/// Checks that the layers below each of `layers`, top first and without alternatives, guarantee what it
+/// [needs](LayerInfo::needs), over a datapath that guarantees `datapath`.
 ///
-/// `connect`, `listen` and `wrap` ask before they send anything; whoever drives a stack by other means calls it.
+/// `connect`, `listen` and `wrap` call it before they send anything; so does any other driver of stacks.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid), which names the lowest Chunnel that misses something, what it misses, and what stands below
-/// it.
+/// [`Invalid`](ErrorKind::Invalid), which names the lowest Chunnel that misses a guarantee, the guarantee, and the layers
+/// below.
 pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
     let mut guaranteed = datapath;
     for (at, node) in layers.iter().enumerate().rev() {
@@ -39,8 +39,8 @@ fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Erro
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
-    use super::super::{Ordered, Reliable};
     use super::*;
+    use crate::guarantee::{Ordered, Reliable};
     use crate::{Describe, Identity, make_stack};
 
     #[derive(Identity)]

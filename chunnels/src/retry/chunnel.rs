@@ -1,0 +1,47 @@
+//! The Chunnel itself.
+
+use super::{Correlated, Limits, RetryConnection};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
+
+/// Sends requests again until their replies arrive. See the [module](crate::retry).
+///
+/// By default 256 requests may wait for a reply, each is sent ten times at most, the first time-out is 100 ms, and later ones
+/// are from 10 ms beyond the round trip to 1 s.
+#[derive(Debug, Clone, Copy, Default, Identity)]
+#[chunnel(one_sided)]
+pub struct Retry {
+    limits: Limits,
+}
+
+impl Retry {
+    /// With the default limits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The most requests that wait for a reply; `send` waits beyond.
+    #[must_use]
+    pub fn window(mut self, requests: usize) -> Self {
+        self.limits.window = requests;
+        self
+    }
+
+    /// The sendings of a request before it is given up; at least one.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = attempts;
+        self
+    }
+}
+
+impl<Inner: Connection<Data: Correlated + Clone>> Chunnel<Inner> for Retry {
+    type Connection = RetryConnection<Inner>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        Ok(RetryConnection::new(inner, self.limits))
+    }
+}
