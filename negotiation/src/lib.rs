@@ -4,8 +4,8 @@
 //! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
 //! [`listen`](Negotiate::listen) on every stack.
 //!
-//! * [`wire`]: the messages, specified in `WIRE.md`. [`handshake`]: the protocol, without I/O. The driver and the link around them are the only
-//!   asynchronous code.
+//! * **Rooms.** Each uses those before it alone: `wire`, the messages, specified in `WIRE.md`; `auth`, credentials and proofs; `handshake`, the
+//!   protocol without I/O; `link`, what a stack stands on; `upgrade`, changing the stack; `early`, 0-RTT; `connect` and `listen`.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
 //! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the reason.
@@ -29,6 +29,8 @@ mod connect;
 mod connection;
 mod deadline;
 mod early;
+/// Public for fuzzers, model checkers and `bertha-rendezvous` alone.
+#[doc(hidden)]
 pub mod handshake;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod link;
@@ -39,6 +41,8 @@ mod settings;
 mod shortage;
 #[allow(missing_docs, missing_debug_implementations, reason = "parts of it are public for one crate alone")]
 mod upgrade;
+/// Public for fuzzers, model checkers and `bertha-rendezvous` alone.
+#[doc(hidden)]
 pub mod wire;
 
 pub use auth::{Credentials, Fresh, IdentityKey, PublicKey, Session, SharedKey};

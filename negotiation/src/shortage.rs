@@ -21,19 +21,19 @@ pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// Sends what nobody would repeat, again and again while there is no room, for `patience` at most.
+/// Sends what nobody would repeat, again and again while there is no room, for `limit` at most.
 ///
 /// # Errors
 /// The last one.
 pub(crate) async fn insist<F>(
     runtime: &impl Runtime,
-    patience: Duration,
+    limit: Duration,
     mut send: impl FnMut() -> F,
 ) -> Result<(), Error>
 where
     F: Future<Output = Result<(), Error>>,
 {
-    let deadline = runtime.now() + patience;
+    let deadline = runtime.now() + limit;
     loop {
         match send().await {
             Err(error) if is_shortage(&error) && runtime.now() < deadline => {

@@ -257,7 +257,7 @@ fn vectors() -> Vectors {
 
     let plain = wire::encode(Kind::Offer, Tag::of(ID), &offer()).unwrap();
     let (start, later) = (Instant::now(), Duration::from_secs(100));
-    let cookie = Cookies::new([3; 32], start).bake(start + later, b"10.0.0.1:5000", &plain);
+    let cookie = Cookies::new([3; 32], start).issue(start + later, b"10.0.0.1:5000", &plain);
     vectors.value("cookie", &cookie);
     vectors.plain("retry", Kind::Retry, &Retry { id: ID, cookie });
     let returned = envelop(&cookie, &plain).unwrap();

@@ -1,6 +1,6 @@
 //! What becomes of a first flight: the stack stays, or another one takes its place.
 
-use super::Settling;
+use super::HandshakeGuard;
 use super::connect::{Built, Client, Opening};
 use crate::deadline::within;
 use crate::handshake::check_picks;
@@ -34,7 +34,11 @@ where
     }
 
     /// Waits for the answer while the connection is in use, and does what it asks for.
-    pub(super) async fn settle(self: Box<Self>, shared: Settling<D::Out>, opening: Opening<D::Connection>) {
+    pub(super) async fn finish(
+        self: Box<Self>,
+        shared: HandshakeGuard<D::Out>,
+        opening: Opening<D::Connection>,
+    ) {
         let opened = match opening {
             Opening::Ahead(opener) => opener.run().await,
             Opening::Begun(opening) => opening.await,
@@ -45,7 +49,7 @@ where
         };
         self.remember(&answer);
         if let Some(start) = replaced {
-            return Box::pin(self.resettle(shared, start, answer, session)).await;
+            return Box::pin(self.change_stack(shared, start, answer, session)).await;
         }
         // Whoever receives a message finds out how it came to be.
         let zero_rtt = of_kept(&answer);
@@ -55,22 +59,22 @@ where
     }
 
     /// Goes over to the stack that the server has picked.
-    async fn resettle(
+    async fn change_stack(
         self: Box<Self>,
-        shared: Settling<D::Out>,
+        shared: HandshakeGuard<D::Out>,
         start: Box<Start<D::Connection>>,
         answer: Answer,
         session: Arc<Session>,
     ) {
         let runtime = start.base.base().runtime().clone();
         let what = "the stack that the server picked did not get ready in time";
-        let patience = self.connector.settings.handshake_timeout;
+        let limit = self.connector.settings.handshake_timeout;
         let rebuilt = {
             let rebuilding = pin!(self.rebuild(start, answer, session));
-            within(&runtime, patience, what, rebuilding).await
+            within(&runtime, limit, what, rebuilding).await
         };
         match rebuilt {
-            Ok(rebuilt) => shared.replace(rebuilt, patience).await,
+            Ok(rebuilt) => shared.replace(rebuilt, limit).await,
             Err(error) => shared.failed(&error),
         }
     }

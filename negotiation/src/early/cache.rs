@@ -22,8 +22,8 @@ pub struct EarlyCache {
     entries: Arc<Mutex<VecDeque<Entry>>>,
     /// The last stack that was offered: a client mostly has one.
     last: Arc<Mutex<Digested>>,
-    most_entries: usize,
-    most_bytes: usize,
+    max_entries: usize,
+    max_bytes: usize,
 }
 
 /// A stack as it is encoded in an offer, and its digest.
@@ -91,7 +91,7 @@ impl EarlyCache {
 
     /// An empty cache for at most so many agreements that take at most so many bytes of memory.
     pub fn with_limits(entries: usize, bytes: usize) -> Self {
-        Self { entries: Arc::default(), last: Arc::default(), most_entries: entries, most_bytes: bytes }
+        Self { entries: Arc::default(), last: Arc::default(), max_entries: entries, max_bytes: bytes }
     }
 
     /// The key of a client that offers `server` this stack, as it is encoded.
@@ -153,7 +153,7 @@ impl EarlyCache {
             failed(Error::from(error).kind(), &why)
         };
         let len = std::fs::metadata(path).map_err(io)?.len();
-        if len > cache.most_bytes as u64 {
+        if len > cache.max_bytes as u64 {
             return Err(failed(ErrorKind::Malformed, "the file is too large"));
         }
         let entries = decode(&std::fs::read(path).map_err(io)?).map_err(|(kind, why)| failed(kind, why))?;
@@ -189,7 +189,7 @@ impl EarlyCache {
         entries.retain(|entry| entry.key != *key);
         entries.push_back(Entry { key: key.clone(), expected, claim: OnceLock::new() });
         let mut bytes: usize = entries.iter().map(Entry::bytes).sum();
-        while entries.len() > self.most_entries || bytes > self.most_bytes {
+        while entries.len() > self.max_entries || bytes > self.max_bytes {
             let Some(oldest) = entries.pop_front() else { return };
             bytes -= oldest.bytes();
         }

@@ -2,12 +2,12 @@
 
 use super::answered::of_kept;
 use super::cache::Key;
-use super::{Early, EarlyCache, Settling, Shared};
+use super::{Early, EarlyCache, HandshakeGuard, Shared};
 use crate::handshake::{
     Choices, CurrentAgreement, Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout,
     check_layers, check_possible, takes_early_data,
 };
-use crate::link::{Connected, LinkConnector, Minder, Opener, establish};
+use crate::link::{Connected, LinkConnector, LinkTask, Opener, establish};
 use crate::wire::{Answer, CLAIM};
 use crate::{Agreement, Link, Runs, Session, Settings, ZeroRtt};
 use bertha_core::{
@@ -33,9 +33,9 @@ pub(super) struct Client<S, D> {
     key: Key,
 }
 
-/// For how long a handshake has no task of its own at most, and those who wait for its end bring it on: long enough for most that
+/// For how long a handshake has no task of its own at max, and those who wait for its end bring it on: long enough for most that
 /// stay within a network, and not so long that an application which does not wait would notice.
-const UNMINDED: Duration = Duration::from_millis(1);
+const UNDRIVEN: Duration = Duration::from_millis(1);
 
 /// A stack over a link.
 pub(super) struct Built<C> {
@@ -63,7 +63,7 @@ enum Stage<C: Connection<Data = Buf>, O> {
 }
 
 /// What the server is expected to agree to.
-struct Hope {
+struct Expectation {
     expected: Expected,
     claim: [u8; CLAIM],
     /// The picks of the whole stack, and the layers that they leave.
@@ -93,8 +93,8 @@ where
     // Boxed, since it is handed on a few times.
     let client =
         Box::new(Client { stack, connector, nodes, choices, requirements, cache: cache.clone(), key });
-    match client.hope() {
-        Ok(hope) => client.connect_at_once(base, proposal, hope).await,
+    match client.expectation() {
+        Ok(expectation) => client.connect_at_once(base, proposal, expectation).await,
         Err(why) => Box::pin(client.connect_after_answer(base, why)).await,
     }
 }
@@ -105,7 +105,7 @@ where
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
     /// What the server is expected to answer, or why it has to answer first.
-    fn hope(&self) -> Result<Hope, &'static str> {
+    fn expectation(&self) -> Result<Expectation, &'static str> {
         if !self.connector.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
         }
@@ -118,7 +118,7 @@ where
         check_layers(&layers, self.requirements)
             .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
         match takes_early_data(&layers) {
-            true => Ok(Hope { expected, claim, picks, layers }),
+            true => Ok(Expectation { expected, claim, picks, layers }),
             false => Err("a Chunnel of the stack takes no early data"),
         }
     }
@@ -182,17 +182,17 @@ where
         self: Box<Self>,
         base: D::Connection,
         proposal: Proposal,
-        Hope { expected, claim, picks, layers }: Hope,
+        Expectation { expected, claim, picks, layers }: Expectation,
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
         let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.connector.settings);
         let handshake = Handshake::proposing(proposal, || runtime.random(), mtu, now, settings)?;
-        let (most, delay) = (settings.first_flight, settings.first_flight_delay);
+        let (max, delay) = (settings.first_flight, settings.first_flight_delay);
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let differing = expected.capabilities.clone();
-        let flight = FirstFlight::claiming(handshake, (expected, claim), mtu, most, delay, now);
+        let flight = FirstFlight::claiming(handshake, (expected, claim), mtu, max, delay, now);
         let (link, opener) = Link::opening(base, flight, settings.clone(), idle_timeout);
-        let minder = (now + delay.min(settings.repeat_after).min(UNMINDED), opener.minder());
+        let link_task = (now + delay.min(settings.repeat_after).min(UNDRIVEN), opener.link_task());
         let stage = {
             let mut building = pin!(self.build(link, Agreement::expected(layers, picks), differing));
             match poll_fn(|cx| Poll::Ready(building.as_mut().poll(cx))).await {
@@ -202,9 +202,9 @@ where
             }
         };
         match stage {
-            Ok((built, opener)) => Ok(self.hand_out(built, Opening::Ahead(opener), minder)),
-            Err(Stage::Open(built, opening)) => Ok(self.hand_out(built, Opening::Begun(opening), minder)),
-            Err(Stage::Answered(built, opened)) => Box::pin(self.answered(built, opened, minder)).await,
+            Ok((built, opener)) => Ok(self.hand_out(built, Opening::Ahead(opener), link_task)),
+            Err(Stage::Open(built, opening)) => Ok(self.hand_out(built, Opening::Begun(opening), link_task)),
+            Err(Stage::Answered(built, opened)) => Box::pin(self.answered(built, opened, link_task)).await,
         }
     }
 
@@ -215,7 +215,7 @@ where
         building: Pin<&mut (impl Future<Output = Result<Built<D::Out>, Error>> + Send + 's)>,
         opener: Opener<D::Connection>,
     ) -> Result<Stage<D::Connection, D::Out>, Error> {
-        opener.minder().keep_time();
+        opener.link_task().keep_time();
         let mut opening: BoxFuture<'static, _> = Box::pin(opener.run());
         let first = match polled {
             Poll::Ready(built) => Either::Left(built),
@@ -250,7 +250,7 @@ where
         self: Box<Self>,
         built: Result<Built<D::Out>, Error>,
         Connected { answer, session, replaced, .. }: Connected<D::Connection>,
-        (from, minder): (Instant, Minder<D::Connection>),
+        (from, link_task): (Instant, LinkTask<D::Connection>),
     ) -> Result<Early<D::Out>, Error> {
         self.remember(&answer);
         let shared = match replaced {
@@ -263,8 +263,8 @@ where
         };
         shared.agreed();
         // Of a link that was replaced it soon finds out.
-        let minder = shared.spawn_at(from, minder.watch());
-        Ok(Early::new(Arc::new(shared), Some(minder)))
+        let link_task = shared.spawn_at(from, link_task.watch());
+        Ok(Early::new(Arc::new(shared), Some(link_task)))
     }
 
     /// The connection as long as the server has not answered.
@@ -272,19 +272,19 @@ where
         self: Box<Self>,
         first: Built<D::Out>,
         opening: Opening<D::Connection>,
-        (from, minder): (Instant, Minder<D::Connection>),
+        (from, link_task): (Instant, LinkTask<D::Connection>),
     ) -> Early<D::Out> {
-        let most = self.connector.settings.first_flight;
-        let shared = Arc::new(Shared::new(first, most));
-        shared.steer_by(self.settle(Settling::new(shared.clone()), opening));
+        let max = self.connector.settings.first_flight;
+        let shared = Arc::new(Shared::new(first, max));
+        shared.drive_by(self.finish(HandshakeGuard::new(shared.clone()), opening));
         let handshake = shared.clone();
-        let minder = shared.spawn_at(from, async move {
-            minder.keep_time();
-            handshake.steer().await;
+        let link_task = shared.spawn_at(from, async move {
+            link_task.keep_time();
+            handshake.drive().await;
             // Nothing of it is kept as long as the connection.
             drop(handshake);
-            minder.watch().await;
+            link_task.watch().await;
         });
-        Early::new(shared, Some(minder))
+        Early::new(shared, Some(link_task))
     }
 }

@@ -3,8 +3,8 @@
 mod answered;
 mod cache;
 mod connect;
-mod helm;
-mod settling;
+mod driver;
+mod guard;
 mod shared;
 
 use crate::{Agreement, Pick, Switching};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use settling::Settling;
+use guard::HandshakeGuard;
 use shared::Shared;
 
 pub use cache::EarlyCache;
@@ -41,12 +41,12 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 pub struct Early<C: Connection> {
     shared: Arc<Shared<C>>,
     /// Brings the handshake to its end if nobody else does, and then watches over the link.
-    _minder: Option<TaskOf<C>>,
+    _link_task: Option<TaskOf<C>>,
 }
 
 impl<C: Connection> Early<C> {
-    pub(crate) fn new(shared: Arc<Shared<C>>, minder: Option<TaskOf<C>>) -> Self {
-        Self { shared, _minder: minder }
+    pub(crate) fn new(shared: Arc<Shared<C>>, link_task: Option<TaskOf<C>>) -> Self {
+        Self { shared, _link_task: link_task }
     }
 
     /// Which stack is in use, and what became of the first flight. While the server has not answered, the stack that it is
@@ -174,7 +174,7 @@ impl<C: Connection<Data: Clone>> Connection for Early<C> {
 impl<C: Connection> Drop for Early<C> {
     /// The handshake has the connection too.
     fn drop(&mut self) {
-        drop(self.shared.helm.take());
+        drop(self.shared.driver.take());
     }
 }
 

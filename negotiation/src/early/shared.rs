@@ -2,7 +2,7 @@
 
 use super::TaskOf;
 use super::connect::Built;
-use super::helm::Helm;
+use super::driver::HandshakeDriver;
 use crate::shortage::insist;
 use crate::{Agreement, ZeroRtt};
 use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
@@ -26,7 +26,7 @@ pub(crate) struct Shared<C: Connection> {
     kept: Mutex<Kept<C::Data>>,
     /// Told when `second` or `outcome` is there, or there is room in `kept`.
     changed: Notify,
-    pub(super) helm: Helm,
+    pub(super) driver: HandshakeDriver,
 }
 
 enum Outcome<C> {
@@ -39,33 +39,33 @@ enum Outcome<C> {
 struct Kept<T> {
     messages: VecDeque<(u64, T)>,
     next: u64,
-    most: usize,
+    max: usize,
     /// Whether nothing is added any more.
     is_closed: bool,
 }
 
 impl<C: Connection> Shared<C> {
     /// Nothing is known yet of the stack under `first`; at most `most` messages are kept.
-    pub(super) fn new(first: Built<C>, most: usize) -> Self {
-        let kept = Kept { messages: VecDeque::new(), next: 0, most: most.max(1), is_closed: false };
+    pub(super) fn new(first: Built<C>, max: usize) -> Self {
+        let kept = Kept { messages: VecDeque::new(), next: 0, max: max.max(1), is_closed: false };
         Self {
             first,
             second: OnceLock::new(),
             outcome: OnceLock::new(),
             kept: Mutex::new(kept),
             changed: Notify::new(),
-            helm: Helm::new(),
+            driver: HandshakeDriver::new(),
         }
     }
 
     /// From now on whoever waits brings the handshake to its end by `task`.
-    pub(crate) fn steer_by(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.helm.set(Box::pin(task));
+    pub(crate) fn drive_by(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.driver.set(Box::pin(task));
     }
 
     /// Brings the handshake to its end, whoever waits or not.
-    pub(crate) async fn steer(&self) {
-        if let Some(task) = self.helm.take() {
+    pub(crate) async fn drive(&self) {
+        if let Some(task) = self.driver.take() {
             task.await;
         }
     }
@@ -86,7 +86,7 @@ impl<C: Connection> Shared<C> {
 
     /// From now on the stack under `first` is the one to use.
     pub(crate) fn agreed(&self) {
-        self.settle(Outcome::First);
+        self.finish(Outcome::First);
     }
 
     /// There is no agreement.
@@ -110,10 +110,10 @@ impl<C: Connection> Shared<C> {
                 "; sent before the server agreed, and not known to be accepted: {left} messages"
             ));
         }
-        self.settle(Outcome::Failed(error.kind(), what));
+        self.finish(Outcome::Failed(error.kind(), what));
     }
 
-    fn settle(&self, outcome: Outcome<C>) {
+    fn finish(&self, outcome: Outcome<C>) {
         let _ = self.outcome.set(outcome);
         let mut kept = self.kept();
         kept.is_closed = true;
@@ -143,15 +143,15 @@ impl<C: Connection> Shared<C> {
             if let Some(current) = self.current() {
                 return current;
             }
-            self.steered(changed).await;
+            self.driven(changed).await;
         }
     }
 
     /// Goes on with the handshake until `changed` is told.
-    async fn steered(&self, changed: Notified<'_>) {
+    async fn driven(&self, changed: Notified<'_>) {
         let mut changed = pin!(changed);
         poll_fn(|cx| {
-            self.helm.steer(cx);
+            self.driver.drive(cx);
             changed.as_mut().poll(cx)
         })
         .await;
@@ -179,7 +179,7 @@ impl<C: Connection> Shared<C> {
             if self.second.get().is_some() || self.outcome.get().is_some() {
                 return;
             }
-            self.steered(changed).await;
+            self.driven(changed).await;
         }
     }
 }
@@ -190,9 +190,9 @@ pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
-    /// The server agreed to the stack under `second`: sends over that one what was sent over the first, each message for `patience` at
+    /// The server agreed to the stack under `second`: sends over that one what was sent over the first, each message for `limit` at
     /// most.
-    pub(super) async fn replace(&self, second: Built<C>, patience: Duration) {
+    pub(super) async fn replace(&self, second: Built<C>, limit: Duration) {
         let second = Arc::new(second);
         // In doubt until the last is sent.
         let messages = {
@@ -207,18 +207,18 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         self.changed.notify_waiters();
         let (over, runtime) = (&second.connection, second.connection.base().runtime());
         for (_, message) in messages {
-            if let Err(error) = insist(runtime, patience, move || over.send(message.clone())).await {
+            if let Err(error) = insist(runtime, limit, move || over.send(message.clone())).await {
                 return self.fail_with(&error, left);
             }
             left -= 1;
         }
-        self.settle(Outcome::Second(second));
+        self.finish(Outcome::Second(second));
     }
 
     /// Keeps a message, and says under which number; nothing if there is no room, or nothing is kept any more.
     pub(super) fn keep(&self, message: &C::Data) -> Option<u64> {
         let mut kept = self.kept();
-        if kept.is_closed || kept.messages.len() >= kept.most {
+        if kept.is_closed || kept.messages.len() >= kept.max {
             return None;
         }
         let number = kept.next;
@@ -237,7 +237,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
             if let Some(current) = self.current() {
                 return current?.send(message).await;
             }
-            self.steered(changed).await;
+            self.driven(changed).await;
         };
         let mut sending = pin!(self.first.connection.send(message));
         let sent = match select(sending.as_mut(), pin!(self.settled())).await {

@@ -17,7 +17,7 @@ pub struct AdmissionControl {
     /// For those who showed that their address is theirs: nobody else can use up what is theirs.
     proven: RateLimiter,
     unproven: RateLimiter,
-    most_unproven: usize,
+    max_unproven: usize,
 }
 
 /// What the gate says of an offer.
@@ -40,7 +40,7 @@ impl AdmissionControl {
             cookies: Cookies::new(*secret.derive("cookies", &[]).bytes(), now),
             proven: limiter("proven"),
             unproven: limiter("unproven"),
-            most_unproven: settings.unproven_clients,
+            max_unproven: settings.unproven_clients,
         }
     }
 
@@ -55,13 +55,13 @@ impl AdmissionControl {
         unproven: usize,
     ) -> Admission {
         let Some((offer, cookie)) = offer_in(message) else { return Admission::Drop };
-        let is_good = |cookie| self.cookies.is_good(now, &name(peer), offer, cookie);
-        if is_certain || cookie.is_some_and(is_good) {
+        let is_valid = |cookie| self.cookies.is_valid(now, &name(peer), offer, cookie);
+        if is_certain || cookie.is_some_and(is_valid) {
             let admits = self.proven.admits(now, peer);
             return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
         }
         let credit = Credit::of(message.len());
-        if unproven < self.most_unproven && self.unproven.admits(now, peer) {
+        if unproven < self.max_unproven && self.unproven.admits(now, peer) {
             return Admission::Admit(credit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.
@@ -76,7 +76,7 @@ impl AdmissionControl {
         let reply = || {
             let (offer, _) = offer_in(message)?;
             let id = wire::offer_id(offer)?;
-            let cookie = self.cookies.bake(now, &name(peer), offer);
+            let cookie = self.cookies.issue(now, &name(peer), offer);
             let reply = wire::encode(Kind::Retry, Tag::of(id), &Retry { id, cookie }).ok()?;
             Credit::of(message.len()).spend(reply.len()).then_some(reply)
         };

@@ -27,7 +27,7 @@ impl Cookies {
     }
 
     /// The cookie for an offer from `peer`.
-    pub fn bake(&self, now: Instant, peer: &[u8], offer: &[u8]) -> [u8; COOKIE] {
+    pub fn issue(&self, now: Instant, peer: &[u8], offer: &[u8]) -> [u8; COOKIE] {
         let mut cookie = [0; COOKIE];
         let (made, mac) = cookie.split_at_mut(COOKIE - MAC);
         made.copy_from_slice(&self.seconds(now).to_le_bytes());
@@ -36,7 +36,7 @@ impl Cookies {
     }
 
     /// Whether that offer from that peer was answered with this cookie a short while ago.
-    pub fn is_good(&self, now: Instant, peer: &[u8], offer: &[u8], cookie: &[u8; COOKIE]) -> bool {
+    pub fn is_valid(&self, now: Instant, peer: &[u8], offer: &[u8], cookie: &[u8; COOKIE]) -> bool {
         let Some((made, mac)) = cookie.split_first_chunk::<{ COOKIE - MAC }>() else { return false };
         let Ok(mac) = mac.try_into() else { return false };
         let seconds = u32::from_le_bytes(*made);
@@ -69,21 +69,21 @@ mod tests {
     fn a_cookie_is_good_for_one_address_one_offer_and_a_short_while() {
         let start = Instant::now();
         let (cookies, later) = (Cookies::new([7; 32], start), start + Duration::from_secs(55));
-        let cookie = cookies.bake(later, b"peer", b"offer");
-        let is_good = |after, peer: &[u8], offer: &[u8]| {
-            cookies.is_good(later + Duration::from_secs(after), peer, offer, &cookie)
+        let cookie = cookies.issue(later, b"peer", b"offer");
+        let is_valid = |after, peer: &[u8], offer: &[u8]| {
+            cookies.is_valid(later + Duration::from_secs(after), peer, offer, &cookie)
         };
         // Ten seconds later the secret is another one for new cookies, not for this one.
-        assert!(is_good(0, b"peer", b"offer") && is_good(10, b"peer", b"offer"));
-        assert!(!is_good(11, b"peer", b"offer"));
-        assert!(!is_good(0, b"peep", b"offer") && !is_good(0, b"peer", b"order"));
-        assert!(!is_good(0, b"peero", b"ffer"), "lengths count");
-        assert!(!cookies.is_good(start, b"peer", b"offer", &cookie), "from the future");
-        assert!(!Cookies::new([8; 32], start).is_good(later, b"peer", b"offer", &cookie));
+        assert!(is_valid(0, b"peer", b"offer") && is_valid(10, b"peer", b"offer"));
+        assert!(!is_valid(11, b"peer", b"offer"));
+        assert!(!is_valid(0, b"peep", b"offer") && !is_valid(0, b"peer", b"order"));
+        assert!(!is_valid(0, b"peero", b"ffer"), "lengths count");
+        assert!(!cookies.is_valid(start, b"peer", b"offer", &cookie), "from the future");
+        assert!(!Cookies::new([8; 32], start).is_valid(later, b"peer", b"offer", &cookie));
         for bit in 0..COOKIE * 8 {
             let mut other = cookie;
             other[bit / 8] ^= 1 << (bit % 8);
-            assert!(!cookies.is_good(later, b"peer", b"offer", &other), "bit {bit}");
+            assert!(!cookies.is_valid(later, b"peer", b"offer", &other), "bit {bit}");
         }
     }
 

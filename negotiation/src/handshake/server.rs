@@ -52,7 +52,7 @@ pub enum EarlyData {
 }
 
 /// How many bytes of its credit an answer leaves for signs of life, and for the end of a connection that nobody takes.
-pub(crate) const FAREWELL: usize = 64;
+pub(crate) const CLOSE_ALLOWANCE: usize = 64;
 
 /// What to do with the first message of an unknown client.
 #[derive(Debug)]
@@ -247,7 +247,7 @@ fn accept(
         return Decision::Ignore;
     };
     // What people read is cut before the client is asked for another round trip.
-    let most = terms.credit.left().saturating_sub(FAREWELL);
+    let most = terms.credit.left().saturating_sub(CLOSE_ALLOWANCE);
     let over = reply.len().saturating_sub(most);
     if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
         let left = (answer.stack.len() + answer.reasons.len()) - over;

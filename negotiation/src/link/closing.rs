@@ -18,19 +18,19 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// seen it, or is taken for gone, and then closes the base. A reliable base has promised that its messages arrive, so
     /// there the caller waits for the peer, and for the base to hand them over.
     pub(super) async fn close(self: &Arc<Self>) -> Result<(), Error> {
-        let unsaid = self.unsaid().map(<[u8]>::to_vec);
+        let unsent = self.unsent().map(<[u8]>::to_vec);
         if self.close_unopened() || !self.liveness.end(End::Closed) {
             return Ok(());
         }
         if self.base.base().properties().reliable {
-            self.close_until_seen(unsaid.as_deref(), 0).await;
+            self.close_until_seen(unsent.as_deref(), 0).await;
             return self.close_base().await;
         }
-        let is_seen = self.in_time(self.say_close(unsaid.as_deref())).await;
+        let is_seen = self.in_time(self.send_close_once(unsent.as_deref())).await;
         let link = self.clone();
         let task = self.base.base().runtime().spawn(async move {
             if is_seen.is_none() || link.in_time(link.until_close_is_seen()).await.is_none() {
-                link.close_until_seen(unsaid.as_deref(), 1).await;
+                link.close_until_seen(unsent.as_deref(), 1).await;
             }
             let _ = link.close_base().await;
         });
@@ -40,10 +40,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Sends the close until the peer has seen it, or has had all attempts, of which so many were made.
-    async fn close_until_seen(&self, unsaid: Option<&[u8]>, made: u32) {
+    async fn close_until_seen(&self, unsent: Option<&[u8]>, made: u32) {
         for _ in made..CLOSE_ATTEMPTS {
             let attempt = async {
-                self.say_close(unsaid).await;
+                self.send_close_once(unsent).await;
                 self.until_close_is_seen().await;
             };
             if self.in_time(attempt).await.is_some() {
@@ -68,8 +68,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn say_close(&self, unsaid: Option<&[u8]>) {
-        if let Some(answer) = unsaid {
+    async fn send_close_once(&self, unsent: Option<&[u8]>) {
+        if let Some(answer) = unsent {
             self.send_bytes(answer).await;
         }
         self.send_close(String::new()).await;

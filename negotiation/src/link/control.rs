@@ -13,24 +13,26 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let Some((kind, tag)) = wire::header(&message) else { return self.count_dropped() };
         let is_ours = tag == Tag::of(self.id);
         match kind {
-            Kind::Offer | Kind::Returned | Kind::Early => self.offered(message).await,
-            Kind::Confirm => self.confirmed(&message),
+            Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
+            Kind::Confirm => self.on_confirm(&message),
             Kind::KeepAlive if is_ours && self.session().verify_bare(&message) => {}
-            Kind::Close if is_ours => self.peer_closes(&message, tag).await,
+            Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours && self.session().verify_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
             Kind::Upgrade if is_ours => self.peer_upgrades(&message).await,
             // The answer to a repeated offer.
-            Kind::Answer if is_ours => self.answered_again(&message).await,
-            Kind::Data | Kind::KeepAlive | Kind::Close if !is_ours => self.anothers(&message, tag).await,
+            Kind::Answer if is_ours => self.on_repeated_answer(&message).await,
+            Kind::Data | Kind::KeepAlive | Kind::Close if !is_ours => {
+                self.on_other_connection(&message, tag).await
+            }
             _ => self.count_dropped(),
         }
     }
 
     /// Deals with what belongs to another connection, if to any. It may be a candidate's that takes itself for connected,
     /// since its confirmation was lost; or the server has given up who sent it.
-    async fn anothers(&self, message: &[u8], tag: Tag) {
+    async fn on_other_connection(&self, message: &[u8], tag: Tag) {
         self.count_dropped();
         let Some(replacement) = &self.replacement else { return };
         let reply = match replacement.remind(tag, message.len()) {
@@ -42,7 +44,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn offered(&self, message: Buf) {
+    async fn on_offer(&self, message: Buf) {
         let (Some(replacement), Some(Agreed::Server { offer, answer })) =
             (&self.replacement, self.agreed.get())
         else {
@@ -61,7 +63,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    fn confirmed(&self, message: &[u8]) {
+    fn on_confirm(&self, message: &[u8]) {
         if self.replacement.as_ref().is_some_and(|replacement| replacement.hand_over(message, &self.base)) {
             self.liveness.end(End::Reset);
         } else {
@@ -69,7 +71,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn peer_closes(&self, message: &[u8], tag: Tag) {
+    async fn on_close(&self, message: &[u8], tag: Tag) {
         match self.session().decode::<Close>(message) {
             Ok(close) if close.id == self.id => {
                 self.send_close_seen(tag).await;
@@ -87,7 +89,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    async fn answered_again(&self, message: &[u8]) {
+    async fn on_repeated_answer(&self, message: &[u8]) {
         let Some(Agreed::Client { answer, confirm, early }) = self.agreed.get() else {
             return self.count_dropped();
         };

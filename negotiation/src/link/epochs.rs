@@ -25,7 +25,7 @@ pub(crate) struct Epochs<C: Connection<Data = Buf>> {
     /// What is in force.
     current_agreement: OnceLock<Arc<CurrentAgreement>>,
     /// The peer's end, while messages wait that came before it.
-    farewell: Mutex<Option<Close>>,
+    close_message: Mutex<Option<Close>>,
 }
 
 impl<C: Connection<Data = Buf>> Default for Epochs<C> {
@@ -35,7 +35,7 @@ impl<C: Connection<Data = Buf>> Default for Epochs<C> {
             agent: Mutex::default(),
             connector: Mutex::default(),
             current_agreement: OnceLock::new(),
-            farewell: Mutex::default(),
+            close_message: Mutex::default(),
         }
     }
 }
@@ -159,7 +159,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         if !queues.iter().any(|queue| queue.is_queued()) {
             return Some(close);
         }
-        *lock(&self.epochs.farewell) = Some(close);
+        *lock(&self.epochs.close_message) = Some(close);
         queues.iter().for_each(|queue| queue.part());
         drop(queues);
         self.liveness.wake();
@@ -168,16 +168,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// The end that was put off, if it is the next that a reader meets who has received all of `queue`: not while messages of later
     /// rounds wait.
-    pub(super) fn farewell_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
+    pub(super) fn close_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
         let queues = lock(&self.epochs.queues);
         let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
-        if later.any(|queue| queue.is_queued()) { None } else { lock(&self.epochs.farewell).take() }
+        if later.any(|queue| queue.is_queued()) { None } else { lock(&self.epochs.close_message).take() }
     }
 
     /// Reads one message for whoever it is for, unless the peer has closed. Only while no round's reader reads. Cancellation-safe.
     pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.liveness.check()?;
-        if lock(&self.epochs.farewell).is_some() {
+        if lock(&self.epochs.close_message).is_some() {
             return Err(poll_fn(|context| self.poll_ended(context)).await);
         }
         // No queue of its own whose news would interrupt it.

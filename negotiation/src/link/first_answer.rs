@@ -51,7 +51,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// The answer, if it has not left yet. It counts as sent once it was: whoever is cancelled meanwhile leaves it to the next.
-    pub(super) fn unsaid(&self) -> Option<&[u8]> {
+    pub(super) fn unsent(&self) -> Option<&[u8]> {
         match self.agreed.get() {
             Some(Agreed::Server { answer, .. }) if self.liveness.is_answering() => Some(answer),
             _ => None,
@@ -60,7 +60,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Sends the answer with `message` behind it, or alone, and then gives the message back.
     async fn answer_with(&self, message: Buf, queue: &EpochQueue) -> Result<Option<Buf>, Error> {
-        let Some(answer) = self.unsaid() else { return Ok(Some(message)) };
+        let Some(answer) = self.unsent() else { return Ok(Some(message)) };
         let data = seal(message, queue.header)?;
         match joined(answer, &data, self.base.base().mtu())? {
             Some(both) => {
@@ -77,7 +77,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Sends the answer alone, if it has not left yet.
     pub(super) async fn answer(&self) {
-        if let Some(answer) = self.unsaid() {
+        if let Some(answer) = self.unsent() {
             self.send_bytes(answer).await;
             self.liveness.answered();
         }
@@ -101,10 +101,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Ends the link, unless it has ended already, and tells the peer once; the answer first, without which it would
     /// make no sense of that.
-    pub(super) async fn say_goodbye(&self, failure: String) {
-        let unsaid = self.unsaid();
+    pub(super) async fn close_at_once(&self, failure: String) {
+        let unsent = self.unsent();
         if self.liveness.end(End::Closed) {
-            if let Some(answer) = unsaid {
+            if let Some(answer) = unsent {
                 self.send_bytes(answer).await;
             }
             self.send_close(failure).await;

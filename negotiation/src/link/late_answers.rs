@@ -15,12 +15,12 @@ use std::task::{Poll, Waker};
 ///
 /// When it is dropped, all that is left is answered.
 pub(crate) struct LateAnswers<C: Connection<Data = Buf>> {
-    unsaid: Arc<Unsaid<C>>,
+    unsent: Arc<Unsent<C>>,
     /// On the runtime of the first link; if that one has gone, of the first one after that.
     task: Mutex<Option<TaskOf<C>>>,
 }
 
-struct Unsaid<C: Connection<Data = Buf>>(Mutex<Queue<C>>);
+struct Unsent<C: Connection<Data = Buf>>(Mutex<Queue<C>>);
 
 /// As long as the links that were accepted in one turn: the task has the next.
 struct Queue<C: Connection<Data = Buf>> {
@@ -33,17 +33,17 @@ struct Queue<C: Connection<Data = Buf>> {
 impl<C: Connection<Data = Buf>> LateAnswers<C> {
     pub(crate) fn new() -> Self {
         let queue = Queue { links: VecDeque::new(), waker: None, is_served: false };
-        Self { unsaid: Arc::new(Unsaid(Mutex::new(queue))), task: Mutex::new(None) }
+        Self { unsent: Arc::new(Unsent(Mutex::new(queue))), task: Mutex::new(None) }
     }
 
     /// Answers on `link` once all tasks that are ready now have had their turn, unless the answer has left by then.
     pub(crate) fn add(&self, link: &Link<C>) {
-        let mut queue = self.unsaid.queue();
+        let mut queue = self.unsent.queue();
         queue.links.push_back(Arc::downgrade(&link.shared));
         let (waker, is_served) = (queue.waker.take(), replace(&mut queue.is_served, true));
         drop(queue);
         if !is_served {
-            let serving = Serving(self.unsaid.clone());
+            let serving = Serving(self.unsent.clone());
             let task = link.shared.base.base().runtime().spawn(async move { serving.0.answer().await });
             *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         }
@@ -51,7 +51,7 @@ impl<C: Connection<Data = Buf>> LateAnswers<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Unsaid<C> {
+impl<C: Connection<Data = Buf>> Unsent<C> {
     fn queue(&self) -> MutexGuard<'_, Queue<C>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,12 +105,12 @@ impl<C: Connection<Data = Buf>> Unsaid<C> {
 
 impl<C: Connection<Data = Buf>> Drop for LateAnswers<C> {
     fn drop(&mut self) {
-        self.unsaid.answer_at_once();
+        self.unsent.answer_at_once();
     }
 }
 
 /// The task's hold on the queue. A runtime that shuts down drops it with the task, and then the next link brings another one.
-struct Serving<C: Connection<Data = Buf>>(Arc<Unsaid<C>>);
+struct Serving<C: Connection<Data = Buf>>(Arc<Unsent<C>>);
 
 impl<C: Connection<Data = Buf>> Drop for Serving<C> {
     fn drop(&mut self) {

@@ -23,7 +23,7 @@ mod setup;
 mod sync;
 mod watchdog;
 
-use crate::handshake::{Credit, FAREWELL};
+use crate::handshake::{CLOSE_ALLOWANCE, Credit};
 use crate::wire::{HEADER, TEXT_LIMIT, Tag, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
@@ -46,7 +46,7 @@ pub(crate) use establish::establish;
 pub(crate) use late_answers::LateAnswers;
 pub(crate) use live_count::{Counted, LiveCount};
 pub use liveness::{End, Liveness};
-pub(crate) use opening::{Connected, Minder, Opener, gone};
+pub(crate) use opening::{Connected, LinkTask, Opener, gone};
 pub use parking::Parked;
 pub(crate) use replacement::{CandidateSlot, FromLink};
 
@@ -141,7 +141,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let times = (start.settings, start.idle_timeout);
         let mut shared = Shared::new(start.base, start.id, start.role, times);
         shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
-            TEXT_LIMIT.min(credit.left().saturating_sub(FAREWELL)).max(SHORTEST_REASON)
+            TEXT_LIMIT.min(credit.left().saturating_sub(CLOSE_ALLOWANCE)).max(SHORTEST_REASON)
         });
         if start.has_to_answer {
             shared.liveness = Liveness::answering();
@@ -363,7 +363,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
     async fn aside(&self, state: u8) -> Result<(), Error> {
         let liveness = &self.shared.liveness;
         if !EpochQueue::is_aside(state)
-            && let Some(close) = self.shared.farewell_after(&self.queue)
+            && let Some(close) = self.shared.close_after(&self.queue)
         {
             self.shared.closed_by_peer(close);
         }

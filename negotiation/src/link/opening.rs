@@ -29,7 +29,7 @@ pub(super) struct Opening {
 pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<EpochQueue>);
 
 /// What a task does for such a link, which has no watchdog of its own.
-pub(crate) struct Minder<C: Connection<Data = Buf>>(Arc<Shared<C>>);
+pub(crate) struct LinkTask<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 
 /// How a handshake ended well.
 pub(crate) struct Connected<C: Connection<Data = Buf>> {
@@ -180,8 +180,8 @@ impl<C: Connection<Data = Buf>> Kept<C> {
             opening.over.notify_waiters();
         }
         if self.0.liveness.check().is_err() {
-            let farewell = pin!(self.0.send_close(String::new()));
-            let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
+            let close_message = pin!(self.0.send_close(String::new()));
+            let _ = close_message.poll(&mut Context::from_waker(Waker::noop()));
         }
     }
 
@@ -191,7 +191,7 @@ impl<C: Connection<Data = Buf>> Kept<C> {
     }
 }
 
-impl<C: Connection<Data = Buf>> Minder<C> {
+impl<C: Connection<Data = Buf>> LinkTask<C> {
     /// Has the handshake keep the time from now on: up to when something is due for the first time, it needs no timer.
     pub(crate) fn keep_time(&self) {
         if let Some(opening) = &self.0.opening {
@@ -207,8 +207,8 @@ impl<C: Connection<Data = Buf>> Minder<C> {
 
 impl<C: Connection<Data = Buf>> Opener<C> {
     /// For the task that runs beside the link.
-    pub(crate) fn minder(&self) -> Minder<C> {
-        Minder(self.0.clone())
+    pub(crate) fn link_task(&self) -> LinkTask<C> {
+        LinkTask(self.0.clone())
     }
 
     /// Sends and repeats the offer until there is an answer. The link can be [opened](Kept::open) then, or has ended. Not to be cancelled, unless nobody
@@ -330,13 +330,13 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         if let Some(number) = confirm {
             shared.send_confirm(number).await;
         }
-        let (runtime, patience) = (shared.base.base().runtime(), shared.settings.handshake_timeout);
+        let (runtime, limit) = (shared.base.base().runtime(), shared.settings.handshake_timeout);
         for message in rest {
             let send = || async {
                 let message = seal(Buf::copy_of(&message, HEADER)?, self.1.header)?;
                 shared.base.send(message).await
             };
-            insist(runtime, patience, send).await?;
+            insist(runtime, limit, send).await?;
         }
         Ok(opened)
     }

@@ -20,7 +20,7 @@ impl<C: Connection<Data = Buf>> Setup<C> {
     /// The stack can't be built: tells the peer, once there is one that has agreed to it.
     pub(crate) async fn failed(self, failure: &Error) {
         if !self.0.close_unopened() {
-            self.0.say_goodbye(failure.to_string()).await;
+            self.0.close_at_once(failure.to_string()).await;
         }
     }
 }
@@ -44,7 +44,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Ends the link from a destructor: tells the peer once, if the datapath takes the message at once.
     fn leave(&self, failure: &str) {
-        let farewell = pin!(self.say_goodbye(failure.into()));
-        let _ = farewell.poll(&mut Context::from_waker(Waker::noop()));
+        let close_message = pin!(self.close_at_once(failure.into()));
+        let _ = close_message.poll(&mut Context::from_waker(Waker::noop()));
     }
 }

@@ -22,7 +22,7 @@ const LEFT: &[(&str, usize)] = &[
     ("dpdk", 1),
     ("kernel", 1),
     ("macros", 1),
-    ("negotiation", 6),
+    ("negotiation", 4),
     ("sim", 2),
 ];
 

@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 ///
 /// So the reactor wakes the one that waits, and not a task that then wakes it in turn. That goes on for as long as nobody [takes](Self::take)
 /// the task for good: who waits may be dropped, or not be polled any more. A task that has panicked is dropped by the next who comes.
-pub(super) struct Helm(Mutex<Option<BoxFuture<'static, ()>>>);
+pub(super) struct HandshakeDriver(Mutex<Option<BoxFuture<'static, ()>>>);
 
-impl Helm {
+impl HandshakeDriver {
     /// With nothing to do.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(None))
@@ -22,7 +22,7 @@ impl Helm {
     }
 
     /// Goes on with the task, and has this one woken when there is more to do. Not so if somebody else does it, for good or in this moment.
-    pub(super) fn steer(&self, cx: &mut Context<'_>) {
+    pub(super) fn drive(&self, cx: &mut Context<'_>) {
         let mut task = match self.0.try_lock() {
             Ok(task) => task,
             Err(TryLockError::Poisoned(poisoned)) => {
@@ -80,42 +80,43 @@ mod tests {
 
     #[test]
     fn who_steered_last_is_woken_and_who_takes_the_task_ends_it() {
-        let (helm, (first, second)) = (Helm::new(), (Arc::<Woken>::default(), Arc::<Woken>::default()));
+        let (driver, (first, second)) =
+            (HandshakeDriver::new(), (Arc::<Woken>::default(), Arc::<Woken>::default()));
         let (task, waker) = task();
-        helm.set(task);
-        for (at_the_helm, woken) in [(&first, [1, 0]), (&second, [1, 1])] {
-            helm.steer(&mut Context::from_waker(&Waker::from(at_the_helm.clone())));
+        driver.set(task);
+        for (last, woken) in [(&first, [1, 0]), (&second, [1, 1])] {
+            driver.drive(&mut Context::from_waker(&Waker::from(last.clone())));
             waker.lock().unwrap().take().unwrap().wake();
             assert_eq!([&first, &second].map(|it| it.0.load(Ordering::Relaxed)), woken);
         }
-        let mut taken = helm.take().unwrap();
-        helm.steer(&mut Context::from_waker(Waker::noop()));
+        let mut taken = driver.take().unwrap();
+        driver.drive(&mut Context::from_waker(Waker::noop()));
         assert!(waker.lock().unwrap().is_none(), "it was taken");
         assert!(taken.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     }
 
     #[test]
     fn a_task_that_has_panicked_is_not_polled_again() {
-        let helm = Helm::new();
+        let driver = HandshakeDriver::new();
         let held = Arc::new(());
         let owned = held.clone();
-        helm.set(Box::pin(async move {
+        driver.set(Box::pin(async move {
             let _owned = owned;
             panic!("as this test wants it")
         }));
-        let steer = || helm.steer(&mut Context::from_waker(Waker::noop()));
-        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(steer)).is_err());
-        steer();
-        assert!(helm.take().is_none());
+        let drive = || driver.drive(&mut Context::from_waker(Waker::noop()));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(drive)).is_err());
+        drive();
+        assert!(driver.take().is_none());
         assert_eq!(Arc::strong_count(&held), 1);
     }
 
     #[test]
     fn a_task_that_is_done_is_dropped() {
-        let (helm, (task, waker)) = (Helm::new(), task());
-        helm.set(task);
-        (0..5).for_each(|_| helm.steer(&mut Context::from_waker(Waker::noop())));
-        assert!(helm.take().is_none());
+        let (driver, (task, waker)) = (HandshakeDriver::new(), task());
+        driver.set(task);
+        (0..5).for_each(|_| driver.drive(&mut Context::from_waker(Waker::noop())));
+        assert!(driver.take().is_none());
         assert_eq!(Arc::strong_count(&waker), 1);
     }
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 /// A handshake's hold on the connection. If it is dropped before the end is known, since a Chunnel has panicked or the runtime has ended,
 /// whoever waits for the end hears of that.
-pub(crate) struct Settling<C: Connection>(Arc<Shared<C>>);
+pub(crate) struct HandshakeGuard<C: Connection>(Arc<Shared<C>>);
 
-impl<C: Connection> Settling<C> {
+impl<C: Connection> HandshakeGuard<C> {
     pub(crate) fn new(shared: Arc<Shared<C>>) -> Self {
         Self(shared)
     }
 }
 
-impl<C: Connection> Deref for Settling<C> {
+impl<C: Connection> Deref for HandshakeGuard<C> {
     type Target = Shared<C>;
 
     fn deref(&self) -> &Shared<C> {
@@ -23,7 +23,7 @@ impl<C: Connection> Deref for Settling<C> {
     }
 }
 
-impl<C: Connection> Drop for Settling<C> {
+impl<C: Connection> Drop for HandshakeGuard<C> {
     fn drop(&mut self) {
         self.0.abandoned();
     }
