@@ -8,7 +8,7 @@ use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc::Sender;
 
-/// What a server's link hands to its listener, because it concerns another connection on the same base.
+/// The messages of a server's link to its listener about another connection on the same base.
 pub(crate) enum FromLink<C> {
     /// An offer that is not this connection's. The listener answers it, and seats the client as a candidate.
     Offered {
@@ -16,16 +16,16 @@ pub(crate) enum FromLink<C> {
         base: Arc<C>,
         /// The new client's offer.
         offer: Buf,
-        /// What the answer is made with.
+        /// The random values that the answer is made with.
         fresh: Fresh,
         /// Where the candidate waits for its confirmation.
         slot: Arc<CandidateSlot>,
     },
     /// The new client has confirmed: the link is over, and its base carries the new connection.
     Confirmed {
-        /// What the new connection stands on.
+        /// The base of the new connection.
         base: Arc<C>,
-        /// What was agreed.
+        /// The agreement.
         accepted: Box<Accepted>,
     },
 }
@@ -58,7 +58,7 @@ impl CandidateSlot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Seats a client to which the answer is being sent, in the place of whoever was there.
+    /// Keeps a client to which the answer is being sent, in place of any earlier one.
     pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) {
         *self.lock() = Some(Candidate { accepted, credit });
     }
