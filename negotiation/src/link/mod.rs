@@ -358,7 +358,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         Some(message)
     }
 
-    /// Waits as long as another reader reads, or nobody any more, and nothing is in the queue, of which this was the state.
+    /// Waits as long as another reader reads, or none any more, and the queue, which had this `state`, is empty.
     #[cold]
     async fn aside(&self, state: u8) -> Result<(), Error> {
         let liveness = &self.shared.liveness;

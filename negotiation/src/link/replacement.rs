@@ -37,7 +37,7 @@ pub(crate) enum FromLink<C> {
 /// number that it chose just then, and changes nothing until that number comes back.
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
-    /// Made when somebody wants it.
+    /// Made when it is first needed.
     slot: OnceLock<Arc<CandidateSlot>>,
     /// From which the numbers come, so that a repeated offer gets the same answer.
     secret: OnceLock<MacKey>,
@@ -49,7 +49,7 @@ pub(crate) struct CandidateSlot(Mutex<Option<Candidate>>);
 
 struct Candidate {
     accepted: Box<Accepted>,
-    /// The address may be somebody else's.
+    /// The limit of replies while the address is unproven.
     credit: Credit,
 }
 
