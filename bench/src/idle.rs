@@ -28,7 +28,7 @@ const TIME: Budget = Budget::AtMost(300.0);
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("idle");
     let allowed = raise_limit();
-    if let None = report.unless_impossible("10,000 idle connections", allowed)? {
+    if report.unless_impossible("10,000 idle connections", allowed)?.is_none() {
         return Ok(report);
     }
     let seconds = effort.pick(10, 3);

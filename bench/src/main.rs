@@ -89,7 +89,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Program(program) => program.run(effort).and_then(|report| {
             let report = report.publish(arguments.quick)?;
-            Ok(report.is_within_budget() || !arguments.strict)
+            let strictly = report.is_within_budget() || !arguments.strict;
+            Ok(strictly && !instructions::has_grown(&report))
         }),
         Command::Report { programs, only_write } => {
             program::run_all(&programs, only_write, effort).and_then(|sections| {

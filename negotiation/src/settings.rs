@@ -5,52 +5,62 @@ use bertha_core::guarantee;
 use std::time::Duration;
 
 /// The times and bounds of negotiation and of the connections that it makes. Both ends may differ.
+///
+/// | setting | default | | setting | default |
+/// |---|---|---|---|---|
+/// | `repeat_after` | 100 ms | | `floor` | none |
+/// | `handshake_timeout` | 10 s | | `unproven_clients` | 256 |
+/// | `idle_timeout` | 30 s | | `offers_per_second` | 10,000 |
+/// | `early_messages` | 64 | | `first_flight` | 16 |
+/// | `concurrent_handshakes` | 256 | | `first_flight_delay` | 1 ms |
+/// | `close_timeout` | 100 ms | | `early_data` | true |
+/// | `drain_timeout` | 250 ms | | `remembered_flights` | 65,536 |
+/// | `credentials` | none | | | |
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// How long a client waits for an answer before it repeats its offer; doubled with every repetition.
+    /// The time that a client waits for an answer before it repeats its offer; doubled with every repetition.
     pub repeat_after: Duration,
-    /// How long a client waits for an answer altogether.
+    /// The time that a client waits for an answer altogether.
     pub handshake_timeout: Duration,
-    /// How long nothing may be heard from the peer before a waiting `recv` fails. Both ends use the smaller of their
-    /// two, at least a tenth of a second, and send six signs of life in that time.
+    /// The silence of the peer after which a waiting `recv` fails. Both ends use the smaller of their two, at least a
+    /// tenth of a second, and send six signs of life in that time.
     pub idle_timeout: Duration,
-    /// How many messages that overtake the answer a client keeps; more are dropped and counted.
+    /// The number of messages that a client keeps if they overtake the answer; more are dropped and counted.
     pub early_messages: usize,
-    /// How many handshakes a server works on at once; further clients wait in the datapath's backlog.
+    /// The number of handshakes that a server works on at once; further clients wait in the datapath's backlog.
     pub concurrent_handshakes: usize,
     /// The time between two attempts to tell the peer of a `close`, of which there are three. Over a datapath that loses
     /// messages a task makes them. Over a reliable one `close` waits for them, and then as long again until the datapath has
     /// handed over all messages; else it fails with [`TimedOut`](bertha_core::ErrorKind::TimedOut).
     pub close_timeout: Duration,
-    /// How long a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
+    /// The time that a change of stacks waits for messages that were sent before it and don't arrive, after the last one that
     /// did. Only a base that loses messages, or a `send` that was cancelled, makes it wait so long.
     pub drain_timeout: Duration,
-    /// What this end proves itself with and what it asks of the other; nothing at first.
+    /// The proof that this end gives of itself, and the proof that it asks of the other.
     pub credentials: Credentials,
-    /// What the stack must guarantee on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives that
-    /// can't reach it are neither offered nor picked, and nothing is built of what lies below it. What the datapath
-    /// guarantees counts. Nothing at first.
+    /// The guarantees that the stack must have on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives
+    /// below the floor are neither offered nor picked, and no Chunnel below them is built. The guarantees of the datapath count.
     pub floor: guarantee::Set,
-    /// How many clients a server has that have not shown that their address is their own. From half of it on clients
-    /// have to confirm before anything is built for them, which takes no further round trip; once there are so many
-    /// that have yet to do so, each further one has to return a cookie first, which takes one. 0: always;
-    /// `usize::MAX`: never. Addresses that nobody can pretend to have, those of streams and Unix sockets, don't count.
+    /// The number of clients with unproven addresses from which a server demands cookies. From half of it on, clients
+    /// confirm their address before a stack is built for them, which takes no further round trip; beyond it, each further one
+    /// returns a cookie first, which takes one. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of
+    /// streams and Unix sockets, don't count.
     pub unproven_clients: usize,
-    /// How many offers a server takes per second from one network: the first 24 bits of an IPv4 address, the first 56
-    /// of an IPv6 address. It holds twice, for clients that showed that their address is their own, and for the
-    /// others, which are asked to do so when there are more; after that, offers are dropped and counted.
+    /// The number of offers that a server takes per second from one network: the first 24 bits of an IPv4 address, the first
+    /// 56 of an IPv6 address. It holds twice: for clients that proved their address, and for the others, which are asked to
+    /// prove it when there are more. After that, offers are dropped and counted.
     pub offers_per_second: u32,
-    /// How many messages a client sends in its first flight at most, if it [connects early](crate::Connect::early);
-    /// further ones wait for the answer. Fewer if they don't fit into one message of the datapath.
+    /// The most messages of a client's first flight, if it [connects early](crate::Connect::early); further ones wait for
+    /// the answer. Fewer if they don't fit into one message of the datapath.
     pub first_flight: usize,
-    /// How long a client that connects early waits for the first message before it makes its offer without one.
+    /// The time that a client that connects early waits for the first message before it makes its offer without one.
     pub first_flight_delay: Duration,
     /// Whether a server takes messages that come with an offer. An attacker can replay them; see
     /// [`Connect::early`](crate::Connect::early).
     pub early_data: bool,
-    /// How many offers from whose first flights it took messages a server remembers, so that it doesn't take them once
-    /// more. Each is remembered for half a minute to a minute; while there are so many, it takes no others early.
+    /// The number of first flights that a server remembers, so that it takes none twice. Each is remembered for half a minute to
+    /// a minute; while there are so many, the server takes no others early.
     pub remembered_flights: usize,
 }
 

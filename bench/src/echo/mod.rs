@@ -115,7 +115,8 @@ pub(crate) fn instructions(report: &mut Report, rounds: u64) -> Result<(), Error
     if let Some(count) = report.unless_impossible(name, counted)? {
         report.bounded(format!("Bertha, {name}"), count, "instructions", READY);
         let calls = ["sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "epoll_wait"];
-        let calls = ready("bertha")?.system_calls(rounds / 4, &calls)?;
+        // To tenths: keeping alive and the like are not calls of an echo.
+        let calls = (ready("bertha")?.system_calls(rounds / 4, &calls)? * 10.0).round() / 10.0;
         report.bounded(format!("Bertha, {name}"), calls, "system calls", READY_CALLS);
     }
     Ok(())

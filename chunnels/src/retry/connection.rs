@@ -167,7 +167,6 @@ impl<Inner: Connection<Data: Correlated + Clone>> Connection for RetryConnection
 }
 
 /// Collects a burst of one.
-
 struct One<'a, T>(&'a mut Option<T>);
 
 impl<T> Extend<T> for One<'_, T> {

@@ -1,8 +1,8 @@
 //! The transport over datagrams: our own, or QUIC.
 
 use bertha::chunnels::Fault;
+use bertha::chunnels::Quic;
 use bertha::chunnels::quic::Certificates;
-use bertha::chunnels::{Quic, Reliable};
 use bertha::prelude::*;
 use bertha::{BoxedStack, Buf, Datapath};
 use bertha_file_transfer::Error;
