@@ -1,9 +1,9 @@
-//! What every layer of a stack may ask of the datapath at the bottom.
+//! The bottom of a stack, as every layer reaches it.
 
 use crate::guarantee::{self, Set};
 use crate::{Addr, Buf, Error, Runtime};
 
-/// What kind of transport a base connection is.
+/// The delivery properties of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Properties {
@@ -19,7 +19,7 @@ impl Properties {
     /// Messages arrive once and in order: framed TCP, Unix sockets.
     pub const STREAM: Self = Self { reliable: true, ordered: true };
 
-    /// The same in the words of [guarantees](crate::guarantee). What is reliable and ordered comes at most once.
+    /// The properties as [guarantees](crate::guarantee). A transport that is reliable and ordered also delivers at most once.
     pub fn guarantees(self) -> Set {
         let reliable = if self.reliable { Set::of::<guarantee::Reliable>() } else { Set::NONE };
         let ordered = if self.ordered { Set::of::<guarantee::Ordered>() } else { Set::NONE };
@@ -30,7 +30,7 @@ impl Properties {
 
 /// The bottom of a connection, reachable from every layer through [`Connection::base`](crate::Connection::base).
 ///
-/// It carries what Chunnels would otherwise have to hand down to each other: runtime, buffers, addresses and limits.
+/// It gives each layer direct access to the runtime, buffers, addresses and limits, so Chunnels need not pass them down.
 pub trait Base: Send + Sync + 'static {
     /// The runtime that the connection's futures run on.
     type Runtime: Runtime;
@@ -40,30 +40,30 @@ pub trait Base: Send + Sync + 'static {
 
     /// A buffer of `len` zero or arbitrary bytes with the reserved headroom in front.
     ///
-    /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer one, for
-    /// a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages as one places it behind the one
-    /// before it, by a [`BurstArena`](crate::buf::BurstArena).
+    /// The datapath can send it without a copy if `len` plus headroom is at most its [`mtu`](Self::mtu). A longer buffer,
+    /// for a Chunnel that cuts it, may lie anywhere. A datapath that sends several messages in one piece places each
+    /// buffer directly behind the previous one, with a [`BurstArena`](crate::buf::BurstArena).
     ///
     /// # Errors
     /// [`Exhausted`](crate::ErrorKind::Exhausted) if the datapath has no buffer left;
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if no buffer can be so long.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if `len` exceeds the longest buffer.
     fn buffer(&self, len: usize) -> Result<Buf, Error>;
 
-    /// Asks for `bytes` more headroom in buffers from now on. A Chunnel that writes a header in front of each
-    /// message calls it once, in `connect_wrap`.
+    /// Adds `bytes` to the headroom of all later buffers. A Chunnel that writes a header in front of each message calls it
+    /// once, in `connect_wrap`.
     fn reserve(&self, bytes: usize);
 
-    /// Gives back `bytes` that were reserved, once no layer that asked for them is in use any more: the stack of a connection
-    /// can change, and messages have to keep their room. The default keeps them.
+    /// Takes `bytes` of reserved headroom away, once no layer that reserved them is in use any more: the stack of a
+    /// connection can change, and the remaining layers keep theirs. The default does nothing.
     fn release(&self, _bytes: usize) {}
 
-    /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` this is what the layers *below*
-    /// will add to each message, so [`Connection::mtu`](crate::Connection::mtu) of the connection below less this is the
-    /// largest message that the caller may send.
+    /// The headroom that layers have reserved so far, in bytes. In `connect_wrap` it is the headers that the layers *below*
+    /// add to each message, so the largest message that the caller may send is the
+    /// [`mtu`](crate::Connection::mtu) of the connection below, less this.
     fn reserved(&self) -> usize;
 
-    /// The largest message that the datapath carries, in bytes, headers of Chunnels included. A layer asks the connection
-    /// below for its [`mtu`](crate::Connection::mtu), which a Chunnel that cuts messages raises.
+    /// The largest message that the datapath carries, in bytes, headers of Chunnels included. A layer uses the
+    /// [`mtu`](crate::Connection::mtu) of the connection below instead, since a Chunnel that cuts messages raises that.
     fn mtu(&self) -> usize;
 
     /// The address of this end.
@@ -72,6 +72,6 @@ pub trait Base: Send + Sync + 'static {
     /// The address of the other end.
     fn peer_addr(&self) -> Addr;
 
-    /// What the transport promises.
+    /// The delivery properties of the transport.
     fn properties(&self) -> Properties;
 }

@@ -167,7 +167,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     ///
     /// None
     /// * if the Chunnel declares no capability of this type, or is one-sided;
-    /// * without negotiation, as with [`Wrap::wrap`], and among [participants](Role::Participant), who have no single peer;
+    /// * without negotiation, as with [`Wrap::wrap`](crate::Wrap::wrap), or among [participants](Role::Participant), which have no
+    ///   single peer;
     /// * for a client, if the server's does not decode.
     ///
     /// The server's word is not compared on the client: a client that cannot work with it fails to build its connection.

@@ -1,4 +1,4 @@
-//! What Chunnels, Chunnel stacks and datapaths are made of.
+//! The traits and types behind Chunnels, Chunnel stacks and datapaths.
 //!
 //! A **Chunnel** is one communication function: serialise, shard, encrypt, order. It is a value that holds its
 //! configuration. Wrapped around a connection it makes another **connection**, which sends and receives typed
@@ -15,16 +15,16 @@
 //!  datapath         Buf -> wire               wire -> Buf
 //! ```
 //!
-//! # Who should depend on this crate
+//! # Use
 //!
-//! Whoever writes a Chunnel or a datapath: this crate is all they need. An application depends on `bertha`, which
-//! re-exports what applications use.
+//! Authors of Chunnels and datapaths need this crate alone. An application depends on `bertha`, which re-exports the
+//! items that applications use.
 //!
 //! * A Chunnel implements [`Chunnel`] and, for the connection that it makes, [`Connection`]. `#[derive(Identity)]`
-//!   gives it a name and says what it tells the other end.
+//!   gives it a name and a description for the other end.
 //! * A datapath implements [`Datapath`] and [`Listener`], and for its base connections [`Connection`] and [`Base`].
 //!
-//! The crate does no I/O, starts no task and reads no clock: what needs a runtime asks [`Base::runtime`].
+//! The crate does no I/O, starts no task and reads no clock: code that needs a runtime gets it from [`Base::runtime`].
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 

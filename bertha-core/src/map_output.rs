@@ -1,4 +1,4 @@
-//! What a layer has to do once the call below it is done.
+//! The work of a layer on the outcome of the call below it.
 
 use pin_project_lite::pin_project;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What the peer declared of the layers that two ends agreed on.
+//! The capabilities that the peer declared for the layers of an agreed stack.
 
 use crate::{Capability, Node};
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ pub struct DifferingCapability {
     pub encoding: Vec<u8>,
 }
 
-/// The layers of an agreed stack, with the capabilities of the other end: for drivers of stacks, which
-/// [give it](crate::ConnectContext::with_peer) to the Chunnels, and for tests of Chunnels.
+/// The layers of an agreed stack, with the capabilities of the other end. The driver of a stack
+/// [passes it](crate::ConnectContext::with_peer) to the Chunnels, and so does a test of a Chunnel.
 ///
-/// Good for building one connection: it counts the layers that were built, from the bottom up.
+/// Each value serves to build one connection: it counts the layers that were built, from the bottom up.
 #[derive(Debug)]
 pub struct PeerLayers {
     /// Top first.

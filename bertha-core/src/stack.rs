@@ -34,17 +34,17 @@ impl<Head, Tail> Stack<Head, Tail> {
         &self.head
     }
 
-    /// What is below it.
+    /// The Chunnels below the topmost.
     pub const fn tail(&self) -> &Tail {
         &self.tail
     }
 
-    /// The topmost Chunnel and what is below it.
+    /// The topmost Chunnel and those below it.
     pub fn into_parts(self) -> (Head, Tail) {
         (self.head, self.tail)
     }
 
-    /// As [`new`](Self::new), for code that is generic over what it puts together.
+    /// As [`new`](Self::new), for code that is generic over both parts.
     pub(crate) const fn from_parts(head: Head, tail: Tail) -> Self {
         Self { head, tail }
     }

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How many packets of 1000 bytes go in a second at `per_second` bytes, each as soon as it may.
+    /// The number of packets of 1000 bytes that pass in a second at `per_second` bytes, each sent as early as allowed.
     fn packets_in_a_second(per_second: u64) -> u64 {
         let rate = Rate { per_second, burst: 2000 };
         let (mut bucket, mut now, mut count) = (TokenBucket::new(0), Duration::ZERO, 0);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Over any run of items: no more than rate, burst and one item; and a time that is given is one at which the item goes.
+        /// For any sequence of items: at most rate, burst and one item pass, and an item passes at the time that `ready_at` returns.
         #[test]
         fn no_more_goes_than_rate_burst_and_one_item(
             per_second in 1..10_000_000_u64,
@@ -150,7 +150,7 @@ mod tests {
                     now = now.max(later);
                     prop_assert_eq!(bucket.ready_at(now, rate), None);
                 }
-                // What went before this item leaves at least one token for it.
+                // The items before this one leave at least one token.
                 prop_assert!(spent < burst + rate.earned_in(now));
                 bucket.spend(tokens);
                 spent += tokens;

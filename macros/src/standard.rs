@@ -22,7 +22,7 @@ pub(crate) fn identities(types: &Standard) -> TokenStream {
     let identity = |of: &Type| -> syn::Result<TokenStream> {
         let name = format!("std::{}", name(of)?);
         let identity = implementation(of, &parameters(of), &name, &format_ident!("Parameter"), &[], &core);
-        // Whoever forgets the derive of his own type is not helped by a list of these.
+        // A list of these types does not help a user with a type that lacks the derive.
         Ok(quote!(#[diagnostic::do_not_recommend] #identity))
     };
     types.0.iter().map(|of| identity(of).unwrap_or_else(Error::into_compile_error)).collect()

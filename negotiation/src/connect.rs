@@ -38,15 +38,15 @@ impl<'s, S: ?Sized, D> Connect<'s, S, D> {
     /// usual; then the stack is built anew and the messages are sent again, so that they arrive once. See [`Early`].
     ///
     /// # Replay
-    /// A server remembers for at least half a minute which first flights it took, and takes none twice. An attacker who has
-    /// recorded one can send it again later, or to the server after a restart, or to another server with the same keys; its
-    /// messages are then received once more, by a connection that gets no further. So a server takes early only messages that
-    /// do no harm then: a Chunnel that is not idempotent says `#[chunnel(no_early_data)]`, a server that takes nothing early
-    /// sets [`Settings::early_data`] to false, and an application sends its other messages after
-    /// [`agreed`](Early::agreed).
+    /// For at least half a minute a server remembers the first flights that it took, and takes none twice. An
+    /// attacker that has recorded one can send it again later, or to the server after a restart, or to another server
+    /// with the same keys; its messages are then received once more, by a connection that gets no further. So a server
+    /// takes early only messages that do no harm then: a Chunnel that is not idempotent says
+    /// `#[chunnel(no_early_data)]`, a server that takes nothing early sets [`Settings::early_data`] to false, and an
+    /// application sends its other messages after [`agreed`](Early::agreed).
     ///
     /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret:
-    /// an attacker who learns the key later can forge others. With identities alone no first flight is tried.
+    /// an attacker that learns the key later can forge others. With identities alone no first flight is tried.
     pub fn early(self, cache: &EarlyCache) -> ConnectEarly<S, D>
     where
         S: Clone,

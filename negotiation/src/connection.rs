@@ -39,12 +39,12 @@ impl<C> Negotiated<C> {
         self.current_agreement.get()
     }
 
-    /// How many messages arrived that were damaged, late, forged, or of no connection, and were dropped.
+    /// The number of messages that arrived damaged, late, forged, or for no connection, and were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// How many of them claimed to be of this connection and had not the proof that they needed: they were forged,
+    /// The number of those that claimed to be of this connection without the proof that they needed: they were forged,
     /// replayed, or, rarely, damaged. Zero without [`Credentials`](crate::Credentials).
     pub fn forged(&self) -> u64 {
         self.session.forged()

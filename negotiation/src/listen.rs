@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::mpsc;
 
-/// How many refused connection ids are remembered, so that a repeated offer is not reported twice.
+/// The number of refused connection ids that are remembered, so that a repeated offer is not reported twice.
 const REFUSED: usize = 64;
 
 /// A server to be started. Awaiting it starts to listen; until then it can be given other settings.
@@ -77,7 +77,7 @@ where
     let settings = Arc::new(settings);
     let nodes = stack.nodes();
     let listener = datapath.listen(on).await?;
-    // What is not known before a client is there, is asked then; no datapath promises more than a stream.
+    // Properties that are unknown before there is a client are checked then; no datapath promises more than a stream.
     let requirements = Requirements::new(settings.floor, listener.properties().unwrap_or(Properties::STREAM));
     check_possible(&nodes, requirements)?;
     let (to_listener, from_links) = mpsc::channel(settings.concurrent_handshakes.max(1));
@@ -167,7 +167,7 @@ impl<S, D: Runs<S>> Incoming<S, D> {
         self.server.listener.local_addr()
     }
 
-    /// How many messages from unknown addresses were dropped because they were no offers, or too many.
+    /// The number of messages from unknown addresses that were dropped because they were no offers, or too many.
     pub fn dropped(&self) -> u64 {
         self.server.dropped()
     }

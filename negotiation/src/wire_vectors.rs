@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 const ID: u64 = 0x0123_4567_89ab_cdef;
 const WIRE: &str = include_str!("../WIRE.md");
 
-/// What stands in the fenced blocks: for each name, `bytes` in hexadecimal digits and, for messages, what they `mean`.
+/// The contents of the fenced blocks: for each name, `bytes` in hexadecimal digits and, for messages, their meaning
+/// (`mean`).
 fn written() -> BTreeMap<String, (String, String)> {
     let mut vectors = BTreeMap::new();
     let blocks = WIRE.split("```vector ").skip(1).filter_map(|rest| rest.split_once("```"));
@@ -46,7 +47,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// What the code says the vectors are; each message is also read from its bytes, and must mean what it says.
+/// The vectors as the code makes them; each message is also read from its bytes, and must have the meaning given for
+/// it.
 #[derive(Default)]
 struct Vectors(BTreeMap<String, (String, String)>);
 
@@ -100,7 +102,7 @@ fn answer() -> Answer {
     }
 }
 
-/// What goes with an offer.
+/// The messages that go with an offer.
 const MESSAGES: [&[u8]; 2] = [b"hello", b""];
 
 fn claimed() -> [u8; CLAIM] {
@@ -163,7 +165,7 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     read_back(name, &offering, &answering, &client, &server);
 }
 
-/// What stands in the file, read by those to whom it is said.
+/// Each vector of the file, read by the end that receives it.
 fn read_back(name: &str, offering: &Offering, answering: &Answering<'_>, client: &Session, server: &Session) {
     let mut written = written();
     let mut take = |what: &str| {
@@ -292,7 +294,7 @@ fn vectors() -> Vectors {
     vectors
 }
 
-/// What travels in round 3 of the life with this id, from a participant with the number 0x1122334455667788.
+/// The messages of round 3 of the life with this id, from a participant with the number 0x1122334455667788.
 fn among_any_number(vectors: &mut Vectors) {
     let origin = Origin { number: 258, sender: 0x1122_3344_5566_7788 };
     let header = Tag::of_round(ID, 3).header(Kind::GroupData);
@@ -320,7 +322,7 @@ fn the_document_says_what_the_code_does() {
     assert!(written.is_empty(), "vectors of nothing: {written:?}");
 }
 
-/// What to put into the document after a change of the format.
+/// Prints the vectors for the document after a change of the format.
 #[test]
 #[ignore = "prints the vectors"]
 fn print() {

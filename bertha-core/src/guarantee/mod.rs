@@ -1,17 +1,17 @@
-//! What a Chunnel promises about the messages that pass it.
+//! The guarantees of a Chunnel about the messages that pass through it.
 //!
 //! The list is fixed, so that optimisation passes and negotiation can reason about Chunnels that they have never seen:
 //!
 //! | guarantee | a receiver knows that |
 //! |---|---|
 //! | [`Encrypted`] | nobody on the way could read the message |
-//! | [`Authenticated`] | the message is from the peer that was asked for |
+//! | [`Authenticated`] | the message is from the intended peer |
 //! | [`Reliable`] | every message that was sent arrives, or the connection fails |
 //! | [`Ordered`] | messages arrive in the order in which they were sent |
 //! | [`AtMostOnce`] | no message arrives twice |
 //! | [`IntegrityChecked`] | the message is the one that was sent, unless somebody forged it on purpose |
 //!
-//! A Chunnel states them in its derive, and a Chunnel that states none promises none:
+//! A Chunnel states its guarantees in its derive; one that states none promises none:
 //!
 //! ```
 //! # use bertha_core::Identity;
@@ -20,13 +20,13 @@
 //! struct Retransmit;
 //! ```
 //!
-//! Guarantees add up down a stack, and a `select!` guarantees what all its alternatives do. They are types, so that a
-//! pass that would drop one is a compile error; [`Set`] is the same at run time.
+//! A stack has the guarantees of all its Chunnels, and a `select!` those that all its alternatives share. Guarantees are
+//! types, so that a pass that would drop one is a compile error; [`Set`] represents them at run time.
 //!
-//! # What a Chunnel needs
+//! # Needs
 //!
-//! A Chunnel that works only on top of a guarantee says so as well: with `needs(..)`, or, where it depends on the
-//! Chunnel's configuration, with the path of a function from `&Self` to a [`Set`].
+//! A Chunnel that works only above certain guarantees states them with `needs(..)`, or, if they depend on its
+//! configuration, with the path of a function from `&Self` to a [`Set`].
 //!
 //! ```
 //! # use bertha_core::{Identity, guarantee::{Reliable, Set}};
@@ -45,10 +45,10 @@
 //! }
 //! ```
 //!
-//! What stands below has to guarantee it: Chunnels, or the datapath ([`Properties`](crate::Properties)). Which datapath
-//! that is, and which alternative of a `select!`, is known when a connection is made, so that is when a stack is refused
-//! that can't hold: by `connect`, `listen` or `wrap`, before anything is sent. Negotiation picks no alternative with which
-//! a need is not met. A Chunnel is taken to keep what is guaranteed below it.
+//! A need is met by the Chunnels below, or by the datapath ([`Properties`](crate::Properties)). The datapath and the
+//! alternative of each `select!` are known only when a connection is made. So `connect`, `listen` and `wrap` check the
+//! needs, and refuse a stack that does not meet them before anything is sent. Negotiation picks only alternatives with
+//! which every need is met. A Chunnel is assumed to preserve the guarantees of the layers below it.
 
 mod kept;
 mod set;
@@ -79,7 +79,7 @@ pub trait Guarantees {
     type IntegrityChecked: Bool;
 }
 
-/// What both sets have: the guarantees of a choice.
+/// The guarantees in both sets: those of a choice.
 #[derive(Debug)]
 pub struct Common<First, Second>(std::marker::PhantomData<(First, Second)>);
 

@@ -37,30 +37,30 @@ impl Set {
         Self(bits)
     }
 
-    /// Whether all of `other` is in it.
+    /// Whether it contains every guarantee of `other`.
     pub const fn includes(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// What is in it and not in `other`.
+    /// The guarantees in this set that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// What is in both.
+    /// The guarantees in both sets.
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// A bit for each guarantee, in a fixed order: below 64.
+    /// The set as one bit for each guarantee, in a fixed order; less than 64.
     #[doc(hidden)]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether nothing is in it.
+    /// Whether it contains no guarantee.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -69,7 +69,7 @@ impl Set {
 impl BitOr for Set {
     type Output = Self;
 
-    /// What is in either.
+    /// The guarantees in either set.
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

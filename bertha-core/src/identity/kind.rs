@@ -1,4 +1,4 @@
-//! What can stand at one place of a stack or of a pattern.
+//! The kinds of element in a stack or a pattern.
 //!
 //! Stable Rust can't ask whether a type is, say, a `Select`; it can ask for an associated type and go on from there.
 

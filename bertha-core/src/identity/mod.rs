@@ -26,17 +26,17 @@ pub trait Identity {
     /// The type's own type parameters, in order, as a nested pair ended by `()`.
     type Parameters;
 
-    /// What the Chunnel promises.
+    /// The guarantees of the Chunnel.
     type Guarantees: Guarantees;
 
-    /// What can stand at one place of a stack: [`Layer`](kind::Layer) for every Chunnel.
+    /// The kind of element that the type is in a stack: [`Layer`](kind::Layer) for every Chunnel.
     type Kind: kind::Kind;
 
     /// Crate and type name, as in `bertha-chunnels::Serialize`: unique, since names in the registry are.
     const NAME: &'static str;
 }
 
-/// The identity of what is no Chunnel and never compared, such as a whole stack. No derive makes it but by accident.
+/// The identity of a type that is no Chunnel and never compared, such as a whole stack. A derive makes it only by accident.
 #[rustfmt::skip]
 pub type Reserved =
     (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, (D0, ()))))))))))))))));
@@ -65,8 +65,8 @@ impl<A: Same<B>, As: SameIf<A::Is, Bs>, B, Bs> Same<(B, Bs)> for (A, As) {
     type Is = As::Is;
 }
 
-/// [`Same`], asked only if what stands before is equal: two identities most often differ in their first digit, and the
-/// compiler is spared the rest.
+/// [`Same`], evaluated only if all digits before are equal: most pairs of identities differ in the first digit, and the
+/// compiler can skip the rest.
 #[doc(hidden)]
 pub trait SameIf<So, Other> {
     /// The result.

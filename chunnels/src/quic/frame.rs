@@ -16,7 +16,7 @@ pub const CONTINUED: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Frames {
     length: [u8; LENGTH],
-    /// How much of the length has arrived.
+    /// The number of bytes of the length that have arrived.
     known: usize,
     message: Option<Partial>,
     /// Whether the stream ends here, and another continues it.
@@ -27,7 +27,7 @@ pub struct Frames {
 #[derive(Debug)]
 struct Partial {
     message: Buf,
-    /// How much of it has arrived.
+    /// The number of bytes of the message that have arrived.
     filled: usize,
 }
 

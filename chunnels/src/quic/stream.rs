@@ -12,7 +12,7 @@ use quinn::{
 use std::pin::pin;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// How many messages wait in each direction at most.
+/// The maximum number of messages that wait in each direction.
 pub(super) const QUEUE: usize = 256;
 
 /// The number of bytes read at a time.
@@ -49,7 +49,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) phase: watch::Sender<Phase>,
-    /// How many of the two tasks run.
+    /// The number of the two tasks that still run.
     pub(super) running: watch::Sender<u8>,
     /// The reason why nothing more will arrive.
     end: Mutex<Option<(ErrorKind, String)>>,

@@ -12,7 +12,7 @@ pub struct Limits {
     pub window: usize,
     /// The sendings of a request before it is given up; at least one.
     pub attempts: u32,
-    /// How long to wait for a reply before there is a sample of the round-trip time.
+    /// The time to wait for a reply before there is a sample of the round-trip time.
     pub initial_timeout: Duration,
     /// The least time to wait for a reply beyond the smoothed round trip.
     pub min_timeout: Duration,

@@ -46,7 +46,7 @@ impl RttEstimator {
         self.doublings = self.doublings.saturating_add(1);
     }
 
-    /// How long to wait for the reply to the `attempt`th sending (from 1) of a request.
+    /// The time to wait for the reply to the `attempt`th sending (from 1) of a request.
     pub(super) fn timeout(&self, attempt: u32) -> Duration {
         let base = self.smoothed.map_or(self.initial, |smoothed| smoothed + self.min.max(self.variation * 4));
         let doublings = self.doublings.max(attempt.saturating_sub(1));

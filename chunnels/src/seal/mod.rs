@@ -23,7 +23,7 @@
 //!
 //! # Limits
 //!
-//! There is no forward secrecy: recorded messages can be read by anyone who learns the shared key later. Lengths, numbers and times
+//! There is no forward secrecy: a later leak of the shared key exposes all recorded messages. Lengths, numbers and times
 //! are visible.
 //!
 //! # The agreement

@@ -61,7 +61,7 @@ mod tests {
 
     const MAX: usize = 65_507;
 
-    /// How many attempts a message of `written` bytes takes.
+    /// The number of attempts that a message of `written` bytes takes.
     fn attempts(sizes: &BufferSize, written: usize) -> usize {
         let mut size = sizes.guess();
         if written <= size {

@@ -1,4 +1,4 @@
-//! What a rule becomes: implementations of `Pass`, `Rule`, `Guard` and `Rewrite`.
+//! The expansion of a rule: implementations of `Pass`, `Rule`, `Guard` and `Rewrite`.
 
 use super::build;
 use super::parse::{Item, Side, Subst};

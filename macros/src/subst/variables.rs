@@ -7,7 +7,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Error, GenericArgument, GenericParam, Ident, Path, Token, Type, parse_quote};
 
-/// What may be anything in a pattern.
+/// The parts of a pattern that match any type or constant.
 pub(crate) struct Variables(Vec<GenericParam>);
 
 impl Variables {
@@ -20,7 +20,7 @@ impl Variables {
         &self.0
     }
 
-    /// Those that stand in the pattern.
+    /// The variables that occur in `pattern`.
     pub(super) fn in_pattern(&self, pattern: &Side) -> Vec<&GenericParam> {
         self.0.iter().filter(|variable| stands_in(&name(variable), pattern)).collect()
     }

@@ -84,7 +84,7 @@ impl<'o> Answering<'o> {
         self.hash
     }
 
-    /// What goes with the offer in `message`, if it can be believed as far as this end asks for that.
+    /// The messages that come with the offer in `message`, if they carry the proof that this end asks for.
     pub(crate) fn early<'m>(&self, message: &'m [u8]) -> Option<Early<'m>> {
         let key = self.credentials.early_key(&self.hash);
         if self.credentials.is_some() && key.is_none() {
@@ -134,7 +134,7 @@ impl<'o> Answering<'o> {
         proof::prove(Kind::Refusal, tag, refusal, Head::default(), proof).ok()
     }
 
-    /// Who signs a reply to this offer: a client that sent no share asks for no identity.
+    /// The key that signs a reply to this offer: a client that sent no share asks for no identity.
     fn signer(&self) -> Option<&super::IdentityKey> {
         self.share.and(self.credentials.identity.as_ref())
     }

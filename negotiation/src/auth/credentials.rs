@@ -1,10 +1,10 @@
-//! What an end proves itself with, and what it asks of the other.
+//! The proofs of an end's identity, and the proofs that it asks of the other.
 
 use super::schedule::MacKey;
 use super::{IdentityKey, PublicKey, SharedKey};
 use bertha_core::{Error, ErrorKind, Role};
 
-/// What an end proves itself with, and what it asks of the other: nothing, unless it is said here.
+/// The proofs of an end's identity, and the proofs that it asks of the other: none, unless they are set here.
 ///
 /// Both ends have to ask for what the other can give, else they refuse each other with
 /// [`Unauthenticated`](ErrorKind::Unauthenticated):
@@ -36,7 +36,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Both ends have this secret. It costs two hashes per message; whoever has it can pretend to be either end.
+    /// Both ends have this secret. It costs two hashes per message; anyone that has it can pretend to be either end.
     pub fn shared(key: SharedKey) -> Self {
         Self { shared: Some(key), ..Self::default() }
     }

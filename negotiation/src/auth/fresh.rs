@@ -1,4 +1,4 @@
-//! What a server chooses anew for each handshake.
+//! The random values that a server chooses anew for each handshake.
 
 use super::schedule::MacKey;
 use std::fmt;

@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 use x25519_dalek::StaticSecret;
 use zeroize::Zeroizing;
 
-/// What an end signs with: an Ed25519 key (RFC 8032).
+/// A signing key of an end: an Ed25519 key (RFC 8032).
 ///
 /// Cheap to clone, since all clones share one secret, which is overwritten with the last of them. Compared in constant time, and
 /// shown by `Debug` without its secret.
@@ -93,7 +93,7 @@ impl Ephemeral {
         Self(StaticSecret::from(*Zeroizing::new(secret)))
     }
 
-    /// What the other end gets.
+    /// The public half, for the other end.
     pub(super) fn share(&self) -> [u8; 32] {
         x25519_dalek::PublicKey::from(&self.0).to_bytes()
     }

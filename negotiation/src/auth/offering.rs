@@ -80,7 +80,7 @@ impl Offering {
         self.reply(message).map(|(refusal, ..)| refusal)
     }
 
-    /// A reply with its proof, which was checked; the secret, if there is one; and who has signed it.
+    /// A reply with its proof, which was checked; the secret, if there is one; and the key that has signed it.
     fn reply<M: DeserializeOwned>(
         &self,
         message: &[u8],

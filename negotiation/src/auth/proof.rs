@@ -7,14 +7,14 @@ use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What stands behind the message and in front of signature and MAC, which cover it.
+/// The head of a proof. It stands behind the message and in front of signature and MAC, which cover it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Head {
     /// Makes every message another one.
     pub(super) nonce: [u8; 16],
     /// The sender's half of the exchange (X25519).
     pub(super) share: Option<[u8; 32]>,
-    /// Who signs, if it is signed.
+    /// The signer's key, if the message is signed.
     pub(super) signer: Option<[u8; 32]>,
     /// Whether there is a MAC.
     pub(super) is_sealed: bool,
@@ -22,7 +22,7 @@ pub(super) struct Head {
     pub(super) reset: Option<[u8; MAC]>,
 }
 
-/// What an offer is recognised by, and a reply made out for.
+/// The hash that identifies an offer, and binds a reply to it.
 pub(crate) fn offer_hash(message: &[u8]) -> [u8; 32] {
     hash("bertha 2 offer", &[message])
 }
@@ -95,7 +95,7 @@ impl<M> Claimed<'_, M> {
         }
     }
 
-    /// Who of those that are trusted has signed it. The signature of anybody else is not even looked at.
+    /// The trusted key that has signed it. The signature of any other key is not even looked at.
     pub(super) fn signer_among(&self, trusted: &[PublicKey], context: &[u8]) -> Option<PublicKey> {
         let signer = PublicKey::from_bytes(self.head.signer?);
         let signed = hash("bertha 2 signature", &[context, self.signed]);

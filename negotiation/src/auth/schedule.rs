@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 /// MACs are HMAC-SHA-256, cut to the left half (RFC 2104 section 5).
 pub(crate) use crate::wire::MAC;
 
-/// What sets these keys apart from those that other protocols derive from the same secrets.
+/// Sets these keys apart from those that other protocols derive from the same secrets.
 const SALT: &[u8] = b"bertha negotiation 2";
 
 /// A key for MACs, and for deriving further keys.

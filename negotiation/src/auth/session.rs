@@ -1,4 +1,4 @@
-//! What two ends say about a connection after they have agreed on it.
+//! The messages of two ends about a connection after they have agreed on it.
 
 use super::PublicKey;
 use super::schedule::{MAC, MacKey, hash};
@@ -55,13 +55,13 @@ impl Session {
         Self { transcript, peer, keys, forged: AtomicU64::new(0) }
     }
 
-    /// What stands for a session that is not known yet: it has no keys, and nothing was agreed.
+    /// The placeholder for a session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
         Self { transcript: [0; 32], peer: None, keys: None, forged: AtomicU64::new(0) }
     }
 
-    /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if somebody who has
-    /// none of the keys edits messages on their way.
+    /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if an attacker that
+    /// has none of the keys edits messages on their way.
     pub fn transcript(&self) -> [u8; 32] {
         self.transcript
     }
@@ -81,8 +81,8 @@ impl Session {
         self.keys.is_some()
     }
 
-    /// How many messages claimed to be of this connection and were forged, replayed, or without the proof that they
-    /// need.
+    /// The number of messages that claimed to be of this connection and were forged, replayed, or without the proof
+    /// that they need.
     pub fn forged(&self) -> u64 {
         self.forged.load(Ordering::Relaxed)
     }
@@ -120,7 +120,7 @@ impl Session {
         !self.is_authenticated() || self.decode::<()>(message).is_ok()
     }
 
-    /// Whether a reset comes from whom it has to come from: the server, even if it has forgotten this connection.
+    /// Whether a reset comes from the server, even if the server has forgotten this connection.
     pub(crate) fn verify_reset(&self, message: &[u8]) -> bool {
         let Some(keys) = &self.keys else { return true };
         let is_genuine = matches!(wire::open(message), Ok((version, token))
@@ -167,7 +167,7 @@ impl Keys {
     }
 }
 
-/// What a server says about a connection that it doesn't know, and `token` proves.
+/// A server's reset for a connection that it doesn't know; `token` proves it.
 pub(crate) fn reset(tag: Tag, token: &[u8; MAC]) -> Vec<u8> {
     let mut bytes = tag.header(Kind::Reset).to_vec();
     bytes.push(VERSION | PROVEN);

@@ -6,7 +6,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A secret that both ends have, and nobody else: 32 bytes from a good source of randomness.
 ///
-/// Not a password: whoever records a handshake can try out guesses. Compared in constant time, not shown by `Debug`,
+/// Not a password: an attacker that records a handshake can try out guesses. Compared in constant time, not shown by
+/// `Debug`,
 /// and overwritten when it is dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct SharedKey([u8; 32]);

@@ -155,7 +155,7 @@ fn what_is_said_later_is_heard_once_and_by_the_other_end_alone() {
 fn a_reset_is_believed_by_its_token_alone() {
     let (_, _, client, _) = agree(&pairs()[0]);
     let genuine = reset(Tag::of(ID), &[9; MAC]);
-    // The header is compared by who reads the message.
+    // The reader of the message compares the header.
     for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= 32) {
         assert!(!client.verify_reset(&altered), "bit {bit}");
     }

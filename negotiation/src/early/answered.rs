@@ -1,4 +1,4 @@
-//! What becomes of a first flight: the stack stays, or another one takes its place.
+//! The outcome of a first flight: the stack stays, or another one takes its place.
 
 use super::HandshakeGuard;
 use super::connect::{Built, Client, Opening};
@@ -51,7 +51,7 @@ where
         if let Some(start) = replaced {
             return Box::pin(self.change_stack(shared, start, answer, session)).await;
         }
-        // Whoever receives a message finds out how it came to be.
+        // The receiver of a message finds out how it came to be.
         let zero_rtt = of_kept(&answer);
         shared.agreed_to(self.agreement(answer, session, zero_rtt));
         link.open();
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// What became of the first flight if the stack stays.
+/// The outcome of the first flight if the stack stays.
 pub(super) fn of_kept(answer: &Answer) -> ZeroRtt {
     match answer.early {
         0 => ZeroRtt::NotTaken,

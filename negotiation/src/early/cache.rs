@@ -1,4 +1,4 @@
-//! What servers agreed to before.
+//! Earlier agreements of servers.
 
 use crate::auth::hash;
 use crate::handshake::Expected;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// [`Connect::early`](crate::Connect::early).
 ///
 /// Cloning it is cheap, and all clones share what they know. It is bounded by entries and bytes, the oldest goes first. It
-/// holds nothing secret, and whatever is wrong in it costs a round trip and nothing else: the server decides as always.
+/// holds nothing secret, and a wrong entry costs a round trip and nothing else: the server decides as always.
 ///
 /// It can be saved and loaded, in calls that block on the file system.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub(crate) struct Key {
 struct Entry {
     key: Key,
     expected: Expected,
-    /// What a client claims that expects it; made when it is first asked for.
+    /// The claim of a client that expects it; made when it is first asked for.
     #[serde(skip)]
     claim: OnceLock<[u8; CLAIM]>,
 }
@@ -104,7 +104,7 @@ impl EarlyCache {
         Key { server, stack: last.digest }
     }
 
-    /// How many agreements it knows.
+    /// The number of agreements in it.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
@@ -173,7 +173,7 @@ impl EarlyCache {
         Ok(bytes)
     }
 
-    /// What this server agreed to for this stack the last time, and what a client claims that expects it again.
+    /// The last agreement of this server for this stack, and the claim of a client that expects it again.
     pub(crate) fn find(&self, key: &Key) -> Option<(Expected, [u8; CLAIM])> {
         let entries = self.lock();
         let Entry { expected, claim, .. } = entries.iter().find(|entry| entry.key == *key)?;

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// What it takes to build a stack, and to remember what was agreed.
+/// The means to build a stack, and to remember the agreement.
 pub(super) struct Client<S, D> {
     stack: S,
     pub(super) connector: Arc<LinkConnector<D>>,
@@ -33,8 +33,8 @@ pub(super) struct Client<S, D> {
     key: Key,
 }
 
-/// For how long a handshake has no task of its own at max, and those who wait for its end bring it on: long enough for most that
-/// stay within a network, and not so long that an application which does not wait would notice.
+/// The maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it: long
+/// enough for most handshakes within a network, and too short for an application that does not wait to notice.
 const UNDRIVEN: Duration = Duration::from_millis(1);
 
 /// A stack over a link.
@@ -62,7 +62,7 @@ enum Stage<C: Connection<Data = Buf>, O> {
     Answered(Result<Built<O>, Error>, Connected<C>),
 }
 
-/// What the server is expected to agree to.
+/// The agreement expected of the server.
 struct Expectation {
     expected: Expected,
     claim: [u8; CLAIM],
@@ -104,7 +104,7 @@ where
     S: Describe + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
-    /// What the server is expected to answer, or why it has to answer first.
+    /// The answer expected of the server, or the reason why it has to answer first.
     fn expectation(&self) -> Result<Expectation, &'static str> {
         if !self.connector.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");

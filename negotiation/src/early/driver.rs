@@ -1,13 +1,14 @@
-//! Who brings a handshake to its end.
+//! The task that brings a handshake to its end.
 
 use bertha_core::BoxFuture;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll};
 
-/// What is left to do of a handshake, as a task for whoever waits for its end.
+/// The rest of a handshake, as a task that any call that waits for its end can poll.
 ///
-/// So the reactor wakes the one that waits, and not a task that then wakes it in turn. That goes on for as long as nobody [takes](Self::take)
-/// the task for good: who waits may be dropped, or not be polled any more. A task that has panicked is dropped by the next who comes.
+/// So the reactor wakes the waiting call, and not a task that then wakes it in turn. That goes on until a task of its
+/// own [takes](Self::take) the rest for good: a waiting call may be dropped, or not be polled any more. A task that has
+/// panicked is dropped by the next call.
 pub(super) struct HandshakeDriver(Mutex<Option<BoxFuture<'static, ()>>>);
 
 impl HandshakeDriver {
@@ -16,7 +17,7 @@ impl HandshakeDriver {
         Self(Mutex::new(None))
     }
 
-    /// What is to be done from now on.
+    /// Sets the task from now on.
     pub(super) fn set(&self, task: BoxFuture<'static, ()>) {
         *self.lock() = Some(task);
     }

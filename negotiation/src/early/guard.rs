@@ -1,4 +1,4 @@
-//! Who has undertaken to bring a handshake to its end.
+//! The duty to bring a handshake to its end.
 
 use super::Shared;
 use bertha_core::Connection;
@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// A handshake's hold on the connection. If it is dropped before the end is known, since a Chunnel has panicked or the runtime has ended,
-/// whoever waits for the end hears of that.
+/// the calls that wait for the end get an error.
 pub(crate) struct HandshakeGuard<C: Connection>(Arc<Shared<C>>);
 
 impl<C: Connection> HandshakeGuard<C> {

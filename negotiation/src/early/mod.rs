@@ -28,12 +28,12 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 ///
 /// * **Loss.** Nothing is lost or delivered twice by negotiation. What is sent before the answer is kept until then, at most
 ///   [`first_flight`](crate::Settings::first_flight) messages, and sent again in order if the server picks another stack.
-/// * **The answer** is read by whoever waits in `send`, `recv` or [`agreed`](Self::agreed), and, a thousandth of a second after the beginning, by a
-///   task of its own, so nobody has to wait.
+/// * **The answer** is read by the calls that wait in `send`, `recv` or [`agreed`](Self::agreed), and, a thousandth of
+///   a second after the beginning, by a task of its own, so that no call has to wait.
 /// * **Failure.** A refusal, or no answer within the [handshake
 ///   time-out](crate::Settings::handshake_timeout), fails `send` and `recv` from then on, with an error that says how many messages are
 ///   in doubt: a server that can't be heard may have taken them.
-///   If a Chunnel panics in whoever reads the answer, the others get [`Closed`](ErrorKind::Closed).
+///   If a Chunnel panics in the call that reads the answer, the others get [`Closed`](bertha_core::ErrorKind::Closed).
 /// * **Backpressure.** A message that fits no more waits for the answer.
 /// * **Cancellation.** As for every [`Connection`]: a message whose `send` was dropped was not sent, or sent whole, once.
 /// * **The end.** [`close`](Connection::close) waits for the answer, and so until the messages have a connection. Dropping

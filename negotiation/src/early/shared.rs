@@ -1,4 +1,4 @@
-//! What all calls of such a connection look at.
+//! The state that all calls of such a connection share.
 
 use super::TaskOf;
 use super::connect::Built;
@@ -21,7 +21,7 @@ pub(crate) struct Shared<C: Connection> {
     first: Built<C>,
     /// Over another one, if that is what the server picked. There before `outcome` is.
     second: OnceLock<Arc<Built<C>>>,
-    /// What all calls look at.
+    /// The outcome, for all calls.
     outcome: OnceLock<Outcome<C>>,
     kept: Mutex<Kept<C::Data>>,
     /// Told when `second` or `outcome` is there, or there is room in `kept`.
@@ -35,7 +35,7 @@ enum Outcome<C> {
     Failed(ErrorKind, String),
 }
 
-/// What was sent and may have to be sent again.
+/// Messages that were sent and may have to be sent again.
 struct Kept<T> {
     messages: VecDeque<(u64, T)>,
     next: u64,
@@ -58,12 +58,12 @@ impl<C: Connection> Shared<C> {
         }
     }
 
-    /// From now on whoever waits brings the handshake to its end by `task`.
+    /// From now on the waiting calls bring the handshake to its end by `task`.
     pub(crate) fn drive_by(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.driver.set(Box::pin(task));
     }
 
-    /// Brings the handshake to its end, whoever waits or not.
+    /// Brings the handshake to its end, even if no call waits for it.
     pub(crate) async fn drive(&self) {
         if let Some(task) = self.driver.take() {
             task.await;
@@ -252,7 +252,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
         self.sent(number, sent).await
     }
 
-    /// What it means for a message that it was sent so over the first stack.
+    /// The result for a message that was sent with `sent` over the first stack.
     async fn sent(&self, number: u64, sent: Result<(), Error>) -> Result<(), Error> {
         let Err(error) = sent else { return Ok(()) };
         if error.kind().is_of_one_message() {

@@ -1,4 +1,4 @@
-//! What an offer has to pass before the server does any work for it.
+//! The checks that an offer has to pass before the server does any work for it.
 
 use super::amplification::Credit;
 use super::cookie::Cookies;
@@ -10,17 +10,17 @@ use bertha_core::Addr;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Asks for proofs of address, and keeps to the rates. Its memory is of one size, whoever sends whatever.
+/// Asks for proofs of address, and keeps to the rates. The memory that it needs does not depend on the offers.
 #[derive(Debug)]
 pub struct AdmissionControl {
     cookies: Cookies,
-    /// For those who showed that their address is theirs: nobody else can use up what is theirs.
+    /// For clients that have proved their address: unproven ones can't use up this allowance.
     proven: RateLimiter,
     unproven: RateLimiter,
     max_unproven: usize,
 }
 
-/// What the gate says of an offer.
+/// The decision about an offer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
     /// It is one too many, or no offer.
@@ -71,7 +71,7 @@ impl AdmissionControl {
         self.retry(now, peer, message)
     }
 
-    /// What asks the sender of an offer for a proof of its address.
+    /// The message that asks the sender of an offer for a proof of its address.
     pub fn retry(&self, now: Instant, peer: &Addr, message: &[u8]) -> Admission {
         let reply = || {
             let (offer, _) = offer_in(message)?;

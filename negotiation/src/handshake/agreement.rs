@@ -1,4 +1,4 @@
-//! What two ends agreed on, and why.
+//! The agreement of two ends, and the reasons for it.
 
 use super::takes_early_data;
 use crate::auth::{PublicKey, Session};
@@ -21,7 +21,7 @@ pub struct Agreement {
     zero_rtt: Option<ZeroRtt>,
 }
 
-/// What became of the attempt to use a connection before the server has answered.
+/// The outcome of the attempt to use a connection before the server has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZeroRtt {
@@ -58,7 +58,7 @@ impl Agreement {
         PeerLayers::new(self.layers.clone(), differing)
     }
 
-    /// What a client expects the server to agree to.
+    /// The agreement that a client expects of the server.
     pub(crate) fn expected(layers: Vec<Node>, picks: Vec<u8>) -> Self {
         let (reasons, session) = (String::new(), Arc::new(Session::unknown()));
         let zero_rtt = Some(ZeroRtt::Unanswered);
@@ -77,8 +77,8 @@ impl Agreement {
         Self { role, layers, picks, reasons, round, session, zero_rtt: None }
     }
 
-    /// What became of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying one.
-    /// A server knows of those alone of which it took messages.
+    /// The outcome of the first flight: nothing if the client [connected](crate::Negotiate::connect) without trying
+    /// one. A server knows only of first flights of which it took messages.
     pub fn zero_rtt(&self) -> Option<&ZeroRtt> {
         self.zero_rtt.as_ref()
     }
@@ -90,7 +90,7 @@ impl Agreement {
         Self { role: self.role, layers, picks, reasons, round, session: self.session.clone(), zero_rtt }
     }
 
-    /// Which round of the connection this is: 0 for the stack with which it began, and a higher number after each
+    /// The number of this epoch of the connection: 0 for the stack with which it began, and a higher number after each
     /// [`upgrade`](crate::Negotiated::upgrade).
     pub fn round(&self) -> u64 {
         self.round
@@ -123,8 +123,8 @@ impl Agreement {
         self.session.transcript()
     }
 
-    /// What Chunnels may bind themselves to: nothing if all take early data, since a client may have built its stack before it
-    /// knew the transcript, and both ends are to see the same.
+    /// The value that Chunnels may bind themselves to: nothing if all take early data, since a client may have built
+    /// its stack before it knew the transcript, and both ends are to see the same.
     pub(crate) fn binding(&self) -> Option<[u8; 32]> {
         binding(&self.layers, &self.session)
     }
@@ -172,7 +172,7 @@ impl CurrentAgreement {
     }
 }
 
-/// What Chunnels may bind themselves to in a stack of these layers.
+/// The value that Chunnels may bind themselves to in a stack of these layers.
 pub(crate) fn binding(layers: &[Node], session: &Session) -> Option<[u8; 32]> {
     (!takes_early_data(layers)).then(|| session.transcript())
 }

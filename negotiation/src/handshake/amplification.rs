@@ -1,6 +1,6 @@
 //! Not being used against others.
 
-/// How many times as much as it has received a server may send to an address that may not be the sender's
+/// A server sends at most this many times the bytes that it has received to an address that may not be the sender's
 /// (RFC 9000 section 8.1).
 const AMPLIFICATION: usize = 3;
 
@@ -9,7 +9,7 @@ const AMPLIFICATION: usize = 3;
 pub struct Credit(usize);
 
 impl Credit {
-    /// What a first message of `len` bytes allows.
+    /// The credit after a first message of `len` bytes.
     pub fn of(len: usize) -> Self {
         Self(len.saturating_mul(AMPLIFICATION))
     }

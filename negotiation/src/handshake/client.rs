@@ -17,15 +17,16 @@ use std::time::{Duration, Instant};
 /// The longest pause between two offers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How many cookies are returned at once; with later ones the client waits until the offer is due anyway, so that
-/// nobody can make it send at will.
+/// The number of cookies that are returned at once; with later ones the client waits until the offer is due anyway, so
+/// that nobody can make it send at will.
 const PROMPT_RETURNS: u32 = 4;
 
-/// How long a client that can't believe a refusal waits for an authentic reply. Whoever only adds messages to those of
-/// the server can't keep the two apart so; and who asks the wrong server is told soon.
+/// The time that a client waits for an authentic reply after a refusal that it can't believe. An attacker that only
+/// adds messages to those of the server can't keep the two apart so, and a client that asks the wrong server is told
+/// soon.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What a client offers: its stack without the alternatives that can't hold.
+/// The offer of a client: its stack without the alternatives that can't hold.
 #[derive(Debug, Clone)]
 pub(crate) struct Proposal {
     pub(crate) choices: Choices,
@@ -36,7 +37,7 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// What a client offers whose stack describes itself as `nodes`, and has to hold within `requirements`.
+    /// The offer of a client whose stack describes itself as `nodes`, and has to hold within `requirements`.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if it can't be offered.
@@ -75,14 +76,14 @@ pub struct Handshake {
     forged: u64,
 }
 
-/// What a client was told that it can't believe.
+/// A reply that the client can't believe.
 #[derive(Debug)]
 struct Doubt {
     text: String,
     has_grace: bool,
 }
 
-/// What a message meant to a waiting client.
+/// The effect of a message on a waiting client.
 #[derive(Debug)]
 pub enum Progress {
     /// Nothing: damaged, late, forged, or of another connection. It is dropped and counted.
@@ -159,7 +160,7 @@ impl Handshake {
         self.offering.message()
     }
 
-    /// What to expect if the server answers so again. The answer's picks are those of the whole stack.
+    /// The expectation that the server answers so again. The answer's picks are those of the whole stack.
     pub(super) fn expectation(&self, answer: &Answer) -> Expected {
         Expected {
             client_picks: self.choices.contract(&answer.client_picks),
@@ -174,7 +175,7 @@ impl Handshake {
         self.offering.early_key().is_some()
     }
 
-    /// What is sent at the moment, with messages behind it; without them if there are none.
+    /// The message that is sent at the moment, with early messages behind it; without them if there are none.
     pub(super) fn with_early<'m>(
         &self,
         claim: &[u8; CLAIM],
@@ -192,7 +193,7 @@ impl Handshake {
         self.returned.as_deref().unwrap_or(self.offering.message())
     }
 
-    /// How many messages claimed to be the server's and were forged.
+    /// The number of messages that claimed to be the server's and were forged.
     pub fn forged(&self) -> u64 {
         self.forged
     }
@@ -223,8 +224,8 @@ impl Handshake {
         Ok(Some(self.current()))
     }
 
-    /// What was said without a proof decides about the text alone: an application that tries something weaker after a
-    /// refusal is not to be talked into that.
+    /// A reply without a proof decides only the text of the error. Else an attacker could make an application that tries
+    /// something weaker after a refusal do so.
     fn gave_up(&self) -> Error {
         let (kind, what) = match &self.doubt {
             None => (

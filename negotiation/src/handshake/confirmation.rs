@@ -7,8 +7,8 @@ use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How many offers with different ids are kept for one address. More than one, so that a replayed offer does not push
-/// out the one that its owner makes.
+/// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
+/// not push out the one that its owner makes.
 const CANDIDATES: usize = 4;
 
 /// The longest pause between two answers that nobody asked for.
@@ -30,7 +30,7 @@ pub struct ConfirmationWait {
     next: Instant,
 }
 
-/// What a message meant.
+/// The effect of a message.
 #[derive(Debug)]
 pub enum Step {
     /// Nothing: it is dropped and counted.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// How long the secret for new cookies stays the same.
 const EPOCH: Duration = Duration::from_secs(60);
 
-/// How long a cookie is taken: a round trip and a few repetitions.
+/// The time for which a cookie is taken: a network round trip and a few repetitions.
 const LIFETIME: Duration = Duration::from_secs(10);
 
 /// A server's cookies: when it was made, in four bytes, and a MAC over that, the address, and the offer with its id

@@ -11,7 +11,7 @@ use crate::wire::{self, CLAIM, Tag, VERSION};
 use bertha_core::Node;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a server has found to an offered stack.
+/// A server's decision about an offered stack.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(super) picks: Match,
@@ -30,8 +30,8 @@ impl Found {
     }
 }
 
-/// The last stack for which there was a counterpart: one, so that strangers can't fill memory. Who offers another one costs the next
-/// client what it would have cost without.
+/// The last stack for which there was a counterpart: one, so that strangers can't fill memory. A client that offers
+/// another stack costs the next client no more than it would have cost without the cache.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionCache(Mutex<Option<CachedDecision>>);
 
@@ -43,7 +43,7 @@ struct CachedDecision {
     found: Arc<Found>,
 }
 
-/// What an offer without a proof says of its connection, and its stack as it is encoded.
+/// The connection's fields in an offer without a proof, and its stack as it is encoded.
 pub(crate) struct Stated<'o> {
     pub(super) id: u64,
     pub(super) idle_ms: u32,
@@ -92,7 +92,7 @@ mod tests {
         Node::Select { branches: [vec![layer(first)], vec![layer(second)]], prefer: 0.into() }
     }
 
-    /// What a server of `a::Zip | a::Lz` says to an offer.
+    /// The reply of a server of `a::Zip | a::Lz` to an offer.
     fn decide(id: u64, nodes: &[Node], decisions: &DecisionCache, early_data: EarlyData) -> String {
         let credentials = Credentials::default();
         let terms = Terms {

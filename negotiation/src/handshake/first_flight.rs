@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a client expects the server to answer, since it did so before.
+/// The answer that a client expects of the server, since it answered so before.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Expected {
     /// The branch of each choice that the client offers, in pre-order.
@@ -23,7 +23,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What a client claims that expects it.
+    /// The claim of a client that expects this answer.
     pub(crate) fn claim(&self) -> [u8; CLAIM] {
         claim(&self.client_picks, &self.server_picks, self.idle_ms, &self.capabilities)
     }
@@ -39,7 +39,7 @@ pub struct FirstFlight {
     expected: Expected,
     claim: [u8; CLAIM],
     messages: Vec<Vec<u8>>,
-    /// How many bytes are left for messages, and how many messages may be added.
+    /// The number of bytes left for messages, and the number of messages that may be added.
     room: usize,
     places: usize,
     /// When the offer goes out if nobody asks for it earlier; nothing once it did.
@@ -51,7 +51,7 @@ pub struct FirstFlight {
     is_answered: bool,
 }
 
-/// What a message meant to a client with a first flight.
+/// The effect of a message on a client with a first flight.
 #[derive(Debug)]
 pub enum Flight {
     /// Nothing: it is dropped and counted.
@@ -67,7 +67,7 @@ pub enum Flight {
         answer: Answer,
         /// Its session.
         session: Arc<Session>,
-        /// What the server has not taken.
+        /// The messages that the server has not taken.
         rest: Vec<Vec<u8>>,
     },
     /// The server agreed to another stack, and has taken none of the messages. They mean nothing over that one.
@@ -118,7 +118,7 @@ impl FirstFlight {
         self.handshake.id()
     }
 
-    /// How many messages claimed to be the server's and were forged.
+    /// The number of messages that claimed to be the server's and were forged.
     pub fn forged(&self) -> u64 {
         self.handshake.forged()
     }

@@ -11,7 +11,7 @@ use bertha_core::guarantee::Set;
 use bertha_core::{LayerInfo, Node, Preference};
 use std::collections::HashSet;
 
-/// How many comparisons that failed are kept for the explanation.
+/// The number of failed comparisons that are kept for the explanation.
 const REASONS: usize = 8;
 
 /// A stack that both ends can run.
@@ -23,7 +23,7 @@ pub struct Match {
     pub server_picks: Vec<u8>,
     /// The comparisons that failed on the way, and so why alternatives were passed over.
     pub reasons: Vec<String>,
-    /// How many pairs of states were looked at.
+    /// The number of pairs of states that were looked at.
     pub steps: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct Match {
 pub struct Rejected {
     /// Which Chunnel and why.
     pub reason: String,
-    /// How many pairs of states were looked at.
+    /// The number of pairs of states that were looked at.
     pub steps: usize,
 }
 
@@ -99,7 +99,7 @@ fn search(
     Err(Rejected { reason, steps: search.steps })
 }
 
-/// What both kinds of node have in common here.
+/// The properties that both kinds of node share here.
 trait Tree: Sized {
     type Layer;
     fn view(&self) -> View<'_, Self>;
@@ -198,7 +198,7 @@ impl<'a, L> Automaton<'a, L> {
         for node in nodes.iter().rev() {
             number -= count(node);
             let state = match node.view() {
-                // What needs no counterpart takes no part in the search, but for what it guarantees and needs.
+                // A layer that needs no counterpart takes no part in the search, except for its guarantees and needs.
                 View::Layer(layer) if T::is_one_sided(layer) => match T::is_bound(layer) {
                     false => continue,
                     true => State::Aside { layer, next },
@@ -227,7 +227,7 @@ impl<'a, L> Automaton<'a, L> {
     }
 }
 
-/// How many choices there are in `node`.
+/// The number of choices in `node`.
 fn count<T: Tree>(node: &T) -> usize {
     match node.view() {
         View::Layer(_) => 0,
@@ -245,7 +245,7 @@ struct Search<'a> {
     /// With what has to be guaranteed from there on.
     dead_ends: HashSet<(usize, usize, Set)>,
     requirements: Requirements,
-    /// What the server's layers on the way here need below them, top first.
+    /// The needs of the server's layers on the way here towards the layers below them, top first.
     demands: Vec<(&'static str, Set)>,
     reasons: Vec<String>,
     /// The most layers in common before a mismatch, and the mismatches after so many.

@@ -1,9 +1,9 @@
 //! A stack without the alternatives that can't hold.
 //!
-//! What is wanted of the layers below some place is a set of guarantees: what the application and the layers above
-//! need, and nothing in between gives. A layer takes away what it guarantees and adds what it needs; at the bottom the
-//! transport has to give the rest. There are 64 such sets, so all that may be wanted at a place, over all picks, is a number
-//! of 64 bits, and whether an alternative can hold is found by one walk down and one up.
+//! The demand on the layers below some place is a set of guarantees: the needs of the application and of the layers
+//! above, without those that a layer in between gives. A layer takes away its guarantees and adds its needs; at the
+//! bottom the transport has to give the rest. There are 64 such sets, so all possible demands at a place, over all
+//! picks, are one number of 64 bits, and one walk down and one up find whether an alternative can hold.
 
 use super::requirements::Requirements;
 use bertha_core::guarantee::Set;
@@ -45,7 +45,7 @@ impl Wants {
         self.0 & other.0 != 0
     }
 
-    /// What is wanted below `node`, if one of these is wanted above it.
+    /// The demands below `node`, if one of these is demanded above it.
     fn below(self, node: &Node) -> Self {
         match node {
             Node::Layer(layer) if !is_bound(layer) => self,
@@ -59,7 +59,7 @@ impl Wants {
         }
     }
 
-    /// What may be wanted above `node`, if one of these can be had below it.
+    /// The demands above `node` that can be met, if one of these can be met below it.
     fn above(self, node: &Node) -> Self {
         match node {
             Node::Layer(layer) if !is_bound(layer) => self,
@@ -119,7 +119,7 @@ impl<'n> Pruned<'n> {
 }
 
 impl Choices {
-    /// How many choices are left.
+    /// The number of choices left.
     pub(crate) fn left(&self) -> usize {
         self.taken.iter().filter(|taken| taken.is_none()).count()
     }
@@ -139,7 +139,7 @@ impl Choices {
 
 /// `nodes`, above which something of `wanted` is wanted, and below which `given` can be had.
 fn prune(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option<u8>>) -> Vec<Node> {
-    // What can be had below each node.
+    // The demands that can be met below each node.
     let mut below: Vec<Wants> = nodes
         .iter()
         .rev()
@@ -239,7 +239,7 @@ mod tests {
         let over_streams = Pruned::new(&stack, Requirements::new(Set::NONE, Properties::STREAM));
         assert_eq!(written(&over_streams.nodes), ["(sort | gaps)", "(raw | nothing)"]);
 
-        // What stands above takes away the alternatives that don't give what it needs.
+        // A layer above takes away the alternatives that don't give the guarantees it needs.
         let stack = [sort(), either(vec![layer::<()>("raw")], vec![layer::<Reliable>("repeat")])];
         assert_eq!(written(&Pruned::new(&stack, above::<()>()).nodes), ["sort", "repeat"]);
         let error = check_picks(&stack, &[0], above::<()>()).unwrap_err();

@@ -1,4 +1,4 @@
-//! How many offers one network may send.
+//! The number of offers that one network may send.
 
 use crate::auth::{Keyed, MacKey};
 use bertha_core::Addr;
@@ -6,7 +6,7 @@ use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// How many buckets there are. Networks share them by chance, under a secret, so that no network chooses with whom.
+/// The number of buckets. Networks share them by chance, under a secret, so that no network chooses its neighbours.
 const BUCKETS: usize = 1024;
 
 /// Token buckets by network, each for a second's worth of offers.
@@ -51,7 +51,7 @@ impl RateLimiter {
     }
 }
 
-/// What one sender can be expected to have addresses from; nothing if there are no networks.
+/// The network from which one sender can be expected to have addresses; nothing if there are no networks.
 fn network(peer: &Addr) -> Option<[u8; 8]> {
     let mut network = [0; 8];
     match peer {

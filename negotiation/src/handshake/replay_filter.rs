@@ -17,7 +17,7 @@ pub struct ReplayFilter {
     most: usize,
 }
 
-/// What is remembered of an offer.
+/// The filter's knowledge of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
     /// Nothing; it can be remembered.
@@ -34,7 +34,7 @@ impl ReplayFilter {
         Self { young: HashSet::default(), old: HashSet::default(), since: now, most }
     }
 
-    /// What is remembered of an offer.
+    /// The filter's knowledge of this offer.
     pub fn look_up(&mut self, offer: &[u8; 32], now: Instant) -> Freshness {
         self.age(now);
         if self.young.contains(offer) || self.old.contains(offer) {

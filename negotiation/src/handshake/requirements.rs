@@ -1,16 +1,16 @@
-//! What a stack must guarantee, whatever the other end says: to the application, and to its own Chunnels.
+//! The guarantees that a stack must give, to the application and to its own Chunnels, whatever the other end says.
 
 use super::prune::can_hold;
 use bertha_core::check_needs;
 use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Picks, Preference, Properties, preferred, resolve};
 
-/// What has to be guaranteed at the top of a stack, and what is guaranteed at its bottom.
+/// The guarantees required at the top of a stack, and those given at its bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirements {
-    /// What the layers have to guarantee together, beyond what the transport does.
+    /// The guarantees that the layers have to give together, beyond those of the transport.
     pub(super) floor: Set,
-    /// What the transport guarantees to all stacks that stand on it.
+    /// The guarantees that the transport gives to all stacks on it.
     pub(super) transport: Set,
 }
 
@@ -80,7 +80,7 @@ fn need_anything(nodes: &[Node]) -> bool {
     })
 }
 
-/// What all of `nodes` together guarantee with the best picks.
+/// The guarantees of all of `nodes` together with the best picks.
 fn most(nodes: &[Node]) -> Set {
     nodes.iter().map(most_of).fold(Set::NONE, |all, set| all | set)
 }

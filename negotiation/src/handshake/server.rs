@@ -18,26 +18,26 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a server asks of a client, besides the stack.
+/// A server's demands on a client, besides the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'t> {
     /// The server's idle time-out.
     pub idle_timeout: Duration,
-    /// What it proves itself with, and what it asks of the client.
+    /// The server's own proofs, and the proofs that it asks of the client.
     pub credentials: &'t Credentials,
     /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
     pub fresh: Option<&'t Fresh>,
-    /// What the stack must guarantee, and what the transport does.
+    /// The guarantees required of the stack, and those of the transport.
     pub requirements: Requirements,
     /// The client's address, as bytes.
     pub peer: &'t [u8],
-    /// What becomes of messages that come with the offer.
+    /// The treatment of messages that come with the offer.
     pub early_data: EarlyData,
     /// How long a reply may be.
     pub credit: Credit,
 }
 
-/// What a server does with messages that come with an offer.
+/// A server's treatment of messages that come with an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlyData {
     /// It drops them; the client sends them again after the answer.
@@ -51,17 +51,17 @@ pub enum EarlyData {
     AtOnce,
 }
 
-/// How many bytes of its credit an answer leaves for signs of life, and for the end of a connection that nobody takes.
+/// The bytes of its credit that an answer leaves for signs of life, and for the end of a connection that nobody takes.
 pub(crate) const CLOSE_ALLOWANCE: usize = 64;
 
-/// What to do with the first message of an unknown client.
+/// The reaction to the first message of an unknown client.
 #[derive(Debug)]
 pub enum Decision {
     /// Nothing: it is no message of this protocol. Drop and count it.
     Ignore,
     /// It belongs to a connection that this server doesn't know, since it restarted or gave it up: send the reply.
     Unknown {
-        /// What to send.
+        /// The message to send.
         reply: Vec<u8>,
     },
     /// The reply is longer than an address that may not be the sender's gets: ask for a proof of it first.
@@ -70,16 +70,16 @@ pub enum Decision {
     Refuse {
         /// The connection id; 0 if it could not be read.
         id: u64,
-        /// What to send.
+        /// The message to send.
         reply: Vec<u8>,
-        /// What to tell the server's application.
+        /// The error for the server's application.
         error: Error,
     },
     /// Send the reply, and instantiate the stack; if there was something fresh, not before the client has confirmed.
     Accept(Box<Accepted>),
 }
 
-/// What a server has agreed to.
+/// The agreement from the server's side.
 #[derive(Debug)]
 pub struct Accepted {
     /// The connection id.
@@ -88,7 +88,7 @@ pub struct Accepted {
     pub offer: [u8; 32],
     /// The encoded answer: to be sent now, and again whenever the offer is repeated.
     pub reply: Vec<u8>,
-    /// What was agreed.
+    /// The answer to the client.
     pub answer: Answer,
     /// The keys for what is said from now on.
     pub session: Session,
@@ -129,8 +129,8 @@ pub(crate) fn decide_hashed(
     }
 }
 
-/// What is said to who takes itself for connected and is not; never more than was received, since the address may be
-/// somebody else's.
+/// The reply to a client that takes itself for connected and is not; never longer than the message received, since the
+/// address may be somebody else's.
 pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) -> Option<Vec<u8>> {
     let reply: Vec<u8> = match wire::header(message)? {
         (Kind::Data | Kind::KeepAlive | Kind::Close, tag) if credentials.is_some() => {
@@ -246,7 +246,7 @@ fn accept(
     let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, token) else {
         return Decision::Ignore;
     };
-    // What people read is cut before the client is asked for another round trip.
+    // Texts for people are cut before the client is asked for another round trip.
     let most = terms.credit.left().saturating_sub(CLOSE_ALLOWANCE);
     let over = reply.len().saturating_sub(most);
     if over > 0 && over <= answer.stack.len() + answer.reasons.len() {
@@ -332,8 +332,8 @@ fn refuse(
     }
 }
 
-/// A refusal without a proof, since there is no key that both ends have. Its text is cut to what may be said: there is
-/// no reason to ask for more of who can't be recognised.
+/// A refusal without a proof, since there is no key that both ends have. Its text is cut to fit the credit: there is no
+/// reason to ask more of a client that can't be recognised.
 fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Terms<'_>) -> Decision {
     /// Header, version, id, kind, length of the text, check.
     const REST: usize = 4 + 1 + 10 + 1 + 2 + 4;

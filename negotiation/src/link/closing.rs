@@ -79,7 +79,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// came after the close and is dropped.
     async fn until_close_is_seen(&self) {
         while let Ok(message) = or_lost(self.base.recv().await) {
-            // What was lost comes again, after the close does.
+            // Lost data comes again, after the close does.
             let Some(message) = message else { return std::future::pending().await };
             match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
                 Some((Kind::CloseSeen, _)) if self.session().verify_bare(&message) => return,

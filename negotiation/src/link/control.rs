@@ -1,4 +1,4 @@
-//! What arrives on a link and is not data: repeated offers, closes, signs of life.
+//! Messages of a link that are not data: repeated offers, closes, signs of life.
 
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
@@ -30,8 +30,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Deals with what belongs to another connection, if to any. It may be a candidate's that takes itself for connected,
-    /// since its confirmation was lost; or the server has given up who sent it.
+    /// Deals with messages of another connection, if there is one. The sender may be a candidate that takes itself for
+    /// connected, since its confirmation was lost, or a client that the server has given up.
     async fn on_other_connection(&self, message: Buf, header: (Kind, Tag)) {
         let Some(replacement) = &self.replacement else { return self.count_dropped() };
         let (is_kept, reply) = match replacement.take(header, message, self.settings.early_messages) {

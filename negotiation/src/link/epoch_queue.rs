@@ -1,4 +1,4 @@
-//! The data of one round of a link: how it is marked, and what of it was read by somebody else.
+//! The data of one epoch of a link: its mark, and the messages that other readers of the base have read for it.
 
 use crate::wire::{HEADER, Kind, Tag};
 use bertha_core::Buf;
@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many messages of a round wait for their reader before the link reads no more, or, over a base that loses messages
-/// anyway, drops more. There the reader has to go on, since the old round's Chunnels may wait for what it reads.
+/// The number of an epoch's messages that wait for their reader before the link reads no more, or, over a base that
+/// loses messages anyway, drops more. There the reader has to go on, since the old epoch's Chunnels may wait for
+/// messages behind.
 const CAPACITY: usize = 1024;
 
 /// The same among any number of endpoints.
@@ -15,7 +16,7 @@ pub const GROUP_CAPACITY: usize = 8 * CAPACITY;
 
 /// There are messages in the queue.
 const QUEUED: u8 = 1;
-/// Another round's reader reads the base, and puts this round's messages into the queue.
+/// Another epoch's reader reads the base, and puts this epoch's messages into the queue.
 const ASIDE: u8 = 2;
 /// Nothing more will come but what is in the queue.
 const OVER: u8 = 4;
@@ -23,31 +24,32 @@ const OVER: u8 = 4;
 const PARTED: u8 = 8;
 
 pub struct EpochQueue {
-    /// The first four bytes of the round's data, as the number that they are compared as.
+    /// The first four bytes of the epoch's data, as the number that they are compared as.
     pub header: u32,
     /// Almost always 0, and then one load is all that a reception spends on it.
     state: AtomicU8,
     queue: Mutex<VecDeque<Buf>>,
-    /// How many messages the queue takes.
+    /// The number of messages that the queue takes.
     capacity: usize,
-    /// Whether this end sends in the round, so that the end of its link is the connection's end.
+    /// Whether this end sends in the epoch, so that the end of its link is the connection's end.
     is_in_force: AtomicBool,
-    /// Whether nobody reads it any more.
+    /// Set once the epoch has no reader any more.
     is_forgotten: AtomicBool,
 }
 
 impl EpochQueue {
-    /// The queue of the round that a connection begins with, with the messages that overtook the answer.
+    /// The queue of the epoch that a connection begins with, with the messages that overtook the answer.
     pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
         Self::new(u32::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
     }
 
-    /// The queue of a later round, which does not read the base yet.
+    /// The queue of a later epoch, which does not read the base yet.
     pub fn later(tag: Tag, round: u64) -> Self {
         Self::new(u32::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
     }
 
-    /// The queue of a round among any number of endpoints, of which some are ahead of others: so it has room for more.
+    /// The queue of a round among any number of endpoints. Some endpoints are ahead of others, so it takes more
+    /// messages.
     pub fn among(header: [u8; HEADER], is_aside: bool) -> Self {
         let aside = if is_aside { ASIDE } else { 0 };
         Self::new(u32::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
@@ -60,13 +62,13 @@ impl EpochQueue {
         Self { header, state, queue, capacity, is_in_force, is_forgotten: AtomicBool::new(false) }
     }
 
-    /// What stands here: equal to an earlier result as long as there is nothing new for a reader.
+    /// The state of the queue: equal to an earlier result as long as there is nothing new for a reader.
     #[inline]
     pub fn state(&self) -> u8 {
         self.state.load(Ordering::Acquire)
     }
 
-    /// Takes the header off `message`, if it is of this round. Whether it is.
+    /// Takes the header off `message` and returns true, if the message is of this epoch.
     #[inline]
     pub fn strip(&self, message: &mut Buf) -> bool {
         message.strip_prefix(&self.header.to_le_bytes())
@@ -84,7 +86,7 @@ impl EpochQueue {
         Some((message, was_full && queue.len() < self.capacity))
     }
 
-    /// Keeps a message for the round's reader. Fails if there are too many already; over a reliable base if there are
+    /// Keeps a message for the epoch's reader. Fails if there are too many already; over a reliable base if there are
     /// twice as many, since then the readers that brought them wait for room, and were cancelled one after the other.
     pub fn put(&self, message: Buf, is_reliable: bool) -> Result<(), Buf> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);

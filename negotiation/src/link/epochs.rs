@@ -1,4 +1,4 @@
-//! Several stacks over one base, one after the other: what the rounds of a link share.
+//! Several stacks over one base, one after the other: the state that the epochs of a link share.
 
 use super::{EpochQueue, Link, Parked, Shared};
 use crate::handshake::CurrentAgreement;
@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::Sender;
 
-/// The rounds that there are at once, at most: the one in force, the one before, and one that is being built.
+/// The maximum number of epochs at once: the one in force, the one before, and one that is being built.
 const QUEUES: usize = 4;
 
-/// What is there for a connection that can change its stack.
+/// The state of a connection that can change its stack.
 pub(crate) struct Epochs<C: Connection<Data = Buf>> {
     queues: Mutex<Vec<Arc<EpochQueue>>>,
     /// Where the peer's wishes and answers go.
     agent: Mutex<Option<Sender<Upgrade>>>,
-    /// Opens further connections for the Chunnels of a later round.
+    /// Opens further connections for the Chunnels of a later epoch.
     connector: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
-    /// What is in force.
+    /// The agreement in force.
     current_agreement: OnceLock<Arc<CurrentAgreement>>,
     /// The peer's end, while messages wait that came before it.
     close_message: Mutex<Option<Close>>,
@@ -44,21 +44,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the links of later rounds of a connection.
+/// Makes the links of later epochs of a connection.
 pub(crate) struct Fork<C: Connection<Data = Buf>> {
     pub(super) first: Arc<EpochQueue>,
     pub(crate) shared: Arc<Shared<C>>,
 }
 
 impl<C: Connection<Data = Buf>> Link<C> {
-    /// Prepares for later rounds; `agent` hears what the peer says about them.
+    /// Prepares for later epochs; `agent` receives the peer's messages about them.
     pub(crate) fn fork(&self, agent: Sender<Upgrade>) -> Fork<C> {
         *lock(&self.shared.epochs.agent) = Some(agent);
         lock(&self.shared.epochs.queues).push(self.queue.clone());
         Fork { first: self.queue.clone(), shared: self.shared.clone() }
     }
 
-    /// Keeps what later rounds need of the driver: what is in force, and how Chunnels open further connections.
+    /// Keeps the driver's part of later epochs: the agreement in force, and the way in which Chunnels open further
+    /// connections.
     pub(crate) fn stand(
         &self,
         current_agreement: Arc<CurrentAgreement>,
@@ -70,12 +71,12 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Fork<C> {
-    /// The queue of the round that the connection began with.
+    /// The queue of the epoch that the connection began with.
     pub(crate) fn first(&self) -> Arc<EpochQueue> {
         self.first.clone()
     }
 
-    /// The link of a later round. Until its [queue reads](Shared::read_through), another round's reader reads for it.
+    /// The link of a later epoch. Until its [queue reads](Shared::read_through), another epoch's reader reads for it.
     pub(crate) fn link(&self, round: u64) -> (Link<C>, Arc<EpochQueue>) {
         let queue = Arc::new(EpochQueue::later(Tag::of(self.shared.id), round));
         let mut queues = lock(&self.shared.epochs.queues);
@@ -120,7 +121,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         &self.settings
     }
 
-    /// What this end's stack has to guarantee, and what the transport does.
+    /// The guarantees required of this end's stack, and those of the transport.
     pub(crate) fn requirements(&self) -> Requirements {
         Requirements::new(self.settings.floor, self.base.base().properties())
     }
@@ -147,7 +148,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         self.liveness.wake();
     }
 
-    /// Forgets a round: what still arrives of it is dropped and counted.
+    /// Forgets an epoch: its messages that still arrive are dropped and counted.
     pub(crate) fn forget(&self, queue: &Arc<EpochQueue>) {
         queue.forget();
         lock(&self.epochs.queues).retain(|other| !Arc::ptr_eq(other, queue));
@@ -166,15 +167,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         None
     }
 
-    /// The end that was put off, if it is the next that a reader meets who has received all of `queue`: not while messages of later
-    /// rounds wait.
+    /// The end that was put off, if it comes next for a reader that has received all of `queue`; not while messages of
+    /// later epochs wait.
     pub(super) fn close_after(&self, queue: &Arc<EpochQueue>) -> Option<Close> {
         let queues = lock(&self.epochs.queues);
         let mut later = queues.iter().rev().take_while(|other| !Arc::ptr_eq(other, queue));
         if later.any(|queue| queue.is_queued()) { None } else { lock(&self.epochs.close_message).take() }
     }
 
-    /// Reads one message for whoever it is for, unless the peer has closed. Only while no round's reader reads. Cancellation-safe.
+    /// Reads one message for any of the epochs, unless the peer has closed. Only while no epoch's reader reads.
+    /// Cancellation-safe.
     pub(crate) async fn read_one_for_others(&self) -> Result<(), Error> {
         self.liveness.check()?;
         if lock(&self.epochs.close_message).is_some() {
@@ -190,7 +192,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(())
     }
 
-    /// Hands data of a round to its queue: one of those that there are, or the reader's `own`.
+    /// Hands data of an epoch to its queue: one of the existing ones, or the reader's `own`.
     pub(super) fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
         let queue =
             lock(&self.epochs.queues).iter().chain(own).find(|queue| queue.strip(&mut message)).cloned();
@@ -223,7 +225,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// What the peer says about a change of stacks.
+    /// Hands over the peer's message about a change of stacks.
     pub(super) async fn peer_upgrades(&self, message: &[u8]) {
         match self.session().decode::<Upgrade>(message) {
             Ok(upgrade) if upgrade.id == self.id => {
@@ -251,7 +253,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 }
 
-/// What became of a message.
+/// The fate of a message.
 pub(super) enum Sorted {
     Control(Buf),
     Kept(Arc<EpochQueue>),

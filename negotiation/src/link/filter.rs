@@ -7,7 +7,8 @@ use bertha_core::Buf;
 pub(super) struct Filter<'a, I> {
     queue: &'a EpochQueue,
     into: &'a mut I,
-    /// What was not passed on. Empty, and so not allocated, unless the peer says something of the connection or changes its stack.
+    /// The messages that were not passed on. Empty, and so not allocated, unless the peer sends something about the
+    /// connection or changes its stack.
     pub(super) others: Vec<Buf>,
 }
 

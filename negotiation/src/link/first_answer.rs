@@ -50,7 +50,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// The answer, if it has not left yet. It counts as sent once it was: whoever is cancelled meanwhile leaves it to the next.
+    /// The answer, if it has not left yet. It counts as sent only afterwards: a call that is cancelled meanwhile leaves
+    /// it to the next.
     pub(super) fn unsent(&self) -> Option<&[u8]> {
         match self.agreed.get() {
             Some(Agreed::Server { answer, .. }) if self.liveness.is_answering() => Some(answer),

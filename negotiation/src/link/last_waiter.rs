@@ -1,13 +1,13 @@
-//! Who has said already that it waits.
+//! The last task that has registered as a waiter.
 
 use super::sync::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 /// The task that said last that it waits, so that it finds itself by two loads when it waits again, and has nothing more to say.
 ///
-/// It is written under the lock of a list that holds the task's waker. Who takes the waker out forgets the task before it wakes
-/// it; so whoever is woken has to say again that it waits, and then sees what it was woken for. What the numbers point to can't
-/// have become another task's meanwhile, since the waker in the list keeps it alive.
+/// It is written under the lock of a list that holds the task's waker. A caller that takes the waker out forgets the
+/// task before it wakes it; so a woken task has to register again, and then sees the reason for which it was woken. The
+/// numbers can't point to another task meanwhile, since the waker in the list keeps this one alive.
 #[derive(Debug, Default)]
 pub(crate) struct LastWaiter {
     /// The waker's two pointers, as numbers.

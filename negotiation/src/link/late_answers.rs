@@ -73,7 +73,7 @@ impl<C: Connection<Data = Buf>> Unsent<C> {
             let mut count = self.added().await;
             turn().await;
             while let Some(link) = self.next(&mut count) {
-                // One client to whom nothing can be sent just now must not hold up the others.
+                // A client to which nothing can be sent just now must not hold up the others.
                 if !link.answer_at_once() {
                     link.answer_later();
                 }

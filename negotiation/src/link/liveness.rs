@@ -1,4 +1,4 @@
-//! Whether a link is still in use, and who waits for it.
+//! The state of a link, in use or ended, and the tasks that wait for it.
 
 use super::last_waiter::LastWaiter;
 use bertha_core::{Error, ErrorKind};
@@ -42,7 +42,7 @@ pub struct Liveness {
     ended: AtomicU8,
     /// A running count of receptions.
     arrivals: AtomicU32,
-    /// How many `recv`s are parked.
+    /// The number of parked `recv`s.
     parked: AtomicU32,
     /// Whether one of them that reads was polled since the watchdog looked.
     is_polled: AtomicBool,
@@ -50,7 +50,7 @@ pub struct Liveness {
     waiters: Mutex<Vec<Waker>>,
     /// The one of them that waited last.
     last_waiter: LastWaiter,
-    /// What the peer said of its failure, or what kept it from agreeing.
+    /// The peer's account of its failure, or the reason why it did not agree.
     failure: Mutex<Option<(ErrorKind, String)>>,
 }
 
@@ -150,8 +150,9 @@ impl Liveness {
         self.is_polled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a parked `recv` would have seen what arrived since this was asked before. One that is kept and not polled sees
-    /// nothing, nor does one for which somebody else reads; so all are woken, and whoever reads then is believed the next time.
+    /// Whether a parked `recv` would have seen the messages that arrived since the last call. One that is kept and not
+    /// polled sees nothing, nor does one for which another `recv` reads; so all are woken, and the one that reads then
+    /// counts the next time.
     pub fn is_attended(&self) -> bool {
         let is_attended = self.is_polled.swap(false, Ordering::Relaxed) && self.is_awaited();
         self.wake();
@@ -170,7 +171,7 @@ impl Liveness {
     #[inline]
     pub fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Error> {
         if self.last_waiter.is(context.waker()) && self.is_alive() {
-            // Whoever ends the link from now on, or just does, wakes this task.
+            // An end of the link, now or later, wakes this task.
             return Poll::Pending;
         }
         self.remember(context.waker())
@@ -185,7 +186,7 @@ impl Liveness {
         if is_end(ended) {
             return Poll::Ready(self.error(ended));
         }
-        // From the last: who waits again and again stands behind those who wait for the end alone.
+        // From the last: tasks that wait again and again stand behind those that wait for the end alone.
         let is_known = |waiters: &[Waker], waker| waiters.iter().rev().any(|waiter| waiter.will_wake(waker));
         if is_known(&waiters, waker) {
             self.last_waiter.set(waker);
@@ -203,7 +204,7 @@ impl Liveness {
         Poll::Pending
     }
 
-    /// Wakes whoever waits, to look again.
+    /// Wakes all waiting tasks, to look again.
     pub fn wake(&self) {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         self.last_waiter.forget();
@@ -212,7 +213,7 @@ impl Liveness {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends the link and wakes whoever waits, unless it has ended already. Whether it was this call that ended it.
+    /// Ends the link and wakes all waiting tasks, unless it has ended already. Returns whether this call ended it.
     pub fn end(&self, end: End) -> bool {
         let alive = |ended| (!is_end(ended)).then_some(end as u8);
         let first = self.ended.fetch_update(Ordering::AcqRel, Ordering::Acquire, alive).is_ok();
@@ -222,7 +223,7 @@ impl Liveness {
         first
     }
 
-    /// Ends a link that can't be used yet, and wakes whoever waits. Whether it was one.
+    /// Ends a link that can't be used yet, and wakes all waiting tasks. Returns whether it was such a link.
     pub fn end_unopened(&self, end: End) -> bool {
         let was =
             self.ended.compare_exchange(OPENING, end as u8, Ordering::AcqRel, Ordering::Acquire).is_ok();

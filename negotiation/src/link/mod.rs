@@ -50,7 +50,7 @@ pub(crate) use opening::{Connected, LinkTask, Opener, gone};
 pub use parking::Parked;
 pub(crate) use replacement::{CandidateSlot, FromLink};
 
-/// What a stack stands on after negotiation.
+/// The connection at the bottom of a stack after negotiation.
 ///
 /// Chunnel authors meet it as their `Inner` at the bottom of a negotiated stack; it is never named in code.
 pub struct Link<C: Connection<Data = Buf>> {
@@ -70,7 +70,7 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// How both ends agreed on it, and what proves that a message about it is the peer's.
     session: OnceLock<Arc<Session>>,
     agreed: OnceLock<Agreed>,
-    /// What there is until the server has answered, if the link was there before.
+    /// The state until the server has answered, if the link was there before.
     opening: Option<Box<Opening>>,
     /// Ends with the last link. Not there where another task [watches](watchdog::later).
     watchdog: OnceLock<TaskOf<C>>,
@@ -88,14 +88,14 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     in_setup: AtomicBool,
     dropped: Arc<AtomicU64>,
     settings: Arc<Settings>,
-    /// What both ends agreed on; the settings say what this end asked for.
+    /// The time-out that both ends agreed on; the settings hold the one that this end asked for.
     idle_timeout: Duration,
 }
 
-/// What is said of a failure at least, in bytes.
+/// The minimum length of the text about a failure, in bytes.
 const SHORTEST_REASON: usize = 16;
 
-/// What is repeated if the peer repeats itself.
+/// The message that is repeated if the peer repeats itself.
 pub(crate) enum Agreed {
     /// The server's answer to the offer with this hash.
     Server {
@@ -108,14 +108,14 @@ pub(crate) enum Agreed {
     Client {
         /// The encoded answer; kept only if it has a proof, and is recognised by its bytes.
         answer: Vec<u8>,
-        /// What it asked for.
+        /// The number that the answer asked for.
         confirm: Option<u64>,
-        /// How many of the first messages it took.
+        /// The number of first messages that the server took.
         early: u16,
     },
 }
 
-/// What a link starts with.
+/// The initial state of a link.
 pub(crate) struct Start<C> {
     pub(crate) base: Arc<C>,
     pub(crate) id: u64,
@@ -129,7 +129,7 @@ pub(crate) struct Start<C> {
     /// There for a client that has not shown that its address is its own, with what may still be sent to it.
     pub(crate) unproven: Option<(Counted, Credit)>,
     pub(crate) settings: Arc<Settings>,
-    /// What both ends agreed on.
+    /// The time-out that both ends agreed on.
     pub(crate) idle_timeout: Duration,
     /// When that was, about.
     pub(crate) now: Instant,
@@ -258,7 +258,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             if !shared.liveness.is_alive() {
                 Box::pin(self.ready_to_receive()).await?;
-                // What came meanwhile is in the queue, and goes first.
+                // Messages that came meanwhile are in the queue, and go first.
                 continue;
             }
             let reception = pin!(shared.base.recv());
@@ -310,7 +310,7 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             }
             if !shared.liveness.is_alive() {
                 Box::pin(self.ready_to_receive()).await?;
-                // What came meanwhile is in the queue, and goes first.
+                // Messages that came meanwhile are in the queue, and go first.
                 continue;
             }
             let mut filter = Filter::new(&self.queue, into);
@@ -373,8 +373,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Deals with what a reader has read and is not for it: first keeps all data, of other rounds or of its own queue behind an
-    /// answer, since this may be cancelled after that.
+    /// Deals with messages that are not for the reader that has read them: first keeps all data, of other epochs or of
+    /// its own queue behind an answer, since this may be cancelled after that.
     #[cold]
     async fn deal_with(&self, own: Option<&Arc<EpochQueue>>, messages: impl IntoIterator<Item = Buf>) {
         let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);

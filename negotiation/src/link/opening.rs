@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What the link has until there is an answer.
+/// The state of a link until there is an answer.
 pub(super) struct Opening {
     flight: Mutex<FirstFlight>,
     /// Whether the handshake keeps the time. Before, nothing is due.
@@ -28,7 +28,7 @@ pub(super) struct Opening {
 /// Brings the handshake of such a link to its end.
 pub(crate) struct Opener<C: Connection<Data = Buf>>(Arc<Shared<C>>, Arc<EpochQueue>);
 
-/// What a task does for such a link, which has no watchdog of its own.
+/// The task of such a link, which has no watchdog of its own.
 pub(crate) struct LinkTask<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 
 /// How a handshake ended well.
@@ -44,7 +44,7 @@ pub(crate) struct Connected<C: Connection<Data = Buf>> {
     pub(crate) link: Kept<C>,
 }
 
-/// What an answer leaves to do.
+/// The work that is left after an answer.
 struct Owed {
     /// The confirmation that the server has asked for.
     confirm: Option<u64>,
@@ -96,7 +96,7 @@ impl Opening {
 }
 
 impl<C: Connection<Data = Buf>> Shared<C> {
-    /// What a link has that can't be used yet; nothing if it can. An error if it never will.
+    /// The opening of a link that can't be used yet; nothing if it can. An error if it never will.
     fn opening(&self) -> Result<Option<&Opening>, Error> {
         match self.opening.as_deref().filter(|_| self.liveness.is_opening()) {
             None => self.liveness.check().map(|()| None),
@@ -160,7 +160,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(left)
     }
 
-    /// Sends what is due. A failure is not reported: it is repeated, and whoever receives meets the same one.
+    /// Sends the message that is due. A failure is not reported: the message is repeated, and a receiving call meets
+    /// the same failure.
     async fn transmit(&self, opening: &Opening) {
         let now = self.base.base().runtime().now();
         let due = opening.flight().poll_transmit(now);
@@ -240,7 +241,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             if keeps_time || std::mem::take(&mut is_asked) {
                 let due = opening.flight().poll_transmit(runtime.now())?;
                 if let Some(message) = due {
-                    // Boxed, here and below, since whoever sends has mostly sent the offer too.
+                    // Boxed, here and below, since a call that sends has mostly sent the offer too.
                     or_lost(Box::pin(shared.base.send(Buf::copy_of(&message, 0)?)).await)?;
                 }
             }

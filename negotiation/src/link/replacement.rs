@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc::Sender;
 
-/// What a server's link hands to its listener, because it concerns another connection on the same base.
+/// The messages of a server's link to its listener about another connection on the same base.
 pub(crate) enum FromLink<C> {
     /// An offer that is not this connection's. The listener answers it, and seats the client as a candidate.
     Offered {
@@ -17,16 +17,16 @@ pub(crate) enum FromLink<C> {
         base: Arc<C>,
         /// The new client's offer.
         offer: Buf,
-        /// What the answer is made with.
+        /// The random values that the answer is made with.
         fresh: Fresh,
         /// Where the candidate waits for its confirmation.
         slot: Arc<CandidateSlot>,
     },
     /// The new client has confirmed: the link is over, and its base carries the new connection.
     Confirmed {
-        /// What the new connection stands on.
+        /// The base of the new connection.
         base: Arc<C>,
-        /// What was agreed.
+        /// The agreement.
         accepted: Box<Accepted>,
         /// The data that overtook the confirmation, without its headers.
         overtaken: VecDeque<Buf>,
@@ -71,14 +71,14 @@ impl CandidateSlot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Seats a client in the place of another, and gives the answer to be sent.
+    /// Keeps a client in place of any earlier one, and gives the answer to be sent.
     ///
-    /// A client that is seated already stays as it is: its offer came several times before the first was decided, with more messages
+    /// A client that is kept already stays as it is: its offer came several times before the first was decided, with more messages
     /// each time, and it may have the first answer, which says how many were taken.
     pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) -> Vec<u8> {
         let mut slot = self.lock();
-        if let Some(seated) = slot.as_ref().filter(|seated| seated.accepted.offer == accepted.offer) {
-            return seated.accepted.reply.clone();
+        if let Some(kept) = slot.as_ref().filter(|kept| kept.accepted.offer == accepted.offer) {
+            return kept.accepted.reply.clone();
         }
         let reply = accepted.reply.clone();
         *slot = Some(Candidate { accepted, credit, overtaken: VecDeque::new() });

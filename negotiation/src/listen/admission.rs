@@ -42,7 +42,7 @@ impl Admissions {
         self.with_gate(now, base, |gate| gate.admit(now, &peer, message, is_certain(base, &peer), unproven))
     }
 
-    /// What asks the sender of `message` for a proof of its address.
+    /// The message that asks the sender of `message` for a proof of its address.
     pub(super) fn retry<C: Connection<Data = Buf>>(
         &self,
         now: Instant,
@@ -53,13 +53,14 @@ impl Admissions {
         self.with_gate(now, base, |gate| gate.retry(now, &peer, message))
     }
 
-    /// Whether a client that may be anybody has to confirm before anything is built for it. That costs it no round trip,
-    /// but the server a few messages; so it is asked of all once half of those that need not are there.
+    /// Whether a client with an unproven address has to confirm before anything is built for it. That costs the client
+    /// no round trip, but the server a few messages; so all are asked once half of the clients that need not confirm
+    /// are there.
     pub(super) fn asks_for_confirmation(&self) -> bool {
         self.unproven.taken() >= self.settings.unproven_clients / 2
     }
 
-    /// What is remembered of an offer that came with messages.
+    /// The replay filter's knowledge of an offer that came with messages.
     pub(super) fn remembered(&self, now: Instant, offer: &[u8; 32]) -> Freshness {
         self.with_replay_filter(now, |replay_filter| replay_filter.look_up(offer, now))
     }
@@ -85,7 +86,7 @@ impl Admissions {
     }
 }
 
-/// Whether nobody can pretend to have the address of this connection's peer.
+/// Whether the address of this connection's peer can't be forged.
 fn is_certain<C: Connection<Data = Buf>>(base: &C, peer: &Addr) -> bool {
     base.base().properties().reliable || !matches!(peer, Addr::Ip(_))
 }

@@ -1,4 +1,4 @@
-//! What a server does with one client.
+//! A server's work for one client.
 
 use super::admission::Admissions;
 use crate::auth::offer_hash;
@@ -55,7 +55,7 @@ impl<S, D: Runs<S>> Server<S, D> {
         }
     }
 
-    /// How many messages of strangers were dropped.
+    /// The number of dropped messages of strangers.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -202,7 +202,7 @@ where
             }
             _ => EarlyData::Refused,
         };
-        // Replies are boxed, here and below, so that whoever is accepted carries no room for them.
+        // Replies are boxed, here and below, so that the future of an accepted client has no room for them.
         let peer = name(&base.base().peer_addr());
         let terms = Terms {
             idle_timeout: self.settings.idle_timeout,

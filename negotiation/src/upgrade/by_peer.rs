@@ -110,7 +110,7 @@ enum Phase {
         /// This end's own, until it is granted.
         request: Option<Request>,
         agreed: Agreed,
-        /// How many messages this end has sent in the old epoch, once that is known.
+        /// The number of messages that this end has sent in the old epoch, once that is known.
         sent: Option<u64>,
         /// The same of the peer.
         peer_sent: Option<u64>,
@@ -164,7 +164,7 @@ impl PeerAgreement {
         }
     }
 
-    /// How many messages the peer's application has sent in the old epoch, once the peer has said so.
+    /// The number of messages that the peer's application has sent in the old epoch, once the peer has said so.
     pub(crate) fn peer_sent(&self) -> Option<u64> {
         match &self.phase {
             Phase::Switching { peer_sent, .. } => *peer_sent,

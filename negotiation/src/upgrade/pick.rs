@@ -84,7 +84,7 @@ impl Pick {
 /// A walk over all choices, with the picks in use. A choice of three is a choice within a choice.
 struct Visit<'p> {
     picks: std::slice::Iter<'p, u8>,
-    /// How many `select!`s were seen.
+    /// The number of `select!`s seen so far.
     selects: usize,
 }
 

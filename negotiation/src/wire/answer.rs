@@ -1,4 +1,4 @@
-//! What a server says to an offer, and what either end says at the end.
+//! A server's reply to an offer, and either end's last message.
 
 use bertha_core::{DifferingCapability, ErrorKind};
 use serde::de::{Error, SeqAccess, Visitor};
@@ -23,7 +23,7 @@ pub struct Answer {
     /// If the server still has another connection with this address: the number that the client has to send back
     /// before this one takes its place.
     pub confirm: Option<u64>,
-    /// How many of the messages that came with the offer were taken; 0 if there were none, or none could be taken.
+    /// The number of messages that came with the offer and were taken; 0 if there were none, or none could be taken.
     pub early: u16,
     /// The agreed layers for a person to read.
     pub stack: String,
@@ -101,7 +101,7 @@ fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(fields: &mut A) -> Result<T
 pub struct Refusal {
     /// The connection id of the offer; 0 if that could not be read.
     pub id: u64,
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub kind: RefusalKind,
     /// Which Chunnel and why.
     pub text: String,
@@ -149,7 +149,7 @@ pub struct Confirm {
 pub struct Close {
     /// The connection id.
     pub id: u64,
-    /// What kept the sender from going on; empty if it closed because it was done.
+    /// The failure of the sender; empty if it closed because it was done.
     pub failure: String,
 }
 

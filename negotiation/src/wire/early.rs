@@ -5,25 +5,26 @@ use super::{ENVELOPE, HEADER, Kind, LARGEST, MAC, PROVEN, VERSION, header};
 /// The length of a claim, in bytes.
 pub const CLAIM: usize = 16;
 
-/// What the first flight adds to an offer at least, in bytes: header, version, the offer's length, claim, check.
+/// The minimum that the first flight adds to an offer, in bytes: header, version, the offer's length, claim, check.
 const REST: usize = HEADER + 1 + 2 + CLAIM + 4;
 
-/// What stands in front of each early message, in bytes.
+/// The bytes of the length in front of each early message.
 const LENGTH: usize = 2;
 
-/// How many bytes of messages, each counted by [`early_cost`], fit behind an offer of `offer` bytes into one message of a
-/// base connection that carries `mtu` bytes; a cookie may still come.
+/// The number of bytes of messages, each counted by [`early_cost`], that fit behind an offer of `offer` bytes into one
+/// message of a base connection that carries `mtu` bytes; a cookie may still come.
 pub fn early_capacity(offer: usize, mtu: usize, is_sealed: bool) -> usize {
     let proof = if is_sealed { MAC } else { 0 };
     mtu.min(LARGEST).saturating_sub(offer + ENVELOPE + REST + proof)
 }
 
-/// How many bytes a message takes there.
+/// The number of bytes that a message takes there.
 pub fn early_cost(message: &[u8]) -> usize {
     LENGTH + message.len()
 }
 
-/// The offer in a first flight, with its cookie if it has one, as [`offer_in`] finds them. The rest is not looked at.
+/// The offer in a first flight, with its cookie if it has one, as [`offer_in`](super::offer_in) finds them. The rest is not
+/// looked at.
 pub(super) fn offer_before(message: &[u8]) -> Option<&[u8]> {
     let (_, tag) = header(message)?;
     let (offer, _) = behind_offer(message)?;
@@ -41,10 +42,10 @@ pub(crate) fn behind_offer(message: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))
 }
 
-/// What stands behind the offer in a first flight.
+/// The parts behind the offer in a first flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Early<'m> {
-    /// What the client expects.
+    /// The client's expectation.
     pub claim: &'m [u8; CLAIM],
     /// The messages, in order.
     pub messages: Vec<&'m [u8]>,

@@ -1,4 +1,4 @@
-//! What travels among any number of endpoints.
+//! Messages among any number of endpoints.
 
 use super::HEADER;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const ORIGIN: usize = 12;
 /// Whose message it is, and which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// Which one in this round, counted from 0 and from there again after 2^32.
+    /// The number of the message in this round, counted from 0 and from there again after 2^32.
     pub number: u32,
     /// The participant that sent it.
     pub sender: u64,
@@ -57,6 +57,6 @@ pub struct Before {
     pub life: u64,
     /// The round.
     pub round: u64,
-    /// How many messages the participant has sent in it; nothing while it may have to answer others there.
+    /// The number of messages that the participant has sent in it; nothing while it may have to answer others there.
     pub sent: Option<u32>,
 }

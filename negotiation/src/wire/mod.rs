@@ -1,4 +1,4 @@
-//! What travels between two ends: one byte says what a message is, three say which connection it belongs to.
+//! Messages between two ends: one byte holds the kind of a message, three identify its connection.
 //!
 //! ```text
 //!  byte 0      1      2      3      4 ...
@@ -57,7 +57,7 @@ pub(crate) const MAC: usize = 16;
 /// How long most handshake messages are at most, in bytes, so that writing them allocates once.
 pub(crate) const USUAL: usize = 256;
 
-/// What a message is: its first byte.
+/// The kind of a message: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -83,7 +83,7 @@ pub enum Kind {
     Retry = 9,
     /// An offer with such a cookie.
     Returned = 10,
-    /// What the ends say to change the stack of a connection in use.
+    /// A message about a change of the stack of a connection in use.
     Upgrade = 11,
     /// An offer, with or without a cookie, and behind it the first messages.
     Early = 12,
@@ -115,7 +115,7 @@ impl Kind {
             Kind::PeerProgress,
             Kind::AnswerAndData,
         ];
-        // Data of later rounds.
+        // Data of later epochs.
         if byte & LATER != 0 {
             return Some(Self::Data);
         }
@@ -123,8 +123,8 @@ impl Kind {
     }
 }
 
-/// The bit of the first byte that marks data of a stack to which a connection changed; the others are the low bits of the
-/// round's number.
+/// The bit of the first byte that marks data of a stack to which a connection changed; the others are the low bits of
+/// the epoch's number.
 const LATER: u8 = 0x80;
 
 /// The three bytes that tell connections between the same addresses apart.
@@ -142,7 +142,7 @@ impl Tag {
         Self::of(life.wrapping_add(round))
     }
 
-    /// The first four bytes of data of this connection in a round, the first of which has the number 0.
+    /// The first four bytes of data of this connection in an epoch, the first of which has the number 0.
     pub fn data_header(self, round: u64) -> [u8; HEADER] {
         let mut header = self.header(Kind::Data);
         if round > 0 {
@@ -222,8 +222,8 @@ pub(crate) fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The id in an offer, with or without a proof, of which nothing else is read. Not believed: whoever asks for a proof
-/// of address has done no work yet.
+/// The id in an offer, with or without a proof, of which nothing else is read. Not verified: a server that asks for a
+/// proof of address has done no work yet.
 pub(crate) fn offer_id(offer: &[u8]) -> Option<u64> {
     let (_, body) = open(offer).ok()?;
     postcard::take_from_bytes(body).ok().map(|(id, _)| id)

@@ -19,7 +19,7 @@ pub const NAME_LIMIT: usize = 128;
 /// The deepest nesting of choices that is read.
 const DEPTH: usize = 64;
 
-/// What a client proposes.
+/// The proposal of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
     /// The connection id, chosen at random by the client.
@@ -93,7 +93,7 @@ impl Offer {
             Node::Layer(layer) => self.push_layer(layer),
             Node::Select { branches: [first, second], prefer } => {
                 let at = self.entries.len();
-                // Whoever reads an offer is the second participant.
+                // The reader of an offer is the second participant.
                 let prefer = prefer.among(Preference::TWO_ENDS);
                 self.entries.push(Entry::Select { first: 0, second: 0, prefer });
                 self.push_all(first)?;

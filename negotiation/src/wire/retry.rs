@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The length of a cookie, in bytes.
 pub const COOKIE: usize = 20;
 
-/// What the envelope of a returned cookie adds to an offer, in bytes.
+/// The number of bytes that the envelope of a returned cookie adds to an offer.
 pub const ENVELOPE: usize = HEADER + 1 + COOKIE;
 
 /// The server asks for the offer once more, with this cookie; it has remembered nothing of it.
@@ -15,7 +15,7 @@ pub const ENVELOPE: usize = HEADER + 1 + COOKIE;
 pub struct Retry {
     /// The connection id of the offer.
     pub id: u64,
-    /// What to send along with it. Only the server can read it.
+    /// The cookie to send along with it. Only the server can read it.
     pub cookie: [u8; COOKIE],
 }
 

@@ -1,4 +1,4 @@
-//! What two ends say to change the stack of a connection in use.
+//! The messages of two ends that change the stack of a connection in use.
 
 use super::Offer;
 use bertha_core::DifferingCapability;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Upgrade {
     /// The connection id.
     pub id: u64,
-    /// The number of the attempt, and of the round if it succeeds: higher than all that its proposer has seen.
+    /// The number of the attempt, and of the epoch if it succeeds: higher than all that its proposer has seen.
     pub round: u64,
-    /// What is said.
+    /// The step of the attempt.
     pub step: UpgradeStep,
 }
 
-/// What is said about an attempt.
+/// A step of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UpgradeStep {
     /// The proposer offers its stack, in each choice the alternative that it wants marked as the preferred one.
@@ -47,9 +47,9 @@ pub enum UpgradeStep {
     },
     /// The proposer has given up the attempt. Nothing was changed.
     Abort,
-    /// The sender sends in this round from now on.
+    /// The sender sends in this epoch from now on.
     Begin {
-        /// How many messages its application has sent in the round before.
+        /// The number of messages that its application has sent in the epoch before.
         sent: u64,
     },
     /// The sender has seen the other end begin.

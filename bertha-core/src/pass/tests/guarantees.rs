@@ -1,4 +1,4 @@
-//! What a pass may drop, and where it has to say so.
+//! The guarantees that a pass may drop, and the declarations that allow it.
 
 use super::*;
 
