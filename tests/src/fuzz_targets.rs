@@ -1,4 +1,4 @@
-//! What a hostile peer reaches, as functions of arbitrary bytes that must hold for all of them.
+//! The code that a hostile peer reaches, as functions of arbitrary bytes that must hold for all of them.
 //!
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
@@ -198,7 +198,7 @@ pub fn handshake(bytes: &[u8]) {
     }
 }
 
-/// What a server that looks at addresses says of these bytes, of an offer with this body, and of that offer with the
+/// The reply of a server that checks addresses to these bytes, to an offer with this body, and to that offer with the
 /// first of these bytes as a cookie.
 pub fn gate(bytes: &[u8]) {
     let (start, peer) = (Instant::now(), Addr::from(([10, 0, 0, 1], 5000)));
@@ -212,7 +212,7 @@ pub fn gate(bytes: &[u8]) {
     for message in messages {
         match gate.admit(start, &peer, &message, false, 1) {
             Admission::Drop => {}
-            // Whoever can't be asked for a cookie is told why.
+            // A client that can't be asked for a cookie is told why.
             Admission::Admit(credit) => assert_eq!(credit.left(), 3 * message.len()),
             Admission::Retry(reply) => {
                 assert!(reply.len() <= 3 * message.len());
@@ -258,7 +258,7 @@ pub fn proofs(bytes: &[u8]) {
     }
 }
 
-/// Only a server that doesn't ask clients who they are accepts somebody without a key, and nobody confirms by chance.
+/// Only a server that doesn't authenticate clients accepts one without a key, and no message confirms by chance.
 fn check_unproven(message: &[u8], credentials: &Credentials, takes_anybody: bool) {
     let fresh = Fresh::draw(|| 7);
     let terms = Terms { fresh: Some(&fresh), ..terms(credentials, EarlyData::AtOnce) };
@@ -316,7 +316,7 @@ fn pick(nodes: &[OfferedNode], picks: &mut std::slice::Iter<'_, u8>, is_used: bo
     }
 }
 
-/// What a compressed message with these bytes becomes is bounded, and it compresses back to something that becomes the same.
+/// A compressed message with these bytes unpacks to a bounded size, and the result survives another round of compression.
 pub fn compressed(bytes: &[u8]) {
     let bounds = frame::Bounds { min: 0, limit: 1 << 20 };
     let Ok(packed) = Buf::copy_of(bytes, 0) else { return };
@@ -350,7 +350,7 @@ pub fn packet(body: &[u8]) {
     assert_eq!(end, packet.len());
 }
 
-/// What the encrypting Chunnel makes of these bytes before it has a key for them: what is read, is what would be written.
+/// The encrypting Chunnel's reading of these bytes before it has a key for them: writing the result gives the same bytes.
 pub fn sealed(bytes: &[u8]) {
     match seal_wire::decode(bytes) {
         Some(seal_wire::Arrived::Hello(hello)) => assert_eq!(hello.encode()[..], *bytes),

@@ -1,7 +1,7 @@
 //! Text that others wrote, as it may go to a terminal.
 
-/// `text` with every character that a terminal could obey, or that does not show, as an escape. Anybody who may write to the
-/// store chooses the names of Chunnels and the reasons of refusals.
+/// `text` with every character that a terminal could obey, or that does not show, as an escape. Every writer of the store
+/// chooses names of Chunnels and reasons of refusals.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

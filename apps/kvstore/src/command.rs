@@ -1,4 +1,4 @@
-//! What the program can be told to do.
+//! The program's commands and options.
 
 use bertha::{Addr, Error};
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
@@ -37,7 +37,7 @@ struct Serve {
     /// A shard elsewhere (`kvstore shard`), instead of local ones; repeat it in the order of the shards.
     #[arg(long, value_name = "ADDR", conflicts_with = "shards")]
     remote_shard: Vec<SocketAddr>,
-    /// Who may route requests to shards.
+    /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
     #[command(flatten)]
@@ -67,7 +67,7 @@ impl Arguments {
     pub(crate) fn execute(self) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            // Before the store is ready, so that whoever waits for that can end it properly.
+            // Installed before the store is ready: a process that waits for it may then send a signal at once.
             let mut interrupt = signal(SignalKind::interrupt())?;
             let mut terminate = signal(SignalKind::terminate())?;
             let server = match self.command {

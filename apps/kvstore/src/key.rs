@@ -1,4 +1,4 @@
-//! What records are called.
+//! The keys of records.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,7 +10,7 @@ const SHORT: usize = 30;
 
 /// The key of a record: any bytes.
 ///
-/// A key of up to 30 bytes lies in the value itself. Whoever makes, clones, decodes or drops one allocates nothing, so
+/// A key of up to 30 bytes lies in the value itself. Making, cloning, decoding or dropping one allocates nothing, so
 /// requests can be made by the million out of templates. Longer keys are allocated. How long a key may be is up to
 /// [`Message::check`](crate::Message::check).
 #[derive(Clone)]

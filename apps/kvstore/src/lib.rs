@@ -7,7 +7,7 @@
 //! # Stacks
 //!
 //! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over [`shard_map`]; a
-//! shard is a store of its own to whoever connects to it with `Serialize` alone.
+//! shard is a store of its own to a client that connects to it with `Serialize` alone.
 //!
 //! ```
 //! use bertha::Error;

@@ -1,4 +1,4 @@
-//! What client and store say to each other.
+//! The messages between client and store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub const MAX_VALUE: usize = 60 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// The record that this is about, at most [`MAX_KEY`] bytes. It stands first in the serialised form, where
-    /// whoever routes by key finds it without decoding the rest.
+    /// a router finds it without decoding the rest.
     #[serde(with = "crate::contiguous")]
     pub key: Key,
     /// Chosen by the client, and repeated in the reply.
     pub id: u64,
-    /// What is asked or answered.
+    /// The request or the reply.
     pub body: Body,
 }
 

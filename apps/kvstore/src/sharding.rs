@@ -1,4 +1,4 @@
-//! Which request belongs to which shard, and who decides it.
+//! The shard of each request, and the side that chooses it.
 
 use bertha::chunnels::{Keyed, ShardMap};
 use bertha::{Addr, Error, ErrorKind};
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use crate::Message;
 
-/// Who routes requests to shards.
+/// The side that routes requests to shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Sharding {
     /// The client, which sends each request straight to its shard.

@@ -30,7 +30,7 @@ impl Default for Capacity {
 /// choose the keys and must not be able to choose collisions. Looking up one of 100,000 YCSB keys on one thread
 /// took 13 ns so, 20 ns in a `dashmap` with the same hasher, and 35 ns with the standard library's SipHash.
 ///
-/// Whoever wants one store for several threads puts it behind a lock per shard.
+/// To share one store among several threads, put it behind a lock per shard.
 #[derive(Debug)]
 pub struct Store {
     records: HashMap<Key, Arc<[u8]>, RandomState>,

@@ -26,7 +26,7 @@ where
 }
 
 impl<C: Connection> ToStore<C> {
-    /// What was negotiated.
+    /// The outcome of the negotiation.
     pub fn negotiated(&self) -> report::Negotiated {
         let agreement = self.0.explain();
         let chunnels: Vec<_> = agreement.chunnels().collect();

@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// Three significant digits: a latency is off by at most 0.1 %.
 const DIGITS: u8 = 3;
 
-/// What became of a set of operations.
+/// The outcomes of a set of operations.
 #[derive(Clone, Debug)]
 pub struct Tally {
     latency: Histogram<u64>,

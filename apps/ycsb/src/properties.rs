@@ -140,7 +140,7 @@ pub enum PropertyError {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A backslash is followed by what is no escape.
@@ -154,18 +154,18 @@ pub enum PropertyError {
     BadValue {
         /// The property.
         name: &'static str,
-        /// What was written.
+        /// The value in the file.
         value: String,
-        /// What could have been.
+        /// The values that are possible.
         expected: String,
     },
     /// The property asks for something that this client does not do.
     Unsupported {
         /// The property.
         name: &'static str,
-        /// What was written.
+        /// The value in the file.
         value: String,
-        /// What to write instead, and why.
+        /// The value to write instead, and the reason.
         advice: &'static str,
     },
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// What decides when the next operation begins.
+/// The rule for the start of the next operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// As soon as fewer than this many operations are in flight on the connection.

@@ -1,4 +1,4 @@
-//! What a message costs in the link below every negotiated stack, and in serialisation: each beside the bare connection
+//! The cost of a message in the link below every negotiated stack, and in serialisation: each beside the bare connection
 //! in memory, to be subtracted.
 
 use crate::memory::{End, negotiated, runtime};

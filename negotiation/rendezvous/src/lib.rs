@@ -51,11 +51,15 @@
 //!
 //! # Attackers
 //!
-//! Nothing among participants is authenticated or encrypted; that is a matter of the store, of the network, and of Chunnels. Anybody who
-//! can send to the group can deliver messages in another's name, have a change miss messages that were sent before it or wait for messages
-//! that were not, each time up to [`handover_timeout`](RendezvousSettings::handover_timeout), so that a later change is refused for not
-//! being staged in time, and fill the bounded tables of a round, so that a new sender is not heard before the next round. Anybody who can
-//! write to the store can also remove participants and records, and use up the numbers of rounds.
+//! Nothing among participants is authenticated or encrypted; that is a matter of the store, of the network, and of Chunnels.
+//!
+//! An attacker that can send to the group can:
+//! - deliver messages in another participant's name;
+//! - have a change miss messages that were sent before it, or wait for messages that were not sent, each time up to
+//!   [`handover_timeout`](RendezvousSettings::handover_timeout); a later change is then refused for not being staged in time;
+//! - fill the bounded tables of a round, so that a new sender is not heard before the next round.
+//!
+//! An attacker that can write to the store can also remove participants and records, and use up the numbers of rounds.
 //!
 //! Even so no participant panics or hangs, memory stays bounded, the store alone decides which stack is in force, all participants
 //! end up in the same round, and once the attacker is gone nothing of it outlives the next change.

@@ -54,8 +54,8 @@ impl Admissions {
     }
 
     /// Whether a client with an unproven address has to confirm before anything is built for it. That costs the client
-    /// no round trip, but the server a few messages; so all are asked once half of the clients that need not confirm
-    /// are there.
+    /// no round trip, but the server a few messages; so all are asked once the clients that were accepted without
+    /// proof reach half of their maximum.
     pub(super) fn asks_for_confirmation(&self) -> bool {
         self.unproven.taken() >= self.settings.unproven_clients / 2
     }

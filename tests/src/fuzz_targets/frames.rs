@@ -1,4 +1,4 @@
-//! What a neighbour may put on the wire of the network stack.
+//! Arbitrary frames of a neighbour on the wire of the network stack.
 
 use bertha_netstack::{Arrival, Checksums, Destination, Flow, Interface, MacAddr, Route, Spread, Stack};
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! What the Chunnels that read what a peer wrote make of anything.
+//! Arbitrary messages of a peer, read by the Chunnels that parse them.
 
 use super::feed::Feed;
 use bertha_chunnels::{AtMostOnce, Batch, Compress, Fragment, Ordered, OrderedByKey};

@@ -1,4 +1,4 @@
-//! What somebody who can write into a rendezvous store reaches.
+//! The code that an attacker reaches by writing into a rendezvous store.
 
 use bertha_chunnels::Nothing;
 use bertha_chunnels::Serialize;

@@ -1,8 +1,8 @@
 //! The cause of each message that a participant of a topic has missed.
 //!
-//! A message goes from its publisher to a receiver, by way of the sequencer where there is one, and who of them is there is in the
-//! store. So a failure may have cost it if it hit one of them while the message was sent, or shortly before or after; that others
-//! failed is no excuse.
+//! A message goes from its publisher to a receiver, by way of the sequencer where there is one; the store records which of them are
+//! present. A failure of one of them while the message was sent, or shortly before or after, may have cost it. A failure of another
+//! participant is no excuse.
 
 use super::publisher::LEASE;
 use super::schedule::Failure;
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// How long before a failure a message may have been sent that it cost: it lies in a socket, or with the sequencer.
 const BEFORE: Duration = Duration::from_millis(500);
 
-/// How long after a failure it may have been sent: until the store has taken whoever failed for gone, a lease later, and the others
-/// have waited for those who have yet to stage another stack, for three leases. Losses were seen for up to 4.7 seconds.
+/// How long after a failure it may have been sent. The store takes a failed participant for gone one lease later; the others then
+/// wait up to three leases for participants that have yet to stage another stack. Losses were seen for up to 4.7 seconds.
 const AFTER: Duration = Duration::from_secs(4 * LEASE);
 
 /// The stack in which one participant orders for all.
@@ -136,8 +136,8 @@ fn leaders(histories: &[History]) -> Vec<(u64, u64, u32)> {
     histories.iter().flatten().filter_map(leads).collect()
 }
 
-/// Who may have ordered for all in a round that a participant changed to `at` some time. Whoever has proposed a round and died
-/// leads it all the same, until another one takes over, and says nothing of it.
+/// The participants that may have ordered for all in a round to which a participant changed at the time `at`. A participant that
+/// proposed a round and died still leads it until another one takes over, and its history does not say so.
 fn sequencers(stays: &BTreeMap<u32, Stay>, leaders: &[(u64, u64, u32)], at: u64, number: u64) -> Vec<u32> {
     let of_round = leaders.iter().filter(|(_, round, _)| *round == number);
     match of_round.min_by_key(|(since, ..)| since.abs_diff(at)) {

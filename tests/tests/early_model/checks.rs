@@ -1,4 +1,4 @@
-//! What is checked.
+//! The checks of the model.
 
 use super::state::{Flaw, Server, World};
 use stateright::{Checker, Model};

@@ -30,14 +30,14 @@ pub(crate) enum Phase {
     Failed,
 }
 
-/// What the client has done until now, and by its last input.
+/// The client's state after all its inputs, and its output for the last one.
 pub(crate) struct Played {
     pub(crate) phase: Phase,
     pub(crate) sent: u8,
-    /// What the last input made it send: handshake messages, and data.
+    /// The handshake messages, and the data, that it sent for the last input.
     pub(crate) handshake: Vec<Vec<u8>>,
     pub(crate) data: Vec<Vec<u8>>,
-    /// What its application has received, all in all.
+    /// All messages that its application has received.
     pub(crate) heard: Vec<Vec<u8>>,
 }
 

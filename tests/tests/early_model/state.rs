@@ -26,13 +26,13 @@ pub(crate) struct World {
     /// as it likes; and the two are one message, which is lost, delivered and repeated as one.
     pub(crate) speaks: bool,
     pub(crate) server: Server,
-    /// What becomes of it when it restarts, which it does once and before the client has heard from it; no word of its earlier
-    /// life gets through then.
+    /// Its condition after a restart. It restarts once, before the client has heard from it; no message of its earlier life gets
+    /// through then.
     pub(crate) restarts_as: Option<Server>,
     pub(crate) flaw: Flaw,
 }
 
-/// What the server has become since the client remembered it.
+/// The change of the server since the client remembered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Server {
     AsExpected,
@@ -44,7 +44,7 @@ pub(crate) enum Server {
     Stranger,
 }
 
-/// What is wrong with the protocol.
+/// The fault that is put into the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flaw {
     Nothing,
@@ -70,7 +70,7 @@ pub(crate) struct State {
     data: VecDeque<Vec<u8>>,
     connection: Option<Served>,
     remembered: Vec<[u8; 32]>,
-    /// What the server's application has received in this life, over all connections.
+    /// The messages that the server's application has received in this life, over all connections.
     received: Vec<u8>,
     closes: u8,
     takes_early: bool,

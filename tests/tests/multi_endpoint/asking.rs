@@ -1,4 +1,4 @@
-//! What an application can ask for, and is told.
+//! The requests of an application, and their answers.
 
 use crate::crowd::Crowd;
 use bertha_chunnels::{Batch, Nothing, ReceiverOrdered};
@@ -97,7 +97,7 @@ fn a_refusal_comes_back_to_who_asked_and_changes_nothing() {
     });
 }
 
-/// Among participants as between two ends: who would wait for ever for what is lost is not let in, and nobody changes to it.
+/// Among participants as between two ends: a stack that would wait for ever for a lost message may neither join nor be changed to.
 #[test]
 fn a_chunnel_that_lacks_what_it_needs_is_refused() {
     use bertha_chunnels::Ordered;

@@ -1,6 +1,6 @@
-//! A group with an attacker on the wire. Nothing in a group is authenticated, so whoever can send to it can speak for another, have
-//! messages of a change missed or waited for, and be delivered. What is promised even so: nobody panics or hangs, the store alone
-//! decides which stack is in force, and once the attacker is gone all that is sent arrives.
+//! A group with an attacker on the wire. Nothing in a group is authenticated. An attacker that can send to it can speak for
+//! another participant, make a change miss or wait for messages, and have its own messages delivered. Even so no participant panics
+//! or hangs, the store alone decides which stack is in force, and once the attacker is gone all messages that are sent arrive.
 
 use crate::crowd::{Crowd, Dice};
 use crate::history::{LEN, of_bytes, to_bytes};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the attacker does to one datagram in a hundred of so many.
+/// The percentage of datagrams to which the attacker does each of these.
 #[derive(Clone, Copy)]
 struct Habits {
     drop: u64,
@@ -87,7 +87,7 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
     }
 }
 
-/// What somebody said before about itself, with other numbers.
+/// An earlier progress report of a participant, with other numbers.
 fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
     let said = |datagram: &Datagram| match wire::header(&datagram.payload) {
         Some((Kind::PeerProgress, tag)) => Some((tag, wire::decode::<PeerProgress>(&datagram.payload).ok()?)),
@@ -113,7 +113,7 @@ fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
     wire::encode(Kind::PeerProgress, tag, &progress).ok()
 }
 
-/// What each participant received, by its own number.
+/// The messages that each participant received, by the participant's number.
 type Received = Arc<Mutex<BTreeMap<u32, Vec<(u32, u32)>>>>;
 
 /// Receives whatever comes, until the connection has ended.

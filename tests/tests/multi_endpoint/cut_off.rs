@@ -36,7 +36,8 @@ async fn hears(crowd: &Crowd, from: &impl Connection<Data = Buf>, text: &str, li
     matches!(select(receiving, pin!(crowd.pause(limit))).await, Either::Left((Ok(()), _)))
 }
 
-/// A message of somebody else is lost, and is not waited for as long as who is cut off talks on in the old round.
+/// The first participant waits for a lost message of the second for a limited time, however long the third, which is cut off, talks
+/// on in the old round.
 #[test]
 fn who_is_cut_off_from_the_store_and_talks_on_holds_up_no_change() {
     with_seeds(30, async |crowd, _| {

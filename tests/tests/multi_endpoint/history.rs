@@ -1,4 +1,4 @@
-//! What each participant sent and received, and whether that is right.
+//! The messages that each participant sent and received, and checks of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -44,7 +44,7 @@ impl History {
         self.0.lock().unwrap().clone()
     }
 
-    /// What came from each sender, as one participant received it.
+    /// The numbers of the messages of each sender, in the order in which one participant received them.
     fn by_sender(record: &Record) -> BTreeMap<u32, Vec<u32>> {
         let mut by_sender: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (sender, number) in &record.received {
@@ -76,7 +76,7 @@ impl History {
         }
     }
 
-    /// Those who stayed to the end got all to the last message of all others who did.
+    /// Each participant that stayed to the end got all messages of each other one that stayed, to the last.
     pub(crate) fn is_complete(&self) {
         let records = self.records();
         let stayed = || records.iter().filter(|(_, record)| !record.is_gone);

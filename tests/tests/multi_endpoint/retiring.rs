@@ -1,4 +1,4 @@
-//! What becomes of a stack that is no longer used.
+//! The end of a stack that is no longer used.
 
 use crate::crowd::{Crowd, Member};
 use crate::parting::Parting;

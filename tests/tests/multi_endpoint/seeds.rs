@@ -30,7 +30,7 @@ where
             2 => members.swap_remove(who).leave(crowd).await,
             3 if may_crash => members.swap_remove(who).crash(crowd),
             _ => {
-                // Refused if a participant vanishes while it is asked, and given up for who is taken for gone.
+                // Fails if a participant vanishes while it is asked, or if this one is taken for gone.
                 let asked = members[who].connection.upgrade(Pick::alternative(dice.roll(2) as usize)).await;
                 assert!(asked.is_ok() || may_crash, "{asked:?}");
             }
@@ -40,7 +40,7 @@ where
     // So that the last one that came gets something of everyone.
     crowd.pause(Duration::from_millis(20)).await;
     members.iter().for_each(Member::hush);
-    // Until whoever vanished has expired, and the change that waits for it is over.
+    // Until participants that vanished have expired, and a change that waits for them is over.
     crowd.pause(Duration::from_secs(20)).await;
     let rounds: Vec<u64> = members.iter().map(|member| member.connection.explain().round()).collect();
     assert!(rounds.windows(2).all(|two| two[0] == two[1]), "not in one round: {rounds:?}");

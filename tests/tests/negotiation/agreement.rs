@@ -108,7 +108,7 @@ fn a_stack_is_chosen_at_run_time() {
     });
 }
 
-/// What client and server are told when they don't go together.
+/// The errors of a client and a server that have no stack in common.
 fn refusal<S, T>(client_stack: S, server_stack: T) -> (bertha_core::Error, bertha_core::Error)
 where
     S: Describe + Send + Sync,

@@ -19,7 +19,7 @@ fn settings(credentials: Credentials, seed: u64) -> Settings {
     settings
 }
 
-/// What the server agreed to, as transcript and stack.
+/// The transcript and the stack of each agreement of the server.
 type Accepted = Arc<Mutex<Vec<([u8; 32], String)>>>;
 
 async fn serve(network: &Network, settings: Settings) -> Accepted {

@@ -1,4 +1,4 @@
-//! Somebody on the wire, who sees everything and may do anything but guess keys.
+//! An attacker on the wire, which sees everything and may do anything but guess keys.
 
 use crate::scene::server_addr;
 use bertha_datapath_sim::{Datagram, Network, Verdict};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex};
 
-/// What an attacker does to one datagram in a hundred of so many.
+/// The percentage of datagrams to which an attacker does each of these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
     pub(crate) drop: u64,

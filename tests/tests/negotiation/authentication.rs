@@ -1,4 +1,4 @@
-//! Ends that prove who they are.
+//! Ends that prove their identity.
 
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Buf, Connection, Error, ErrorKind, Runtime, make_stack};
@@ -92,7 +92,7 @@ async fn connect(
     make_stack!(A).connect(client(network), server_addr()).settings(with(credentials)).await
 }
 
-/// What client and server are told.
+/// The errors of the client and of the server.
 fn refusal(at_client: Credentials, at_server: Credentials) -> (Error, Option<Error>) {
     simulate(2, async |network: Network| {
         let listening = make_stack!(A).listen(server(&network), server_addr()).settings(with(at_server));
@@ -173,7 +173,7 @@ fn credentials_that_protect_nobody_are_refused_where_they_are_given() {
     });
 }
 
-/// Everything that is said about a connection, made up by somebody who has no key.
+/// Every message about a connection, forged without a key.
 #[test]
 fn what_is_made_up_about_a_connection_is_counted_and_changes_nothing() {
     use bertha_negotiation::wire::{self, Close, Confirm, Kind, Tag};

@@ -29,7 +29,7 @@ impl Capability for Abilities {
     }
 }
 
-/// What each connection was built with, by the end and in order.
+/// The end, the rate and the cipher of each connection that was built, in order.
 type Agreed = Arc<Mutex<Vec<(Role, u32, String)>>>;
 
 /// Uses the smaller rate, and the first cipher that both ends know.

@@ -83,7 +83,7 @@ fn who_waits_in_recv_is_woken_over_the_other_stack() {
     });
 }
 
-/// What the server has not taken with the offer follows as data.
+/// Messages that the server has not taken with the offer follow as data.
 #[test]
 fn more_messages_than_fit_wait_and_follow() {
     for room in [300, 8000] {

@@ -16,7 +16,7 @@ const DATA: u8 = Kind::Data as u8;
 const BOTH: u8 = Kind::AnswerAndData as u8;
 const CLOSE: u8 = Kind::Close as u8;
 
-/// What goes over the network from now on.
+/// The kinds of the messages on the network from now on.
 fn watch(network: &Network) -> Arc<Mutex<Vec<u8>>> {
     let kinds = Arc::new(Mutex::new(Vec::new()));
     let seen = kinds.clone();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a Chunnel does when it has talked for a while.
+/// The deed of a Chunnel that has talked for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Fails,

@@ -96,7 +96,7 @@ async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>,
         Either::Left((agreed, _)) => is_good &= agreed.is_ok(),
         Either::Right(_) => panic!("seed {seed}: neither agreed nor failed"),
     }
-    // Whoever receives also says again what was lost of the handshake.
+    // Receiving also repeats lost messages of the handshake.
     let end = pin!(runtime.sleep_until(runtime.now() + Duration::from_secs(12)));
     select(pin!(async { while connection.recv().await.is_ok() {} }), end).await;
     (is_good, messages, history)

@@ -1,4 +1,4 @@
-//! A Chunnel that panics in whoever happens to bring the handshake to its end.
+//! A Chunnel that panics in the call that happens to bring the handshake to its end.
 
 use crate::early_scene::{over, record, say};
 use crate::scene::{A, SERVER, client, server, server_addr, simulate};

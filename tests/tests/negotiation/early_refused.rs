@@ -1,4 +1,4 @@
-//! What is not taken early, or not twice, and what a client is told then.
+//! Messages that are not taken early, or not twice, and the client's view of that.
 
 use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say, serve, with};
 use crate::scene::{A, B, CLIENT, SERVER, client, server, server_addr, simulate};
@@ -225,7 +225,7 @@ fn a_forged_claim_is_of_no_use() {
     });
 }
 
-/// Whoever drops the connection before there is an answer leaves nothing behind that speaks for it.
+/// A connection that is dropped before there is an answer leaves nothing behind that sends for it.
 #[test]
 fn a_dropped_connection_is_silent() {
     simulate(17, async |network: Network| {

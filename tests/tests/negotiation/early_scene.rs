@@ -14,7 +14,7 @@ pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Settings {
     settings
 }
 
-/// What a server received, one list for each connection, in the order in which they were accepted.
+/// The messages that a server received, one list for each connection, in the order in which they were accepted.
 pub(crate) type History = Arc<Mutex<Vec<Vec<String>>>>;
 
 /// A server that writes down what it receives, and sends it back.

@@ -1,4 +1,4 @@
-//! Who brings a first flight to its end: whoever waits, and, where nobody does, the connection itself.
+//! The end of a first flight: a waiting call brings it about, or the connection itself where no call waits.
 
 use crate::early_scene::{connect, defaults, learn, over, pause, say, serve};
 use crate::scene::{A, B, server, server_addr, simulate};

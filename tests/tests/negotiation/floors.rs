@@ -29,7 +29,7 @@ fn above(floor: Set) -> Settings {
     settings
 }
 
-/// What a client with this floor gets from a server with that one, and what the server reports.
+/// The result of a client with this floor at a server with that one, and the errors that the server reports.
 fn outcome<C, S>(at_client: (C, Set), at_server: (S, Set)) -> (Result<String, Error>, Vec<ErrorKind>)
 where
     C: Describe + Send + Sync,
@@ -120,7 +120,7 @@ fn what_the_datapath_guarantees_counts() {
     });
 }
 
-/// Somebody who answers in the server's name and picks what was not meant.
+/// An attacker answers in the server's name and picks a stack below the client's floor.
 #[test]
 fn a_client_builds_nothing_below_its_floor_whoever_answers() {
     use bertha_datapath_sim::Verdict;

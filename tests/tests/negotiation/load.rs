@@ -102,7 +102,7 @@ fn offer(id: u64) -> Vec<u8> {
 }
 
 /// Twenty thousand offers from addresses that are not their senders'; the server believes a bounded number of them,
-/// and serves who can be reached.
+/// and serves the clients that can be reached.
 #[test]
 fn spoofed_offers_fill_neither_memory_nor_the_door() {
     for credentials in credentials() {
@@ -182,7 +182,7 @@ fn nobody_gets_three_times_what_was_sent_in_his_name() {
             let (at_client, at_server) = (at_client.clone(), at_server.clone());
             simulate(seed, async |network: Network| {
                 network.answer_closed_ports(false);
-                // What an honest client says, with stacks that are accepted and refused.
+                // The messages of an honest client, with stacks that are accepted and refused.
                 let said = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
                 let listen = said.clone();
                 network.tap(move |datagram| {

@@ -32,7 +32,7 @@ fn assert_says_why(error: &Error) {
     assert!(error.to_string().contains("runtime") && error.to_string().contains("has ended"), "{error}");
 }
 
-/// What every connection does; those that can't receive without their task fail there, too.
+/// Sending and receiving fail with the reason; no call hangs.
 async fn fails(connection: &impl Connection<Data = Buf>) {
     let message = || connection.base().buffer(10).unwrap();
     let sent = timeout(HANGS, async {

@@ -4,7 +4,7 @@ use bertha_core::{BoxFuture, Error, ErrorKind};
 use bertha_rendezvous::{Name, Outcome, RendezvousStore, Revision, Transaction};
 use std::time::Duration;
 
-/// What becomes of a transaction that writes.
+/// The fate of a transaction that writes.
 pub(crate) enum Fate {
     CarriedOut,
     Lost,

@@ -56,7 +56,7 @@ fn what_was_not_staged_in_time_is_wished_for_again() {
     });
 }
 
-/// However often, and whoever of them had which wish: what was decided among others is tried again.
+/// A decision that was made among other participants is tried again, however often, and whichever of them had the wish.
 #[test]
 fn as_others_come_and_go_all_switch_each_time() {
     everywhere(async |scene, _| {
@@ -71,7 +71,7 @@ fn as_others_come_and_go_all_switch_each_time() {
     });
 }
 
-/// What an owner refuses it may be able to stage later.
+/// An owner may later be able to stage a stack that it refuses now.
 #[test]
 fn what_somebody_refused_for_some_time_is_wished_for_again() {
     everywhere(async |scene, _| {
@@ -85,7 +85,7 @@ fn what_somebody_refused_for_some_time_is_wished_for_again() {
     });
 }
 
-/// Whether the leader of the round is among those who are there.
+/// Whether the leader of the round is present.
 fn is_led<R: Runtime>(endpoint: &Endpoint<R>) -> bool {
     let present = endpoint.seen.iter().rev().find_map(|event| match event {
         Event::Participants(present) => Some(present),

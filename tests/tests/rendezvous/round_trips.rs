@@ -1,4 +1,4 @@
-//! What rendezvous costs in round trips to the store.
+//! The cost of rendezvous in round trips to the store.
 
 use super::scene::{Scene, xy};
 use bertha_core::{Error, Runtime};

@@ -138,7 +138,7 @@ impl<R: Runtime> Endpoint<R> {
         }
     }
 
-    /// Refuses whatever it is asked to stage, as who has no memory left does.
+    /// Refuses every stack that it is asked to stage, as for lack of memory.
     pub(crate) async fn refuses(&mut self) -> Infallible {
         loop {
             let Event::Stage { round, .. } = self.until_asked().await else { unreachable!() };

@@ -1,11 +1,11 @@
-//! What is checked.
+//! The checks of the model.
 
 use super::circles::states_without_circles;
 use super::participants::Role;
 use super::state::{Connection, Flaw};
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// Three participants, of whom two propose, one of them a stack that the third can't run.
+/// Three participants. Two of them propose, one a stack that the third can't run.
 fn three() -> Vec<Role> {
     vec![
         Role { layers: &["x", "y", "z"], proposes: Some("y"), refuses: None },
@@ -112,8 +112,8 @@ fn a_newcomer_with_a_stack_of_its_own() {
     holds("a stranger", Connection { crashes: 1, ..connection(strangers()) });
 }
 
-/// One participant puts every proposal into force at once, whoever has staged it. The others do not believe it, and nobody is
-/// made to switch.
+/// One participant puts every proposal into force at once, without waiting for anyone to stage it. The others do not believe it,
+/// and nobody is made to switch.
 #[test]
 fn a_hasty_participant_forces_nobody() {
     let hasty = Connection { flaw: Flaw::OneIsHasty, crashes: 1, ..connection(three()) };
@@ -126,7 +126,7 @@ const SAFETY: &str = "nothing wrong happens";
 
 const LIVENESS: &str = "whatever is begun comes to an end";
 
-/// What is wrong with the protocol shows: these are tests of the model.
+/// The model shows the fault that was put into the protocol: a test of the model itself.
 fn fails(property: &'static str, connection: Connection) {
     let found = HasDiscoveries::AllOf([property].into());
     let checker = connection.checker().threads(2).finish_when(found).spawn_bfs().join();
@@ -138,8 +138,8 @@ fn a_commit_without_consent_is_found() {
     fails(SAFETY, Connection { flaw: Flaw::ConsentIsPresumed, ..connection(two()) });
 }
 
-/// Two stacks never come into force, since consent names the stack; but participants wait for what was overwritten.
-/// Who waits for a proposer that has crashed waits for ever.
+/// Two stacks never come into force, since consent names the stack; but participants wait for a proposal that was
+/// overwritten. A participant that waits for a crashed proposer waits for ever.
 #[test]
 fn a_proposer_that_holds_all_up_is_found() {
     fails(LIVENESS, Connection { flaw: Flaw::OnlyTheProposerCommits, crashes: 1, ..connection(two()) });

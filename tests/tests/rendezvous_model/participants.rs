@@ -1,10 +1,10 @@
-//! Who takes part in the model.
+//! The participants of the model.
 
 use bertha_core::{LayerInfo, Node};
 use bertha_rendezvous::member::{Member, MemberSettings, OwnStack};
 use std::time::Duration;
 
-/// What a participant does in the model.
+/// The behaviour of a participant in the model.
 #[derive(Debug, Clone)]
 pub(crate) struct Role {
     /// The layers of which it can run one, the preferred one first.

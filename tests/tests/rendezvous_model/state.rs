@@ -9,7 +9,7 @@ use bertha_rendezvous::{Outcome, Transaction, Write};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A connection: who takes part, and how much may go wrong.
+/// A connection: its participants, and how much may go wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) roles: Vec<Role>,
@@ -21,11 +21,11 @@ pub(crate) struct Connection {
     pub(crate) losses: usize,
     /// Whether staging may take too long, at any time. It always does when nothing else can happen any more.
     pub(crate) time_runs_out: bool,
-    /// What is wrong with the protocol.
+    /// The fault that is put into the protocol.
     pub(crate) flaw: Flaw,
 }
 
-/// What is wrong with the protocol.
+/// The fault that is put into the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flaw {
     Nothing,
@@ -43,7 +43,7 @@ pub(crate) enum Flaw {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(crate) store: Store,
-    /// Nobody in the place of who crashed.
+    /// `None` in the place of a participant that crashed.
     pub(crate) members: Vec<Option<Member>>,
     proposed: Vec<bool>,
     crashes: usize,
@@ -52,7 +52,7 @@ pub(crate) struct State {
     pub(crate) seen: Seen,
 }
 
-/// What the properties are about, and no participant knows.
+/// The facts that the properties are about, and that no participant knows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Seen {
     /// The stack of each round of each life.
@@ -84,7 +84,7 @@ pub(crate) enum Step {
 }
 
 impl Connection {
-    /// What becomes of `state` when this participant proceeds; nothing if there is nothing for it to do.
+    /// The state after `state` when this participant proceeds; `None` if there is nothing for it to do.
     fn proceed(&self, state: &State, number: usize) -> Option<State> {
         let mut next = state.clone();
         let Some(request) = self.request(&mut next, number) else {
@@ -196,7 +196,7 @@ impl Connection {
                         state.seen.wrong.get_or_insert("two participants use two stacks in one round");
                     }
                     let staged = state.seen.staged.entry((known.life, known.round)).or_default();
-                    // What it acts on is what it has just read, so the store is still as it saw it.
+                    // It acts on a snapshot that it has just read, so the store is still the same.
                     let all = View::of(state.store.snapshot()).participants;
                     let came_before = all.iter().filter(|(_, (_, presence))| presence.in_force < known.round);
                     if matches!(event, Event::Commit(_))
@@ -223,8 +223,8 @@ impl Connection {
         }
     }
 
-    /// Whether nothing happens any more, however long it is waited for: whoever can do something does it in the end, and
-    /// whatever has a time to live and is not renewed expires. Nobody has to propose anything.
+    /// Whether nothing happens any more, however much time passes: a participant that can do something does it in the end, and
+    /// an entry that has a time to live and is not renewed expires. No participant has to propose anything.
     pub(crate) fn is_at_rest(&self, state: &State) -> bool {
         !state.store.holds(UPGRADE) && self.has_stopped(state)
     }
@@ -235,12 +235,12 @@ impl Connection {
         gone(state).next().is_none() && all.into_iter().all(|number| self.proceed(state, number).is_none())
     }
 
-    /// Whether everyone who is left uses the stack of the record, and no upgrade is left half-done.
+    /// Whether every remaining participant uses the stack of the record, and no upgrade is left half-done.
     pub(crate) fn is_settled(&self, state: &State) -> bool {
         let view = View::of(state.store.snapshot());
         let mut left = state.members.iter().flatten().filter(|member| !member.is_gone()).peekable();
         match view.record {
-            // What those have left behind who all are gone is for whoever comes next.
+            // With all participants gone, the rest of their data is a matter for the next one to come.
             _ if left.peek().is_none() => true,
             Recorded::Record(record) => {
                 record.proposal.is_none()
@@ -277,7 +277,7 @@ fn commits_for_another(state: &State, number: usize, transaction: &Transaction) 
     after.round > before.round && proposer != state.members[number].as_ref().map(Member::id)
 }
 
-/// Puts the upgrade under way into force, whoever has staged it.
+/// Puts the upgrade under way into force, without regard to the participants that have staged it.
 fn commit_at_once(store: &mut Store) {
     let Recorded::Record(record) = View::of(store.snapshot()).record else { return };
     let Some(proposal) = record.proposal.clone() else { return };

@@ -46,8 +46,8 @@ fn begin(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<Stack>>) ->
     sent
 }
 
-/// A change as a group makes it, be it to another stack or to the same again because whoever led it has gone: the old stack
-/// runs dry, and a receiver finds that out. How many messages went through it.
+/// A change as a group makes it, be it to another stack or to the same again because its leader has gone: the old stack
+/// runs dry, and a receiver finds that out. Returns the number of messages that went through the old stack.
 fn change_among_many(epochs: &Epochs<Stack>, old: &Epoch<Stack>, new: &Arc<Epoch<Stack>>) -> u64 {
     let sent = begin(epochs, old, new);
     old.end();

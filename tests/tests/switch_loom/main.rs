@@ -13,7 +13,7 @@ use sound::slot::Slot;
 use sound::slots::Slots;
 use std::task::{Context, Poll, Waker};
 
-/// What the calls use.
+/// The epoch that the calls use.
 #[derive(Default)]
 struct Epoch {
     number: u64,
@@ -26,7 +26,7 @@ impl Epoch {
     }
 }
 
-/// What a call does in its slot.
+/// The work of a call in its slot.
 fn work(epoch: &Epoch, slot: &Slot<Epoch>) -> u64 {
     assert!(!epoch.has_ended.load(Ordering::Relaxed), "a call uses an epoch that has ended");
     slot.count(1);

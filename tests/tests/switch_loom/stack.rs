@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 #[derive(Default)]
 pub(crate) struct Stack {
     state: Mutex<State>,
-    /// What leaves at the bottom.
+    /// The number of messages that leave at the bottom.
     sent: Counter,
 }
 

@@ -77,7 +77,7 @@ fn without_a_peer_nothing_changes_and_the_application_hears_it() {
         assert_eq!(client.explain().round(), 0);
         client.send(bytes(b"still here")).await.unwrap();
         assert_eq!(*server.recv().await.unwrap(), *b"still here");
-        // What it hears late is over.
+        // The first request, which the server hears only now, is over.
         let (agreed, _) = futures_util::future::join(client.upgrade(Pick::alternative(1)), async {
             let runtime = network.runtime();
             let timer = std::pin::pin!(runtime.sleep_until(runtime.now() + Duration::from_secs(5)));

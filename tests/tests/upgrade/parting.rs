@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const END: &[u8] = b"the end";
 
-/// Whoever receives its message receives no more.
+/// Sends a message on closing; a connection that receives it receives no more.
 #[derive(Debug, Clone, Default, Identity)]
 pub(crate) struct Parting {
     said: Arc<AtomicUsize>,

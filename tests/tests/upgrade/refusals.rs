@@ -20,7 +20,7 @@ where
     assert_eq!(*client.recv().await.unwrap(), *b"back");
 }
 
-/// What becomes of a wish while the other end receives.
+/// The error of an upgrade while the other end receives.
 async fn ask<T, F>(upgrade: impl Future<Output = Result<T, Error>>, receiving: F) -> Error
 where
     F: Future,
@@ -70,7 +70,7 @@ fn what_there_is_not_is_invalid() {
         for pick in [Pick::alternative(2), Pick::alternative(0).and(1, 0)] {
             assert_eq!(client.upgrade(pick).await.unwrap_err().kind(), ErrorKind::Invalid);
         }
-        // What is in use already is no change.
+        // A stack that is in use already is no change.
         assert_eq!(client.upgrade(Pick::alternative(0)).await.unwrap().round(), 0);
         talk(&client, &server).await;
     });

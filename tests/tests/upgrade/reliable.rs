@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(3);
-/// What the sender may have on the way.
+/// The number of messages that the sender may have on the way.
 const WINDOW: usize = 32;
 
 macro_rules! reliable_chunnels {

@@ -1,4 +1,4 @@
-//! Errors of the base that pass, met by whoever reads for a change while the application does not receive.
+//! Temporary errors of the base, met by the reader of a change while the application does not receive.
 
 use crate::lean::{GOOD, Lean, Plan};
 use crate::scene::{A, B, bytes, client, server, server_addr, simulate};

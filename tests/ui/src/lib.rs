@@ -1,1 +1,1 @@
-//! What the compiler says of right and wrong compositions: the cases are in `cases`, their texts beside them.
+//! The compiler's verdict on right and wrong compositions: the cases are in `cases`, their texts beside them.

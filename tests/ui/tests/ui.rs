@@ -1,4 +1,4 @@
-//! What the compiler says of compositions: right ones compile, wrong ones are errors that a person can act on.
+//! The compiler's verdict on compositions: right ones compile, wrong ones are errors that a person can act on.
 #![allow(missing_docs, reason = "tests")]
 
 /// The texts are pinned for one compiler; `TRYBUILD=overwrite` writes them anew, and then they have to be read.

@@ -1,4 +1,4 @@
-//! What is done with a connection.
+//! The handling of one connection.
 
 use bertha::Error;
 use bertha::prelude::*;

@@ -27,7 +27,7 @@ pub use stop::{Stop, Stopper};
 /// How many requests of one shard, and replies of one client, wait between the router and a shard.
 const QUEUE: usize = 1024;
 
-/// What a [`Server`] is to be.
+/// The settings of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where the router listens. With port 0 the system chooses the ports of the router and of its shards.
@@ -37,7 +37,7 @@ pub struct Options {
     pub advertise: Option<IpAddr>,
     /// The shards behind the router.
     pub shards: Shards,
-    /// Who may route.
+    /// The side that may route.
     pub sharding: Sharding,
     /// How much each local shard may hold.
     pub capacity: Capacity,
@@ -138,7 +138,7 @@ impl Server {
     /// Closes all connections, and waits until that is done: for some 300 ms at most with clients that don't answer.
     ///
     /// # Errors
-    /// What ended one of the threads earlier.
+    /// The error that ended one of the threads earlier.
     pub fn stop(mut self) -> Result<(), Error> {
         self.finish()
     }

@@ -23,7 +23,7 @@ impl Handler for Router {
     {
         let mut strays = Vec::new();
         loop {
-            // What arrives here was sent by a client that agreed to route by itself, to none of the shards.
+            // The client agreed to route by itself; a request that arrives here went to none of the shards.
             match connection.recv_batch(&mut strays, BURST).await {
                 Ok(count) => tracing::debug!(count, "requests that belong to a shard came to the router"),
                 Err(ended) => return ended,

@@ -1,4 +1,4 @@
-//! One shard: a store, and whoever asks it.
+//! One shard: a store and its clients.
 
 use super::{Handler, Listening, Stop};
 use crate::{Capacity, Message, Store};

@@ -16,7 +16,7 @@ impl Stopper {
         Self(watch::Sender::new(false))
     }
 
-    /// For one of those who are to end.
+    /// The signal for one of the tasks and threads that are to end.
     pub fn subscribe(&self) -> Stop {
         Stop(self.0.subscribe())
     }

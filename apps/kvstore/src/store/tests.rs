@@ -81,7 +81,7 @@ fn request() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// What a store must answer, told in the plainest way.
+/// The reply that a store must give, computed in the plainest way.
 fn expected(model: &mut BTreeMap<String, Vec<u8>>, capacity: Capacity, key: &str, body: &Body) -> Body {
     match body {
         Body::Get => model.get(key).map_or(Body::Missing, |value| Body::Found(value.as_slice().into())),

@@ -1,4 +1,4 @@
-//! What the program can be told to do.
+//! The program's commands and options.
 
 mod plot;
 mod run;

@@ -38,7 +38,7 @@ pub(crate) struct Run {
     /// A shard of the store that is elsewhere; repeat it in the order of the shards.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "shards")]
     shard: Vec<SocketAddr>,
-    /// Who routes requests to shards.
+    /// The side that routes requests to shards.
     #[arg(long, value_enum, default_value_t = Sharding::Either)]
     sharding: Sharding,
     /// Connections to the store, each driven by a task of its own.

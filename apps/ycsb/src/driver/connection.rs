@@ -21,7 +21,7 @@ const BURST: usize = 64;
 /// with each burst of replies, so this only bounds how often an otherwise idle connection wakes up.
 const SLACK: Duration = Duration::from_micros(50);
 
-/// What is due when nothing else is: long, since a timer has to be set to something.
+/// The timer's delay while nothing is due: long, since a timer has to be set to something.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// When the operations of one connection begin.
@@ -45,7 +45,7 @@ pub(super) struct Connection<P, O> {
     pub(super) state: State,
 }
 
-/// What a connection has come to.
+/// The progress of a connection.
 #[derive(Default)]
 pub(super) struct State {
     issued: u64,

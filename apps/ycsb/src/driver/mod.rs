@@ -36,7 +36,7 @@ pub struct Driver<P> {
     phases: u64,
 }
 
-/// What one connection did in one phase.
+/// The results of one connection in one phase.
 #[derive(Debug)]
 pub struct Part {
     /// Its operations.
@@ -56,7 +56,7 @@ pub struct Part {
     next_id: u64,
 }
 
-/// What all connections did in one phase.
+/// The results of all connections in one phase.
 #[derive(Debug)]
 pub struct Phased {
     /// One for each connection, in order.

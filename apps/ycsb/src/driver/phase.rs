@@ -1,4 +1,4 @@
-//! What the connections of one phase share.
+//! The state that the connections of one phase share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// Counts operations as they end, for whoever shows the progress.
+/// Counts operations as they end, for the display of progress.
 #[derive(Clone, Debug, Default)]
 pub struct Counter(Arc<AtomicU64>);
 

@@ -1,4 +1,4 @@
-//! What the driver needs of a connection.
+//! The driver's requirements of a connection.
 
 use std::fmt;
 use std::future::Future;

@@ -29,7 +29,7 @@ impl Port for Channels {
     }
 }
 
-/// What the way to the store and back does to messages.
+/// The faults of the way to the store and back.
 #[derive(Clone, Copy, Default)]
 struct Weather {
     loss: f64,

@@ -151,7 +151,7 @@ fn a_late_reply_ends_what_waits_to_be_repeated() {
     assert!(outstanding.room() > 0);
 }
 
-/// What the network does with one message.
+/// The fate of one message in the network.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,

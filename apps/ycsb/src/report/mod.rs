@@ -1,4 +1,4 @@
-//! What a benchmark found, in the form that is written to a file.
+//! The results of a benchmark, in the form that is written to a file.
 
 mod table;
 
@@ -30,7 +30,7 @@ pub struct Report {
     pub runs: Vec<Measured>,
 }
 
-/// What was negotiated on one connection.
+/// The outcome of the negotiation on one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Negotiated {
     /// The datapath stack, top first.

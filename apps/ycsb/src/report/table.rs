@@ -62,7 +62,7 @@ fn write_row(f: &mut fmt::Formatter<'_>, name: &str, row: &Row) -> fmt::Result {
     writeln!(f, "{:>10.1}", row.max)
 }
 
-/// What is not as it should be; nothing if all is well.
+/// Writes all that went wrong; nothing if all is well.
 fn write_troubles(f: &mut fmt::Formatter<'_>, phase: &Measured) -> fmt::Result {
     for (count, text) in [
         (phase.total.missing, "found no record"),

@@ -12,7 +12,7 @@ pub use layout::Layout;
 pub use load::Load;
 pub use mixed::Mixed;
 
-/// What an operation is counted as.
+/// The kind of an operation, by which it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -81,15 +81,15 @@ pub enum Operation {
 /// The requests of one operation to the store: all about one key, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it is counted as.
+    /// The kind by which it is counted.
     pub kind: Kind,
     /// The number of the record that it inserts, if it does.
     pub inserts: Option<u64>,
     /// The record.
     pub key: Key,
-    /// What is sent first.
+    /// The first request.
     pub first: Body,
-    /// What is sent once `first` has been answered with success.
+    /// The second request, sent once `first` has been answered with success.
     pub then: Option<Body>,
 }
 

@@ -1,4 +1,4 @@
-//! The key-value store on raw UDP sockets, and a client for it: the work of a good programmer who needs this one program.
+//! The key-value store on raw UDP sockets, and a client for it: as a good programmer writes it for this one purpose.
 //!
 //! Receives up to 32 buffers per system call, each of which may hold many coalesced datagrams; decodes, handles and encodes
 //! one after the other into reused buffers; sends the replies as few runs. Nothing is allocated but the contents of

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// What is asked of the kernel for each socket's buffers; it may give less.
+/// The size requested of the kernel for each socket's buffers; it may grant less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// A loopback socket with `recvmmsg` and the kernel's segmentation (GSO) and coalescing (GRO).

@@ -182,7 +182,8 @@ impl ProgressTable {
         self.others().filter(move |id| !self.known.get(id).is_some_and(|it| has_moved(it, from, to)))
     }
 
-    /// What each of those that sent in `from` still has to deliver there; those that have gone get some time for messages under way.
+    /// The rest that each sender of the round `from` still has to deliver there. Messages under way from senders that have left are
+    /// given the time `grace`.
     pub(super) fn rest(&self, from: RoundId, to: RoundId, grace: Duration) -> Vec<(u64, Rest)> {
         let rest = |id: u64| match self.known.get(&id) {
             Some(progress) if has_moved(progress, from, to) => match &progress.before {

@@ -1,4 +1,4 @@
-//! A rule and its use for whoever depends on `bertha` alone.
+//! A rule and its use in a crate that depends on `bertha` alone.
 
 use bertha::{Describe, Identity, make_stack, optimize};
 

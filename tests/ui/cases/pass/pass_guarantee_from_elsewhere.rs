@@ -15,6 +15,6 @@ struct NoTls;
 
 fn main() {
     assert_eq!(optimize!(make_stack!(Tls, Tunnel), NoTls).nodes().len(), 1);
-    // What stands around an alternative counts for it as well.
+    // The layers around an alternative count for it as well.
     assert_eq!(optimize!(make_stack!(select!(Tls, Tls), Tunnel), NoTls).nodes().len(), 2);
 }
