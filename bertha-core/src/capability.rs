@@ -1,10 +1,10 @@
-//! What a Chunnel says about itself so that the other end can judge whether the two are compatible.
+//! The capability of a Chunnel, by which the two ends decide whether they are compatible.
 //!
-//! Two Chunnels are compatible if what is sent through one can be received through the other. That can't be computed,
-//! so their authors say it: each Chunnel has a capability, and capabilities of one type compare themselves. Different
-//! Chunnels may share a capability type; two implementations of TLS would. Parameters on which both ends must agree
-//! (codec, shard map) are part of it, so that ends which differ are refused when they connect instead of failing
-//! later.
+//! Two Chunnels are compatible if one can receive the messages that the other sends. This can't be computed, so the
+//! authors define it: each Chunnel has a capability, and each capability type compares its values. Different
+//! Chunnels may share a capability type, as two implementations of TLS would. The capability contains the parameters on
+//! which both ends must agree (codec, shard map), so that ends with different ones are refused when they connect instead
+//! of failing later.
 //!
 //! ```
 //! use bertha_core::Capability;
@@ -31,30 +31,29 @@ use std::fmt;
 
 /// A capability type: its identity, its version on the wire, and its comparison.
 ///
-/// `#[derive(Capability)]` with `#[capability(exact)]`, `#[capability(overlap)]` or `#[capability(compare = path)]`
-/// implements it; `version = N` sets the version.
+/// It is implemented by `#[derive(Capability)]` with `#[capability(exact)]`, `#[capability(overlap)]` or
+/// `#[capability(compare = path)]`; `version = N` sets the version.
 pub trait Capability: Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 'static {
     /// The identity of the type: crate and name, as in `bertha-chunnels::ShardMap`.
     const ID: &'static str;
 
-    /// The version of its encoding. Another version is another capability, compatible with none but its own.
+    /// The version of its encoding. Capabilities of different versions are incompatible.
     const VERSION: u16 = 1;
 
-    /// What tells this value from others of its type, in a word or two, for a person who reads the stack:
-    /// `postcard` in `Serialize[postcard]`.
+    /// A short label that distinguishes this value from others of its type in a printed stack: `postcard` in
+    /// `Serialize[postcard]`.
     fn label(&self) -> Option<String> {
         None
     }
 
-    /// Whether the other end's capability goes together with this one. The server asks: `self` is its own, `other` the
-    /// client's.
+    /// Compares this capability with the other end's. The server calls it: `self` is its own, `other` the client's.
     ///
     /// # Errors
-    /// A [`Mismatch`] that says why not, for both ends to read.
+    /// A [`Mismatch`] with the reason if they are incompatible. Both ends report it.
     fn compatible(&self, other: &Self) -> Result<(), Mismatch>;
 }
 
-/// Why two capabilities don't go together.
+/// The reason why two capabilities are incompatible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch(String);
 
@@ -73,7 +72,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// Compatible if equal.
+/// Compares two capabilities, which are compatible if equal.
 ///
 /// # Errors
 /// A [`Mismatch`] that shows both values.
@@ -84,7 +83,7 @@ pub fn exact<C: PartialEq + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mism
     Err(Mismatch(format!("the server has {ours:?}, the client {theirs:?}")))
 }
 
-/// Compatible if equal, for one part of a capability: the reason then says which part differs, and not all the others.
+/// Compares one part of two capabilities, which are compatible if it is equal. The reason names this part alone.
 ///
 /// # Errors
 /// A [`Mismatch`] that names `part` and shows both values.
@@ -95,14 +94,14 @@ pub fn exact_part<P: PartialEq + fmt::Display>(part: &str, ours: &P, theirs: &P)
     Err(Mismatch(format!("{part}: the server has {ours}, the client {theirs}")))
 }
 
-/// A set of labels of which two ends need one in common.
+/// A set of labels; two ends need at least one in common.
 #[diagnostic::on_unimplemented(
     message = "`overlap` compares sets and lists, and `{Self}` is neither",
     label = "a field that is neither a set nor a list",
     note = "use a `BTreeSet` or a `Vec`, or another comparison: `#[capability(exact)]`, `#[capability(compare = path)]`"
 )]
 pub trait Overlap {
-    /// Whether there is an element that both have.
+    /// Whether the two sets have an element in common.
     fn overlaps(&self, other: &Self) -> bool;
 }
 
@@ -118,7 +117,7 @@ impl<T: PartialEq> Overlap for Vec<T> {
     }
 }
 
-/// Compatible if they have an element in common.
+/// Compares two capabilities, which are compatible if they have an element in common.
 ///
 /// # Errors
 /// A [`Mismatch`] that shows both values.
@@ -129,7 +128,7 @@ pub fn overlap<C: Overlap + fmt::Debug>(ours: &C, theirs: &C) -> Result<(), Mism
     Err(Mismatch(format!("the server has {ours:?}, the client {theirs:?}, and nothing is in both")))
 }
 
-/// A capability of whatever type, as negotiation sees it. Implemented for every [`Capability`].
+/// A capability of any type, as negotiation uses it. Implemented for every [`Capability`].
 pub trait Declared: fmt::Debug + Send + Sync {
     /// [`Capability::ID`].
     fn id(&self) -> &'static str;
@@ -146,10 +145,10 @@ pub trait Declared: fmt::Debug + Send + Sync {
     /// If its `Serialize` implementation fails.
     fn encode(&self) -> Result<Vec<u8>, Mismatch>;
 
-    /// Compares with the capability of the other end, given as it came over the wire.
+    /// Compares it with the capability of the other end, which is still encoded.
     ///
     /// # Errors
-    /// A [`Mismatch`] if identity or version differ, the encoding is malformed, or the two don't go together.
+    /// A [`Mismatch`] if identity or version differ, the encoding is malformed, or the two are incompatible.
     fn compare(&self, id: &str, version: u16, encoding: &[u8]) -> Result<(), Mismatch>;
 }
 
@@ -180,7 +179,7 @@ impl<C: Capability> Declared for C {
     }
 
     fn encode(&self) -> Result<Vec<u8>, Mismatch> {
-        // Enough for most, so that it is allocated once.
+        // Enough for most capabilities, which are then encoded with one allocation.
         postcard::to_extend(self, Vec::with_capacity(128))
             .map_err(|error| Mismatch(format!("{} can't be encoded: {error}", C::ID)))
     }
@@ -193,7 +192,7 @@ impl<C: Capability> Declared for C {
     }
 }
 
-/// The capability of a Chunnel without parameters: its name and version are all that counts.
+/// The capability of a Chunnel without parameters: only its name and version are compared.
 #[derive(Debug)]
 pub(crate) struct Plain {
     pub(crate) id: &'static str,

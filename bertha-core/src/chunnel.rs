@@ -39,7 +39,7 @@ use std::sync::Arc;
 /// # }
 /// ```
 ///
-/// `#[derive(Identity)]` provides the supertrait [`Describe`]: the Chunnel's name and what it tells the other end.
+/// `#[derive(Identity)]` provides the supertrait [`Describe`]: the Chunnel's name and its description for the other end.
 ///
 /// [`Buf`]: crate::Buf
 #[diagnostic::on_unimplemented(
@@ -54,20 +54,21 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
 
     /// Wraps `inner`. Called once for each connection, bottom up, after the two ends agreed on the stack.
     ///
-    /// `context` opens further connections like `inner` to other addresses; see [`ConnectContext::connect`]. `&self`, so that one
-    /// value serves all clients of a server.
+    /// `context` opens further connections like `inner` to other addresses; see [`ConnectContext::connect`]. The method takes
+    /// `&self`, so that one value serves all clients of a server.
     ///
     /// # Errors
-    /// Whatever keeps the Chunnel from working; it fails the connection, not the listener.
+    /// Any failure that prevents the Chunnel from working. It fails this connection, not the listener.
     fn connect_wrap(
         &self,
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> impl Future<Output = Result<Self::Connection, Error>> + Send;
 
-    /// Wraps `inner`, with the alternatives that were picked. Stacks and `select!` override it; Chunnels don't.
+    /// Wraps `inner`, with the picked alternatives. Stacks and `select!` override it; Chunnels don't.
     ///
-    /// Boxed once per layer and connection: as one nested type, a stack of 31 layers exceeds the compiler's depth.
+    /// The future is boxed, once per layer and connection: as one nested type, a stack of 31 layers would exceed the
+    /// compiler's recursion limit.
     #[doc(hidden)]
     fn instantiate<'a>(
         &'a self,
@@ -84,13 +85,13 @@ pub trait Chunnel<Inner: Connection>: Describe + Send + Sync {
 
 /// Opens further connections through the layers below a Chunnel.
 ///
-/// Sharding on the client and multicast reach several addresses this way, while messages carry no address.
+/// Sharding on the client and multicast reach several addresses this way, although messages carry no address.
 pub struct ConnectContext<'a, Inner> {
     connector: &'a dyn Connector<Inner>,
     role: Role,
     transcript: Option<[u8; 32]>,
     peer: Option<&'a PeerLayers>,
-    /// The layers that the Chunnel which is being built does the work of, among those of `peer`.
+    /// The layers of `peer` whose work the Chunnel under construction does: the index of the first, and that after the last.
     layers: (usize, usize),
 }
 
@@ -104,26 +105,26 @@ pub enum Role {
     Server,
     /// One of any number of endpoints.
     Participant {
-        /// Whether it is the one to do what only one may do. In each round at most one participant leads, and all have the
-        /// same for it; when it has gone, another round begins that somebody else leads.
+        /// Whether this participant is the leader, for tasks that only one participant may do. Each round has at most one
+        /// leader, and all participants agree on it. When the leader has gone, a new round begins with another.
         leads: bool,
     },
 }
 
 impl<'a, Inner> ConnectContext<'a, Inner> {
-    /// Opens connections through `connector`. For drivers of stacks, and for tests of Chunnels.
+    /// A context that opens connections through `connector`, for drivers of stacks and tests of Chunnels.
     ///
-    /// There is no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
+    /// It has no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
         Self { connector, role, transcript: None, peer: None, layers: (0, 0) }
     }
 
-    /// Opens none, and has no transcript: for a stack around a single connection that was given from outside.
+    /// A context that opens no connections and has no transcript, for a stack around a single existing connection.
     pub fn none() -> Self {
         Self::new(&Nowhere, Role::Client)
     }
 
-    /// The same with what both ends of the connection have in common.
+    /// The same context with the [transcript](Self::transcript) of the connection.
     #[must_use]
     pub fn with_transcript(self, transcript: Option<[u8; 32]>) -> Self {
         Self { transcript, ..self }
@@ -134,51 +135,52 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.role
     }
 
-    /// A hash of all that the two ends said to agree on this connection and its stack.
+    /// A hash of all messages with which the two ends agreed on this connection and its stack.
     ///
-    /// It is the same on both ends unless somebody altered on its way what they said. So a Chunnel that authenticates its
-    /// counterpart by means of its own mixes it into its keys, or compares it under their protection, and refuses a
-    /// connection on which it differs: then no attacker who lacks the keys can make two ends use a weaker stack than they
-    /// would have agreed on. It is no secret.
+    /// It is the same on both ends unless an attacker altered these messages on their way. A Chunnel that authenticates its
+    /// counterpart by its own keys should mix the transcript into them, or compare it under their protection, and refuse a
+    /// connection on which it differs. Then no attacker without the keys can make two ends use a weaker stack than they
+    /// would have agreed on. The transcript is no secret.
     ///
-    /// Each connection has its own, those that [`connect`](Self::connect) makes included, and each
-    /// stack that takes another's place while a connection is in use.
+    /// Each connection has its own, including those that [`connect`](Self::connect) makes. So has each stack that replaces
+    /// another while a connection is in use.
     ///
     /// There is none
     /// * without negotiation, as with [`Wrap::wrap`](crate::Wrap::wrap);
-    /// * for a stack of which every Chunnel takes early data: a client may build it before the server has said anything. So a
-    ///   Chunnel that needs the transcript is marked `#[chunnel(no_early_data)]`; with it in a stack there is one on both
-    ///   ends;
-    /// * among [participants](Role::Participant), who agree through a store.
+    /// * for a stack whose Chunnels all take early data, since a client may build it before the server has answered. A
+    ///   Chunnel that needs the transcript is therefore marked `#[chunnel(no_early_data)]`; a stack that contains it has a
+    ///   transcript on both ends;
+    /// * among [participants](Role::Participant), which agree through a store.
     ///
-    /// Both ends are alike in this, so `None` can be treated as one more value that has to be the same.
+    /// Either both ends have a transcript or neither has, so `None` can be compared like any other value.
     pub fn transcript(&self) -> Option<[u8; 32]> {
         self.transcript
     }
 
-    /// The same with the capabilities of the other end.
+    /// The same context with the capabilities of the other end.
     #[must_use]
     pub fn with_peer(self, peer: Option<&'a PeerLayers>) -> Self {
         Self { peer, ..self }
     }
 
-    /// The other end's capability for this layer: what its Chunnel declared with `#[chunnel(capability = ..)]`. Both ends
-    /// compute from the two what they use, such as the smaller of two rates, or the first cipher that both know.
+    /// The other end's capability for this layer, which its Chunnel declared with `#[chunnel(capability = ..)]`. From the
+    /// two capabilities both ends compute the same parameters, such as the smaller of two rates, or the first cipher that
+    /// both know.
     ///
-    /// None
+    /// `None`
     /// * if the Chunnel declares no capability of this type, or is one-sided;
     /// * without negotiation, as with [`Wrap::wrap`](crate::Wrap::wrap), or among [participants](Role::Participant), which have no
     ///   single peer;
-    /// * for a client, if the server's does not decode.
+    /// * for a client, if the server's capability does not decode.
     ///
-    /// The server's word is not compared on the client: a client that cannot work with it fails to build its connection.
-    /// A client that connects early has the capability that the server declared the last time; if that has changed, the
-    /// stack is built anew.
+    /// A client does not check the server's capability for compatibility: a Chunnel that cannot work with it fails to
+    /// build its connection. A client that connects early has the capability that the server declared the last time; if
+    /// that has changed, the stack is built anew.
     pub fn peer_capability<C: Capability>(&self) -> Option<C> {
         self.peer?.capability(self.layers.0..self.layers.1)
     }
 
-    /// For the layer above one that opens connections through `connector`.
+    /// The context for the layer above, whose connections `open` makes.
     pub(crate) fn through<'b, Outer>(self, open: &'b dyn Connector<Outer>) -> ConnectContext<'b, Outer>
     where
         'a: 'b,
@@ -187,7 +189,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         ConnectContext { connector: open, role, transcript, peer, layers }
     }
 
-    /// The same for a connection that this end opens, whatever its part in the one that is being wrapped.
+    /// The context for a further connection, in which this end is the client whatever its role in the current one.
     pub(crate) fn for_another<'b>(
         self,
         transcript: Option<[u8; 32]>,
@@ -199,14 +201,14 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         ConnectContext { connector: self.connector, role: Role::Client, transcript, peer, layers: (0, 0) }
     }
 
-    /// The same for a Chunnel that does the work of the next `count` layers.
+    /// The same context for a Chunnel that does the work of the next `count` layers.
     fn for_layers(self, count: usize) -> Self {
         let Range { start, end } = self.peer.map_or(0..0, |peer| peer.take(count));
         Self { layers: (start, end), ..self }
     }
 
-    /// Opens one more connection like the one below the Chunnel, to the peer at `to`: over the same datapath, through
-    /// the same Chunnels with the same alternatives, which that peer is asked to agree to.
+    /// Opens one more connection like the one below the Chunnel, to the peer at `to`: over the same datapath and through
+    /// the same Chunnels, with the same alternatives. The peer at `to` has to agree to them.
     ///
     /// # Errors
     /// Those of connecting; [`Unavailable`](ErrorKind::Unavailable) if the stack was wrapped around a single
@@ -218,10 +220,10 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.connect_through(to, Vec::new())
     }
 
-    /// As [`connect`](Self::connect), through `layers` as well, top first, which stand above those below this Chunnel: the peer
-    /// is asked to agree to them too.
+    /// As [`connect`](Self::connect), but the peer also has to agree to `layers`, top first, which stand directly above the
+    /// layers below this Chunnel.
     ///
-    /// For a Chunnel that does the work of these layers itself. It must then speak as they do over that connection.
+    /// This is for a Chunnel that does the work of `layers` itself: it must use their wire format on the new connection.
     pub fn connect_through(&self, to: Addr, layers: Vec<Node>) -> BoxFuture<'a, Result<Inner, Error>>
     where
         Inner: 'a,
@@ -230,7 +232,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         Box::pin(async { Ok(opening.await?.connection) })
     }
 
-    /// As above, with the transcript of the new connection.
+    /// As [`connect_through`](Self::connect_through), with the transcript and the peer's capabilities of the new connection.
     pub(crate) fn connect_whole(
         &self,
         to: Addr,
@@ -257,10 +259,10 @@ impl<Inner> fmt::Debug for ConnectContext<'_, Inner> {
     }
 }
 
-/// What is behind [`ConnectContext`]: the driver of negotiation, the layers in between, or a test's substitute.
+/// The implementation behind [`ConnectContext`]: the driver of negotiation, a layer below, or a test's substitute.
 pub trait Connector<Inner>: Send + Sync {
-    /// Connects to `to`, and agrees there on `above`, whose alternatives are picked already, over the layers that this
-    /// opener adds itself.
+    /// Connects to `to`. The peer there has to agree to `above`, whose alternatives are already picked, on top of the layers
+    /// that this connector adds itself.
     ///
     /// # Errors
     /// Those of connecting.
@@ -269,14 +271,14 @@ pub trait Connector<Inner>: Send + Sync {
         Inner: 'a;
 }
 
-/// A connection that [`Connector`] made.
+/// A connection that a [`Connector`] made.
 #[derive(Debug)]
 pub struct Connected<Inner> {
     /// The connection.
     pub connection: Inner,
-    /// What its two ends have in common; see [`ConnectContext::transcript`].
+    /// The hash that its two ends share; see [`ConnectContext::transcript`].
     pub transcript: Option<[u8; 32]>,
-    /// What its other end declared; see [`ConnectContext::peer_capability`].
+    /// The capabilities of its other end; see [`ConnectContext::peer_capability`].
     pub peer: Option<Arc<PeerLayers>>,
 }
 

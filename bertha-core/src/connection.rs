@@ -1,4 +1,4 @@
-//! The connection: made by a Chunnel, used by an application.
+//! The connection that a Chunnel makes and an application uses.
 
 use crate::{Base, Error};
 
@@ -6,21 +6,21 @@ use crate::{Base, Error};
 ///
 /// # For callers
 ///
-/// * `send` and `recv` take `&self` and may run at the same time, from one task or several. Several `send`s may run
-///   at once; several `recv`s may too, and each message goes to exactly one of them.
+/// * **Concurrency.** `send` and `recv` take `&self`, and any number of both may run at once, from one task or several.
+///   Each message goes to exactly one `recv`.
 /// * **Loss.** A connection promises no more than its stack does: over a datagram datapath messages may be lost,
-///   duplicated and reordered. What arrives is whole; malformed messages are dropped and counted.
+///   duplicated and reordered. Messages arrive whole; malformed ones are dropped and counted.
 /// * **Backpressure.** `send` waits while the datapath can't take the message, and never queues without bound.
-/// * **Cancellation.** Dropping the future of `recv` or `recv_batch` loses no message. Dropping the future of `send`
-///   before it is ready means that the message was not sent, or was sent whole; of `send_batch`, that some first part
-///   of the burst was.
+/// * **Cancellation.** Dropping the future of `recv` or `recv_batch` loses no message. If the future of `send` is dropped
+///   before it is ready, the message was sent whole or not at all. If the future of `send_batch` is dropped, some first
+///   part of the burst was sent.
 ///
 /// # For implementers
 ///
-/// Keep these promises, given that the connection below keeps them. A method that only passes a message on should
-/// return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs nothing; one that
-/// has something to do when that is done says so by [`map_output`](crate::map_output), which costs three instructions per layer at
-/// most; an `async fn` that awaits it, up to thirteen.
+/// A layer must keep these promises, and may assume that the connection below keeps them. A method that only passes a
+/// message on should return the future from below (`fn send(..) -> impl Future { self.inner.send(message) }`), which costs
+/// nothing. A method with work to do on the outcome should use [`map_output`](crate::map_output), which costs at most
+/// three instructions per layer; an `async fn` that awaits the call costs up to thirteen.
 pub trait Connection: Send + Sync + 'static {
     /// The type of a message, the same in both directions.
     type Data: Send + 'static;
@@ -30,22 +30,23 @@ pub trait Connection: Send + Sync + 'static {
     /// The bottom of the stack: runtime, buffers, addresses, limits.
     fn base(&self) -> &Self::Base;
 
-    /// The largest message that the layers from this one down carry, in bytes, with the
-    /// [headroom](Base::reserved) that they and the layers above have asked for.
+    /// The largest message that this layer and those below carry, in bytes, including the
+    /// [headroom](Base::reserved) that they and the layers above have reserved.
     ///
-    /// A Chunnel that cuts messages raises it; every other Chunnel returns that of the connection below. The default is
-    /// that of the datapath, so a layer that forgets to pass it on makes messages smaller than they may be, and loses none.
+    /// A Chunnel that cuts messages raises it; every other Chunnel should return that of the connection below. The default
+    /// is that of the datapath: a layer that keeps it above a Chunnel that cuts messages has smaller messages than
+    /// necessary, but loses none.
     fn mtu(&self) -> usize {
         self.base().mtu()
     }
 
-    /// Sends one message. Ready once the datapath has taken it.
+    /// Sends one message. The future is ready once the datapath has taken the message.
     ///
     /// # Errors
     /// [`TooLarge`](crate::ErrorKind::TooLarge) and [`Malformed`](crate::ErrorKind::Malformed) concern this message
     /// alone; [`Closed`](crate::ErrorKind::Closed), [`Reset`](crate::ErrorKind::Reset) and
-    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection. [`Exhausted`](crate::ErrorKind::Exhausted) passes;
-    /// [`Unreachable`](crate::ErrorKind::Unreachable) may, if the peer comes back.
+    /// [`TimedOut`](crate::ErrorKind::TimedOut) end the connection. [`Exhausted`](crate::ErrorKind::Exhausted) is
+    /// temporary; [`Unreachable`](crate::ErrorKind::Unreachable) is too if the peer comes back.
     fn send(&self, message: Self::Data) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Waits for the next message.
@@ -54,14 +55,14 @@ pub trait Connection: Send + Sync + 'static {
     /// As for [`send`](Self::send).
     fn recv(&self) -> impl Future<Output = Result<Self::Data, Error>> + Send;
 
-    /// Sends a burst. A datapath hands as much of it as it can to the system in one call.
+    /// Sends a burst. A datapath passes as many of its messages as possible to the system in one call.
     ///
-    /// In order, where the datapath keeps it at all ([`Properties::ordered`](crate::Properties::ordered)); another may
-    /// let messages of one burst overtake each other, to hand over more of them at once.
+    /// An [ordered](crate::Properties::ordered) datapath sends the burst in order. Any other may reorder messages within
+    /// it, to pass more of them on at once.
     ///
-    /// Messages are taken from `messages` as the datapath can use them. After an error, those still in it were not
-    /// sent; pass `&mut iterator` to keep them. Those that were taken already, a bounded number, were sent or are
-    /// lost; so they are if the future is dropped.
+    /// Messages are taken from `messages` when the datapath can use them. After an error, the messages still in the
+    /// iterator were not sent; pass `&mut iterator` to keep them. Those already taken, a bounded number, were sent or are
+    /// lost. The same holds if the future is dropped.
     fn send_batch(
         &self,
         messages: impl Iterator<Item = Self::Data> + Send,
@@ -74,8 +75,8 @@ pub trait Connection: Send + Sync + 'static {
         }
     }
 
-    /// Waits until at least one message is there, then appends what is there to `into`, at most `limit` messages, and
-    /// returns how many. Never waits for a burst to fill; a `limit` of zero returns zero at once.
+    /// Waits for at least one message, appends all available messages to `into`, at most `limit`, and returns their
+    /// number. It never waits for a burst to fill; with a `limit` of zero it returns zero at once.
     fn recv_batch(
         &self,
         into: &mut (impl Extend<Self::Data> + Send),
@@ -90,19 +91,19 @@ pub trait Connection: Send + Sync + 'static {
         }
     }
 
-    /// Sends everything that layers hold back, and waits until none of it needs to be sent again. The connection goes
-    /// on; no `send` may be under way.
+    /// Sends every message that layers hold back, and waits until none of them needs to be sent again. The connection stays
+    /// open. No `send` may be under way.
     ///
-    /// A Chunnel that holds messages back, or repeats them until they arrive, first does that and then drains the
+    /// A Chunnel that holds messages back, or repeats them until they arrive, sends them first and then drains the
     /// connection below; any other passes the call on. A connection is drained before it changes its stack, so a layer
-    /// that forgets to pass the call on loses the messages that layers below it hold. The bottom of a stack, which
-    /// holds nothing, returns at once.
+    /// that does not pass the call on loses the messages that layers below it hold. The bottom of a stack holds none, and
+    /// returns at once.
     ///
     /// # Errors
     /// As for [`send`](Self::send); held messages are lost only if the connection has ended.
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Sends what layers still hold back, tells the peer, and closes. Later calls fail with
-    /// [`Closed`](crate::ErrorKind::Closed), on this end at once and at the peer when the message reaches it.
+    /// Sends the messages that layers still hold back, notifies the peer, and closes. Later calls fail with
+    /// [`Closed`](crate::ErrorKind::Closed), on this end at once and at the peer once the notification reaches it.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send;
 }

@@ -1,18 +1,18 @@
-//! What a stack says of itself: to the other end, and to a person.
+//! The description of a stack, for the other end and for a human reader.
 
 use crate::capability::{Declared, Plain};
 use crate::{Capability, NumParticipantsAtMost, Preference, guarantee};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a Chunnel, or a whole stack, tells of itself. `#[derive(Identity)]` implements it.
+/// The description of a Chunnel or a whole stack. `#[derive(Identity)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Chunnel",
     label = "not a Chunnel, and not a stack of Chunnels",
     note = "a Chunnel implements `Chunnel<Inner>` and has `#[derive(Identity)]`; a stack is made with `make_stack!`"
 )]
 pub trait Describe {
-    /// Appends what this is, top first: one layer for a Chunnel, all of them for a stack.
+    /// Appends the layers and choices, top first: usually one layer for a Chunnel, all of them for a stack.
     fn describe(&self, into: &mut Vec<Node>);
 
     /// The number of `select!`s in it, nested ones included. Zero for a Chunnel.
@@ -21,17 +21,18 @@ pub trait Describe {
         0
     }
 
-    /// How many layers a Chunnel does the work of: those that it [describes](Self::describe).
+    /// The number of layers whose work a Chunnel does: those that it [describes](Self::describe).
     #[doc(hidden)]
     fn layers(&self) -> usize {
         self.nodes().len()
     }
 
-    /// Marks the alternative with this number as the preferred one, while `condition` holds if there is any. Only `select!` has any.
+    /// Marks the alternative with this number as preferred, always or, with a `condition`, while that holds. Only `select!`
+    /// has alternatives; the default does nothing.
     #[doc(hidden)]
     fn prefer_alternative(&mut self, _number: usize, _condition: Option<NumParticipantsAtMost>) {}
 
-    /// Appends what else a person should know, a line each. Only stacks that passes rewrote have any.
+    /// Appends notes for a human reader, one line each. Only a stack that passes rewrote has any.
     #[doc(hidden)]
     fn notes(&self, _into: &mut Vec<String>) {}
 
@@ -42,7 +43,7 @@ pub trait Describe {
         nodes
     }
 
-    /// The stack for a person to read: Chunnels and alternatives, top first.
+    /// The stack in readable form: Chunnels and alternatives, top first.
     ///
     /// ```
     /// # use bertha_core::{Describe, Identity, make_stack, select};
@@ -62,11 +63,11 @@ pub trait Describe {
 pub enum Node {
     /// A Chunnel.
     Layer(LayerInfo),
-    /// A choice between two lists of nodes. More than two are nested in the second.
+    /// A choice between two lists of nodes. A choice between more has the others nested in the second list.
     Select {
         /// The alternatives.
         branches: [Vec<Node>; 2],
-        /// Which is preferred, and when.
+        /// The preferred alternative, with its condition.
         prefer: Preference,
     },
 }
@@ -82,7 +83,7 @@ impl Node {
         }
     }
 
-    /// Says that another Chunnel, of this full name, does the work of this layer. No effect on a choice.
+    /// Records that another Chunnel, with this full name, does the work of this layer. It has no effect on a choice.
     #[must_use]
     pub fn done_by(self, chunnel: &'static str) -> Self {
         match self {
@@ -120,8 +121,8 @@ impl fmt::Display for Node {
     }
 }
 
-/// The alternatives behind the first: a choice of three is a choice whose second branch is a choice of two, and reads as
-/// three. What is preferred stands behind them all, once.
+/// Writes the alternatives after the first. A choice of three, whose second branch is a choice of two, is written as three
+/// alternatives, with the preferred one named once behind them all.
 fn write_others(f: &mut fmt::Formatter<'_>, second: &[Node]) -> fmt::Result {
     f.write_str(" | ")?;
     match second {
@@ -138,7 +139,7 @@ fn write_stack(f: &mut fmt::Formatter<'_>, nodes: &[Node]) -> fmt::Result {
         return f.write_str("nothing");
     }
     let mut separator = "";
-    // Layers that one Chunnel does the work of stand behind its name.
+    // Layers whose work one Chunnel does stand in brackets behind its name.
     for group in nodes.chunk_by(|above, below| done_by(above).is_some() && done_by(above) == done_by(below)) {
         f.write_str(separator)?;
         separator = " / ";
@@ -167,7 +168,7 @@ fn short(name: &'static str) -> &'static str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// One Chunnel as the other end sees it: its name, and a capability that says what it is compatible with.
+/// One Chunnel as the other end sees it: its name, and a capability that decides compatibility.
 #[derive(Debug, Clone)]
 pub struct LayerInfo {
     name: &'static str,
@@ -185,7 +186,7 @@ impl LayerInfo {
         Self::declaring(name, Arc::new(Plain { id: name, version }))
     }
 
-    /// A Chunnel that is compatible with those whose capability is of the same type and compares as compatible.
+    /// A Chunnel that is compatible with others if their capability has the same type and compares as compatible.
     pub fn with(name: &'static str, capability: impl Capability) -> Self {
         Self::declaring(name, Arc::new(capability))
     }
@@ -202,32 +203,32 @@ impl LayerInfo {
         }
     }
 
-    /// Says that the Chunnel needs no counterpart, since it changes nothing that the peer could see.
+    /// Declares that the Chunnel needs no counterpart, since the peer can see none of its changes.
     #[must_use]
     pub fn one_sided(self) -> Self {
         Self { one_sided: true, ..self }
     }
 
-    /// Says that the Chunnel takes no message that may be a replay of one from an earlier connection: what clients send
-    /// before they are answered is put off until then.
+    /// Declares that the Chunnel takes no message that may be a replay from an earlier connection: messages that a client
+    /// sends before the server has answered wait for the answer.
     #[must_use]
     pub fn without_early_data(self) -> Self {
         Self { no_early_data: true, ..self }
     }
 
-    /// Says that another Chunnel, of this full name, does the work of this layer.
+    /// Records that another Chunnel, with this full name, does the work of this layer.
     #[must_use]
     pub fn done_by(self, chunnel: &'static str) -> Self {
         Self { done_by: Some(chunnel), ..self }
     }
 
-    /// Says what the Chunnel promises.
+    /// Sets the guarantees of the Chunnel.
     #[must_use]
     pub fn guaranteeing(self, guarantees: guarantee::Set) -> Self {
         Self { guarantees, ..self }
     }
 
-    /// Says what has to be guaranteed below the Chunnel; see [`guarantee`].
+    /// Sets the guarantees that the Chunnel needs below it; see [`guarantee`].
     #[must_use]
     pub fn needing(self, needs: guarantee::Set) -> Self {
         Self { needs, ..self }
@@ -248,28 +249,28 @@ impl LayerInfo {
         self.one_sided
     }
 
-    /// Whether it takes messages that a client sent before it was answered, and that an attacker may replay.
+    /// Whether it takes messages that a client sent before the server had answered, which an attacker may replay.
     pub fn takes_early_data(&self) -> bool {
         !self.no_early_data
     }
 
-    /// What it promises.
+    /// The guarantees of the Chunnel.
     pub fn guarantees(&self) -> guarantee::Set {
         self.guarantees
     }
 
-    /// What has to be guaranteed below it.
+    /// The guarantees that it needs below it.
     pub fn needs(&self) -> guarantee::Set {
         self.needs
     }
 
-    /// What the other end compares.
+    /// The capability that the other end compares.
     pub fn capability(&self) -> &dyn Declared {
         &*self.capability
     }
 }
 
-/// The name, and what tells it from others of its type.
+/// The name, with the label of its capability if there is one.
 impl fmt::Display for LayerInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.capability.label() {
@@ -279,7 +280,7 @@ impl fmt::Display for LayerInfo {
     }
 }
 
-/// A stack for a person to read; see [`Describe::explain`].
+/// A stack in readable form; see [`Describe::explain`].
 #[derive(Debug, Clone)]
 pub struct Explanation {
     nodes: Vec<Node>,
@@ -287,13 +288,13 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Of layers and alternatives, top first.
+    /// The explanation of these layers and alternatives, top first, without notes.
     pub fn of(nodes: &[Node]) -> Self {
         Self { nodes: nodes.to_vec(), notes: Vec::new() }
     }
 }
 
-/// The stack in one line, then what each pass did, indented, a line each.
+/// The stack in one line, then the notes, indented, one line each.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_stack(f, &self.nodes)?;

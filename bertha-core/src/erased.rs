@@ -1,8 +1,8 @@
-//! Stacks and connections whose type is forgotten, with the same API.
+//! Type-erased stacks and connections, with the same API.
 //!
-//! Use them where a stack is chosen at run time, handed to a plug-in, or has more than about ten `select!`s: the type
-//! of a connection doubles with every `select!`. An erased boundary costs one allocation per call, and the layers on
-//! either side of it are compiled separately.
+//! Use them for a stack that is chosen at run time, passed to a plug-in, or has more than about ten `select!`s: every
+//! `select!` doubles the size of the connection's type. An erased boundary costs one allocation per call, and the layers
+//! on either side of it are compiled separately.
 
 use crate::chunnel::wrap_preferred;
 use crate::identity::{Reserved, kind};
@@ -11,13 +11,13 @@ use crate::{BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Ide
 use std::fmt;
 use std::sync::Arc;
 
-/// A connection of whatever type that carries `T` over the datapath with base `B`.
+/// A connection of any type that carries `T` over a datapath with base `B`.
 pub struct BoxConnection<T, B> {
     connection: Box<dyn DynConnection<T, B>>,
 }
 
 impl<T: Send + 'static, B: crate::Base> BoxConnection<T, B> {
-    /// Forgets the type of `connection`.
+    /// Erases the type of `connection`.
     pub fn new(connection: impl Connection<Data = T, Base = B>) -> Self {
         Self { connection: Box::new(connection) }
     }
@@ -29,7 +29,7 @@ impl<T, B> fmt::Debug for BoxConnection<T, B> {
     }
 }
 
-/// The dyn-compatible twin of [`Connection`]. Its methods have other names, else every call would be ambiguous.
+/// The dyn-compatible form of [`Connection`]. Its methods have other names, as otherwise every call would be ambiguous.
 trait DynConnection<T, B>: Send + Sync {
     fn dyn_base(&self) -> &B;
     fn dyn_mtu(&self) -> usize;
@@ -45,7 +45,7 @@ trait DynConnection<T, B>: Send + Sync {
     fn boxed_close(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
 
-/// What a burst is put into, with its type forgotten.
+/// The destination of a received burst, with its type erased.
 struct Sink<'a, T>(&'a mut (dyn FnMut(T) + Send));
 
 impl<T> Extend<T> for Sink<'_, T> {
@@ -133,7 +133,7 @@ impl<T: Send + 'static, B: crate::Base> Connection for BoxConnection<T, B> {
     }
 }
 
-/// A Chunnel that changes nothing and forgets the type of what is below it, so that the types above stay small.
+/// A Chunnel that only erases the type of the connection below it, so that the types above stay small.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(one_sided)]
 pub struct Boxed;
@@ -150,9 +150,9 @@ impl<Inner: Connection> Chunnel<Inner> for Boxed {
     }
 }
 
-/// A stack of whatever type that makes connections carrying `T` out of connections `Inner`.
+/// A stack of any type that turns connections `Inner` into connections that carry `T`.
 ///
-/// Cheap to clone. Stacks of different types become one, so a stack can be chosen at run time:
+/// It is cheap to clone. Stacks of different types have this type in common, so a stack can be chosen at run time:
 ///
 /// ```
 /// # use bertha_core::{BoxStack, Chunnel, Connection, Identity, make_stack};
@@ -171,7 +171,7 @@ pub struct BoxStack<Inner: Connection, T> {
 }
 
 impl<Inner: Connection, T: Send + 'static> BoxStack<Inner, T> {
-    /// Forgets the type of `stack`.
+    /// Erases the type of `stack`.
     pub fn new<S>(stack: S) -> Self
     where
         S: Chunnel<Inner, Connection: Connection<Data = T, Base = Inner::Base>> + 'static,
@@ -231,7 +231,7 @@ impl<Inner: Connection, T> Describe for BoxStack<Inner, T> {
     }
 }
 
-/// Passes can't look inside, so they see one Chunnel that promises nothing.
+/// Passes see one Chunnel without guarantees, since the type of the stack inside is erased.
 impl<Inner: Connection, T> Identity for BoxStack<Inner, T> {
     type Id = Reserved;
     type Parameters = ();

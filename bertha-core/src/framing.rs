@@ -1,27 +1,27 @@
 //! Messages on a stream of bytes: each is preceded by its length in four bytes, big-endian.
 //!
-//! All datapaths over TCP frame messages like this, so that one's client talks to another's server.
+//! All datapaths over TCP frame messages like this, so that a client of one works with a server of another.
 
 use crate::{Buf, Error, ErrorKind};
 use std::io;
 
-/// How many bytes stand in front of each message.
+/// The length of the header in front of each message, in bytes.
 pub const HEADER: usize = 4;
 
-/// The least room to read into.
+/// The smallest buffer to read into, in bytes.
 const READ: usize = 65_536;
 
-/// The header of `message`, whose length was checked against the largest.
+/// The header of `message`, whose length the caller has checked against the maximum.
 pub fn header(message: &Buf) -> [u8; HEADER] {
     (message.len() as u32).to_be_bytes()
 }
 
-/// Bytes that arrived and are not a whole message yet. Sans-IO: whoever reads the stream hands bytes in.
+/// Received bytes that are not a whole message yet. It does no I/O: the caller reads the stream.
 ///
-/// It holds no memory between messages, and at most what the largest message takes within one.
+/// It holds no memory between messages, and within a message at most the size of the largest one.
 #[derive(Debug)]
 pub struct Frames {
-    /// `None` between messages, so that a connection that waits holds no memory.
+    /// `None` between messages, so that an idle connection holds no memory.
     partial: Option<Buf>,
     largest: usize,
 }
@@ -37,17 +37,17 @@ impl Frames {
         self.partial.is_some()
     }
 
-    /// Whether the next message is announced to be larger than the largest. Reading on fails.
+    /// Whether the header of the next message announces more than `largest` bytes. The next read then fails.
     pub fn is_malformed(&self) -> bool {
         self.partial.as_deref().is_some_and(|partial| self.announced(partial).is_err())
     }
 
-    /// Has `read` fill the room it is given and say how many bytes it filled, then hands the messages that are whole
-    /// by now to `deliver`. Returns the number of bytes.
+    /// Calls `read` with a slice to fill, then `deliver` with each message that is now whole. `read` returns the number of
+    /// bytes that it has filled, and so does this method.
     ///
     /// # Errors
-    /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a message is announced that is
-    /// larger than the largest.
+    /// Those of `read`; [`Malformed`](ErrorKind::Malformed), inside an `io::Error`, if a header announces more than
+    /// `largest` bytes.
     pub fn read(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
@@ -62,7 +62,7 @@ impl Frames {
             return outcome;
         }
         let mut bytes = if whole == before { cut(bytes, whole) } else { bytes.fitted(whole) };
-        // An error is for the next call: the messages before it are whole.
+        // The next call reports an error; the messages before it are whole and are delivered first.
         while let Ok(Some(len)) = self.announced(&bytes) {
             if bytes.len() < HEADER + len {
                 break;
@@ -75,7 +75,7 @@ impl Frames {
         outcome
     }
 
-    /// What is there of a message, in a buffer with room for the rest of it at least.
+    /// The bytes of the partial message, in a buffer with enough tailroom for the rest of it.
     fn with_room(&mut self) -> Result<Buf, Error> {
         let announced = match &self.partial {
             Some(partial) => self.announced(partial)?,
@@ -96,7 +96,7 @@ impl Frames {
         Ok(buffer)
     }
 
-    /// The length of the message that begins with `bytes`, once its header is there.
+    /// The length of the message that begins with `bytes`, or `None` while its header is incomplete.
     fn announced(&self, bytes: &[u8]) -> Result<Option<usize>, Error> {
         let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
         let len = u32::from_be_bytes(*header) as usize;

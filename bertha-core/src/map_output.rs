@@ -4,13 +4,13 @@ use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Waits for `call`, and then does `work` with what came of it.
+/// Waits for `call`, and returns the result of `work` on its outcome.
 ///
-/// For a layer that counts, measures or alters the outcome of the call below: three instructions a layer or less, besides the work.
-/// An `async fn` that awaits the call reads as well, and costs several times as much where such layers lie on each other: it keeps
-/// a state of its own, and moves the message into it first.
+/// It is for a layer that counts, measures or alters the outcome of the call below, and costs at most three instructions
+/// per layer besides the work. An `async fn` that awaits the call is as easy to read, but costs several times as much in a
+/// stack of such layers, since it keeps a state of its own and first moves the message into it.
 ///
-/// `work` is called once. It is kept as it is, and so may not give away what it has captured.
+/// `work` is called once. As an `FnMut`, it may not move values out of its captures.
 ///
 /// ```
 /// use bertha_core::{Connection, Error, map_output};
@@ -33,9 +33,8 @@ use std::task::{Context, Poll, ready};
 /// }
 /// ```
 ///
-/// Cancellation-safe if `call` is: dropped before it is ready, it does no `work`.
-///
-/// Polled again after it was ready, it polls `call` again, which may panic.
+/// The future is cancellation-safe if `call` is: if it is dropped before it is ready, `work` is not called. If it is
+/// polled again after it was ready, it polls `call` again, which may panic.
 #[inline]
 pub fn map_output<F: Future, T>(call: F, work: impl FnMut(F::Output) -> T) -> impl Future<Output = T> {
     After { call, work }

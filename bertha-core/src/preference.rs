@@ -1,17 +1,18 @@
-//! Which alternative of a `select!` is preferred, and while what holds.
+//! The preferred alternative of a `select!`, and the condition under which it is preferred.
 
 use std::fmt;
 
-/// Holds while a connection has at most so many participants. A connection between two ends has two.
+/// A condition that holds while a connection has at most this number of participants. A connection between two ends has
+/// two.
 ///
-/// With it a `select!` prefers an alternative for a time: `select!(A, B; prefer 0 if NumParticipantsAtMost(2))`. On a
-/// connection with any number of endpoints, one of those that say so proposes the other alternative as the third comes, and
-/// this one again as it goes.
+/// A `select!` can prefer an alternative under it: `select!(A, B; prefer 0 if NumParticipantsAtMost(2))`. On a connection
+/// with any number of endpoints, a participant whose stack has this preference then proposes `B` when the third
+/// participant joins, and `A` again when it leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NumParticipantsAtMost(pub usize);
 
 impl NumParticipantsAtMost {
-    /// Whether it holds among so many participants.
+    /// Whether it holds with this number of participants.
     pub const fn holds(self, participants: usize) -> bool {
         participants <= self.0
     }
@@ -23,8 +24,8 @@ impl fmt::Display for NumParticipantsAtMost {
     }
 }
 
-/// Which of the two branches of a choice is preferred: always the same, or one while a condition holds and the other while
-/// it does not.
+/// The preferred branch of the two of a choice: always the same one, or one while a condition holds and otherwise the
+/// other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Preference {
     branch: u8,
@@ -32,7 +33,7 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// How many participants a connection between two ends has.
+    /// The number of participants of a connection between two ends.
     pub const TWO_ENDS: usize = 2;
 
     /// Prefers this branch, 0 or 1, always.
@@ -40,13 +41,13 @@ impl Preference {
         Self { branch: if branch == 0 { 0 } else { 1 }, condition: None }
     }
 
-    /// Prefers the branch only while this holds, and the other one while it does not.
+    /// Prefers the branch only while `condition` holds, and otherwise the other one.
     #[must_use]
     pub const fn only_if(self, condition: NumParticipantsAtMost) -> Self {
         Self { condition: Some(condition), ..self }
     }
 
-    /// The branch that is preferred among so many participants: 0 or 1.
+    /// The preferred branch with this number of participants: 0 or 1.
     pub const fn among(self, participants: usize) -> u8 {
         match self.condition {
             Some(condition) if !condition.holds(participants) => 1 - self.branch,
@@ -54,7 +55,7 @@ impl Preference {
         }
     }
 
-    /// Whether it depends on how many participants there are.
+    /// Whether it depends on the number of participants.
     pub const fn is_conditional(self) -> bool {
         self.condition.is_some()
     }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Two alternatives of which the two ends pick one when they connect. Made by [`select!`](crate::select).
+/// Two alternatives, of which the two ends pick one when they connect. Made by [`select!`](crate::select).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Select<First, Second> {
     first: First,
@@ -22,7 +22,7 @@ pub struct Select<First, Second> {
 }
 
 impl<First: Describe, Second: Describe> Select<First, Second> {
-    /// A choice between `first`, which is preferred, and `second`.
+    /// A choice between `first`, the preferred alternative, and `second`.
     pub const fn new(first: First, second: Second) -> Self {
         Self { first, second, prefer: Preference::branch(0) }
     }
@@ -34,9 +34,9 @@ impl<First: Describe, Second: Describe> Select<First, Second> {
         self
     }
 
-    /// Prefers the alternative with this number while `condition` holds, and the first of the others while it does not.
+    /// Prefers the alternative with this number while `condition` holds, and otherwise the first of the others.
     ///
-    /// Two ends that connect to each other are two participants, and so the preference between them stays.
+    /// A connection between two ends always has two participants, so its preference never changes.
     #[must_use]
     pub fn prefer_if(mut self, number: usize, condition: NumParticipantsAtMost) -> Self {
         self.prefer_alternative(number, Some(condition));
@@ -45,7 +45,7 @@ impl<First: Describe, Second: Describe> Select<First, Second> {
 }
 
 impl<First, Second> Select<First, Second> {
-    /// The alternatives, and which of them is preferred.
+    /// The two alternatives and the preference.
     pub(crate) fn into_parts(self) -> (First, Second, Preference) {
         (self.first, self.second, self.prefer)
     }
@@ -56,7 +56,7 @@ impl<First, Second> Select<First, Second> {
     }
 }
 
-/// A choice promises what all alternatives do.
+/// A choice has the guarantees that all its alternatives share.
 impl<First: Identity, Second: Identity> Identity for Select<First, Second> {
     type Id = Reserved;
     type Parameters = ();
@@ -148,7 +148,7 @@ where
 {
 }
 
-/// Says in the compiler's words that the data of two alternatives differ.
+/// Implemented if the data of two alternatives are the same; the compiler reports it by name if they differ.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the alternatives of a `select!` must carry the same data, but one carries `{First}`, another `{Second}`",
@@ -157,15 +157,15 @@ where
 )]
 pub trait SameData<First, Second>: Connection<Data = First> {}
 
-// One parameter for both: for other data no impl applies, and so the words above are what is reported.
+// One parameter for both: for different data no impl applies, so the compiler reports the message above.
 impl<C: Connection<Data = Data>, Data> SameData<Data, Data> for C {}
 
-/// The connection of whichever alternative was picked: costs one branch per call.
+/// The connection of the picked alternative. It costs one branch per call.
 #[derive(Debug, Clone)]
 pub enum Either<First, Second> {
     /// The first alternative was picked.
     First(First),
-    /// The second was.
+    /// The second alternative was picked.
     Second(Second),
 }
 
@@ -242,8 +242,8 @@ where
 }
 
 pin_project! {
-    /// A call on whichever alternative was picked. Not an `async` block, which keeps a state of its own beside this one, and
-    /// moves the message twice.
+    /// A call on the picked alternative. An `async` block instead would keep a state of its own beside this one, and move the
+    /// message twice.
     #[project = Picked]
     enum Call<First, Second> {
         First { #[pin] call: First },
@@ -265,12 +265,12 @@ impl<First: Future, Second: Future<Output = First::Output>> Future for Call<Firs
 
 /// A choice between two or more alternatives, each a Chunnel or a stack, made when the two ends connect.
 ///
-/// The first is preferred, or the one with the number after `; prefer`, counted from 0. All alternatives must carry
-/// the same data.
+/// The first alternative is preferred, or the one with the number after `; prefer`, counted from 0. All alternatives must
+/// carry the same data.
 ///
-/// With a condition, [`NumParticipantsAtMost`](crate::NumParticipantsAtMost), an alternative is preferred for a time, and the
-/// first of the others for the rest of it. A connection with any number of endpoints changes its alternative when that
-/// changes; between two ends that connect to each other it never does.
+/// With a condition, [`NumParticipantsAtMost`](crate::NumParticipantsAtMost), the alternative is preferred while the
+/// condition holds, and the first of the others while it does not. A connection with any number of endpoints changes its
+/// alternative when the preference changes. A connection between two ends never does.
 ///
 /// ```
 /// # use bertha_core::{Describe, Identity, NumParticipantsAtMost, make_stack, select};

@@ -120,8 +120,8 @@ where
                     Some(FromLink::Offered { base, offer, fresh, slot }) => {
                         Box::pin(self.server.clone().reoffered(base, offer, fresh, slot))
                     }
-                    Some(FromLink::Confirmed { base, accepted }) => {
-                        Box::pin(self.server.clone().welcome(base, *accepted))
+                    Some(FromLink::Confirmed { base, accepted, overtaken }) => {
+                        Box::pin(self.server.clone().welcome(base, accepted, overtaken))
                     }
                     None => continue,
                 },

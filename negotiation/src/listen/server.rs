@@ -121,10 +121,11 @@ where
     pub(super) async fn welcome(
         self: Arc<Self>,
         base: Arc<D::Connection>,
-        accepted: Accepted,
+        accepted: Box<Accepted>,
+        overtaken: VecDeque<Buf>,
     ) -> Outcome<D::Out> {
         let now = base.base().runtime().now();
-        self.enter(now, base, Box::new(accepted), VecDeque::new(), Credit::UNLIMITED).await
+        self.enter(now, base, accepted, overtaken, Credit::UNLIMITED).await
     }
 
     /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
@@ -159,9 +160,8 @@ where
     ) -> Outcome<D::Out> {
         match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
             Ok(Some((accepted, mut credit))) => {
-                let reply = accepted.reply.clone();
-                credit.spend(reply.len());
-                slot.take(accepted, credit);
+                credit.spend(accepted.reply.len());
+                let reply = slot.take(accepted, credit);
                 reply_with(&*base, &reply).await;
                 Outcome::Nothing
             }
