@@ -39,7 +39,7 @@ impl Cost {
 /// received one by one.
 ///
 /// # Errors
-/// Those of the connections; [`ErrorKind::Stalled`] if a message was lost, or the stack did not change.
+/// Those of the connections; [`ErrorKind::Stalled`](crate::ErrorKind::Stalled) if a message was lost, or the stack did not change.
 pub(crate) fn probe(cost: Cost, burst: usize, messages: u64) -> Result<(), Error> {
     let work = match cost {
         Cost::Fixed => moved(Box::pin(connect(stack::<0>())), burst, messages),

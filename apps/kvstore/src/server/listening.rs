@@ -30,7 +30,7 @@ where
     /// Listens at `addr`.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if the address can't be used.
+    /// [`Invalid`](bertha::ErrorKind::Invalid) if the address can't be used.
     pub async fn open(stack: S, addr: SocketAddr) -> Result<Self, Error> {
         Ok(Self { incoming: stack.listen(bertha::datapath(), addr).await? })
     }
