@@ -31,7 +31,7 @@ impl<'s, S: ?Sized, D> Connect<'s, S, D> {
     }
 
     /// Connects without waiting for the server, over the stack to which it agreed the last time: the first messages go
-    /// out together with the offer. Without a known agreement this connects as usual, and remembers what was agreed.
+    /// out together with the offer. Without a known agreement this connects as usual, and remembers the agreement.
     ///
     /// The offer goes out with the first `send` or `recv`, or after a [short
     /// time](Settings::first_flight_delay). A server that decides once more as it did takes the messages. Another answers as

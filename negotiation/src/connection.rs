@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A connection whose stack two ends agreed on.
 ///
-/// Opaque: what is inside may change, even while the connection is in use, without a change of type.
+/// Opaque: its inside may change, even while the connection is in use, without a change of type.
 ///
 /// [`close`](Connection::close) waits for the messages that the stack or the datapath has promised to deliver, and tells
 /// the peer. Over a datapath that loses messages a task repeats that until the peer has seen it, so long as the runtime

@@ -4,21 +4,22 @@
 //! each end builds what was picked. [`Negotiate`] puts [`connect`](Negotiate::connect) and
 //! [`listen`](Negotiate::listen) on every stack.
 //!
-//! * **Rooms.** Each uses those before it alone: `wire`, the messages, specified in `WIRE.md`; `auth`, credentials and proofs; `handshake`, the
-//!   protocol without I/O; `link`, what a stack stands on; `upgrade`, changing the stack; `early`, 0-RTT; `connect` and `listen`.
+//! * **Rooms.** Each uses only those before it: `wire`, the messages, specified in `WIRE.md`; `auth`, credentials and
+//!   proofs; `handshake`, the protocol without I/O; `link`, the connection below a stack; `upgrade`, changing the
+//!   stack; `early`, 0-RTT; `connect` and `listen`.
 //! * **Loss.** The client repeats its offer until it is answered; the server repeats its answer when the offer is
 //!   repeated. Data that overtakes the answer is kept.
 //! * **Refusal.** If no stack suits both ends, both get the same error, which names the Chunnel and the reason.
-//! * **Strangers.** A server keeps no state for an address that has not sent an offer which it accepted, apart from a
-//!   bounded number of handshakes under way. Garbage is dropped and counted. A busy server believes nobody's address
-//!   before it was shown; it sends nobody three times what it got in his name, and takes offers at a bounded rate from
-//!   each network ([`Settings`]).
-//! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change nothing, and no
-//!   edited one is believed. [`Settings::floor`] says what a stack must guarantee, whatever the other end says.
-//!   [`Agreement::transcript`] is what a Chunnel such as TLS binds itself to.
-//! * **Zero round trips.** [`Connect::early`] sends the first messages with the offer, over the stack that
-//!   the server agreed to before. If it picks another one they are sent again over that: an application that can't have
-//!   messages replayed by an attacker refuses them.
+//! * **Strangers.** A server keeps no state for an address before it has accepted an offer from it, apart from a
+//!   bounded number of handshakes under way. Garbage is dropped and counted. A busy server asks for a proof of address.
+//!   Replies to an unproven address are limited to three times the bytes received, and each network has a maximum rate
+//!   of offers ([`Settings`]).
+//! * **Attackers.** With [`Credentials`] all handshake messages are authenticated, replayed ones change nothing, and
+//!   edited ones are dropped. [`Settings::floor`] sets the guarantees that a stack must give, whatever the other end
+//!   says. A Chunnel such as TLS binds itself to [`Agreement::transcript`].
+//! * **Zero round trips.** [`Connect::early`] sends the first messages with the offer, over the stack to which the
+//!   server agreed before. If the server picks another stack, they are sent again over that one. An application whose
+//!   messages must not be replayed by an attacker refuses early data.
 //! * **The end.** `close` tells the peer. A peer that vanishes is noticed after
 //!   [`idle_timeout`](Settings::idle_timeout). A peer that restarts is told apart by the connection id.
 

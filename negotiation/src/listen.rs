@@ -86,7 +86,7 @@ where
     Ok(Incoming { server, from_links, handshakes: FuturesUnordered::new(), refused: VecDeque::new() })
 }
 
-/// The clients of a server: each item is a connection, or what kept one client from getting one.
+/// The clients of a server: each item is a connection, or the error that kept one client from getting one.
 ///
 /// Handshakes make progress while [`next`](Self::next) is awaited, up to a bounded number at once; with inline
 /// demultiplexing, so do the connections of the same listener.
@@ -120,8 +120,8 @@ where
                     Some(FromLink::Offered { base, offer, fresh, slot }) => {
                         Box::pin(self.server.clone().reoffered(base, offer, fresh, slot))
                     }
-                    Some(FromLink::Confirmed { base, accepted }) => {
-                        Box::pin(self.server.clone().welcome(base, *accepted))
+                    Some(FromLink::Confirmed { base, accepted, overtaken }) => {
+                        Box::pin(self.server.clone().welcome(base, accepted, overtaken))
                     }
                     None => continue,
                 },

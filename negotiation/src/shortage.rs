@@ -21,7 +21,7 @@ pub(crate) fn or_lost<T>(moved: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// Sends what nobody would repeat, again and again while there is no room, for `limit` at most.
+/// Sends a message that is not repeated later, again and again while there is no room, for `limit` at most.
 ///
 /// # Errors
 /// The last one.

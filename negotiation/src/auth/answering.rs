@@ -20,7 +20,7 @@ pub(crate) struct Answering<'o> {
 pub(crate) enum Unanswerable {
     /// It can't be read.
     Unreadable(Unreadable),
-    /// The ends don't ask each other for what they have.
+    /// The ends ask each other for proofs that they can't give.
     Unauthenticated(u64, &'static str),
 }
 
@@ -141,8 +141,8 @@ impl<'o> Answering<'o> {
 }
 
 impl Credentials {
-    /// By what a client recognises, without further state here, that this server doesn't know the connection `tag`
-    /// with `peer` (RFC 9000 section 10.3).
+    /// The token by which a client recognises that this server doesn't know the connection `tag` with `peer`. The
+    /// server needs no further state for it (RFC 9000 section 10.3).
     pub(crate) fn reset_token(&self, tag: Tag, peer: &[u8]) -> [u8; MAC] {
         let seed = self.identity.as_ref().map(super::IdentityKey::seed);
         let key = MacKey::extract(self.shared.as_ref(), seed.as_deref()).derive("reset", &[]);

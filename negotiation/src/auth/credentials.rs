@@ -6,7 +6,7 @@ use bertha_core::{Error, ErrorKind, Role};
 
 /// The proofs of an end's identity, and the proofs that it asks of the other: none, unless they are set here.
 ///
-/// Both ends have to ask for what the other can give, else they refuse each other with
+/// Each end has to be able to give the proofs that the other asks for, else they refuse each other with
 /// [`Unauthenticated`](ErrorKind::Unauthenticated):
 ///
 /// ```
@@ -60,13 +60,13 @@ impl Credentials {
         self.shared.is_some() || self.uses_identities()
     }
 
-    /// Whether messages can go with the offer: nobody asks where they come from, or a shared key shows it.
+    /// Whether messages can go with the offer: their origin needs no proof, or a shared key proves it.
     pub(crate) fn can_send_early(&self) -> bool {
         !self.is_some() || self.shared.is_some()
     }
 
-    /// The key for the messages that go with the offer of this hash, if there is a shared secret. An identity gives none:
-    /// what both ends derive a key from comes with the answer.
+    /// The key for the messages that go with the offer of this hash, if there is a shared secret. An identity gives
+    /// none: the key exchange ends only with the answer.
     pub(super) fn early_key(&self, offer: &[u8; 32]) -> Option<MacKey> {
         self.shared.as_ref().map(|shared| MacKey::extract(Some(shared), None).derive("early", offer))
     }

@@ -20,7 +20,7 @@ impl IdentityKey {
         Self(Arc::new(SigningKey::from_bytes(&Zeroizing::new(seed))))
     }
 
-    /// By what others recognise this end.
+    /// The public key, by which others recognise this end.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
@@ -98,7 +98,7 @@ impl Ephemeral {
         x25519_dalek::PublicKey::from(&self.0).to_bytes()
     }
 
-    /// The secret, or nothing if the other end sent a point that would let anybody know it.
+    /// The secret, or nothing if the other end sent a point for which the secret is known to everyone.
     pub(super) fn agree(&self, theirs: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
         let agreed = self.0.diffie_hellman(&x25519_dalek::PublicKey::from(*theirs));
         agreed.was_contributory().then(|| Zeroizing::new(agreed.to_bytes()))

@@ -1,4 +1,4 @@
-//! Telling the peer's messages from everybody else's.
+//! Authentication of the peer's messages.
 //!
 //! [`Credentials`] say how: by a secret that both ends share, by identity keys, or by both. With them every handshake
 //! message carries a proof that its sender has the key and has seen what the receiver said before:
@@ -6,9 +6,9 @@
 //! * An offer has a MAC under the shared secret, and the client's signature if it has an identity.
 //! * An answer or a refusal is made out for the exact bytes of one offer, with a MAC, and with the server's signature
 //!   if the client asked for it.
-//! * From offer and answer both ends derive keys for one connection. Whatever they say later about it has a counter and
-//!   a MAC under these. The first of it is the client's confirmation, without which the server builds nothing: so a
-//!   replayed offer leads nowhere.
+//! * From offer and answer both ends derive keys for one connection. All their later messages about it have a counter
+//!   and a MAC under these. The first of them is the client's confirmation, without which the server builds nothing: so
+//!   a replayed offer leads nowhere.
 //!
 //! The messages of the application are not protected by this; a Chunnel that does it binds itself to this agreement by
 //! [`Agreement::transcript`](crate::Agreement::transcript).

@@ -8,13 +8,13 @@ use crate::wire::{self, Answer, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
 use serde::de::DeserializeOwned;
 
-/// An offer that was made, and what it takes to tell its answer from others.
+/// An offer that was made, and the means to tell its answer from others.
 #[derive(Debug)]
 pub(crate) struct Offering {
     credentials: Credentials,
     ephemeral: Option<Ephemeral>,
     message: Vec<u8>,
-    /// With credentials, what replies are made out for.
+    /// With credentials, the hash to which replies are bound.
     hash: [u8; 32],
 }
 

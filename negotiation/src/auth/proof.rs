@@ -18,7 +18,7 @@ pub(super) struct Head {
     pub(super) signer: Option<[u8; 32]>,
     /// Whether there is a MAC.
     pub(super) is_sealed: bool,
-    /// In an answer, by what the client will recognise a reset of this connection.
+    /// In an answer, the token by which the client will recognise a reset of this connection.
     pub(super) reset: Option<[u8; MAC]>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn offer_hash(message: &[u8]) -> [u8; 32] {
     hash("bertha 2 offer", &[message])
 }
 
-/// Writes a message with its proof. `context` is what it replies to: the hash of an offer, or nothing.
+/// Writes a message with its proof. `context` is the hash of the offer to which it replies, or nothing.
 pub(super) fn prove<M: Serialize>(
     kind: Kind,
     tag: Tag,

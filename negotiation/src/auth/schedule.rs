@@ -1,4 +1,4 @@
-//! From what two ends know to the keys that they use: HKDF (RFC 5869) with SHA-256, each key with a label of its own.
+//! The derivation of the keys from the secrets: HKDF (RFC 5869) with SHA-256, each key with a label of its own.
 
 use super::SharedKey;
 use hmac::{Hmac, KeyInit, Mac};
@@ -21,8 +21,8 @@ impl MacKey {
         Self(Zeroizing::new(bytes))
     }
 
-    /// HKDF-Extract over what both ends know and nobody else. The first byte says which of the two are there, so that
-    /// neither is taken for the other.
+    /// HKDF-Extract over the secrets of both ends. The first byte holds which of the two are there, so that neither is
+    /// taken for the other.
     pub(super) fn extract(shared: Option<&SharedKey>, agreed: Option<&[u8; 32]>) -> Self {
         let mut mac = keyed(SALT);
         mac.update(&[u8::from(shared.is_some()) | u8::from(agreed.is_some()) << 1]);
@@ -31,7 +31,7 @@ impl MacKey {
         Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
 
-    /// HKDF-Expand to one block: the key for what `label` says, in the given context.
+    /// HKDF-Expand to one block: the key with this `label`, in the given context.
     pub(crate) fn derive(&self, label: &str, context: &[u8]) -> Self {
         Self(Zeroizing::new(
             self.mac(&[label.as_bytes(), &[0], context, &[1]]).finalize().into_bytes().into(),

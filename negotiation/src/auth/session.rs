@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use subtle::ConstantTimeEq;
 
-/// One connection's keys, if it has any, and what was agreed.
+/// One connection's keys, if it has any, and the agreement.
 ///
-/// With keys, whatever is said about the connection carries a counter and a MAC; what doesn't, or has been seen
-/// before, is counted and not believed.
+/// With keys, all messages about the connection carry a counter and a MAC; a message without them, or one that was seen
+/// before, is counted and dropped.
 #[derive(Debug)]
 pub struct Session {
-    /// Made of what was said when somebody asks for it.
+    /// The hash over offer and answer.
     transcript: [u8; 32],
     peer: Option<PublicKey>,
     /// Boxed, since most sessions have none.
@@ -105,7 +105,7 @@ impl Session {
     /// Reads a message with a body, which counts as received then.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// The reason why the message is not valid.
     pub(crate) fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
         let Some(keys) = &self.keys else { return wire::decode(message) };
         let received = keys.decode(message);
@@ -131,13 +131,13 @@ impl Session {
         is_genuine
     }
 
-    /// The keys for what the client says and for what the server says, on the client.
+    /// The keys for the client's and for the server's messages, on the client.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
         self.keys.as_ref().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
     }
 
-    /// Adds what was forged before there was a session.
+    /// Adds forged messages from before the session.
     pub(crate) fn add_forged(&self, count: u64) {
         self.forged.fetch_add(count, Ordering::Relaxed);
     }

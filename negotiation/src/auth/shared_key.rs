@@ -4,7 +4,7 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A secret that both ends have, and nobody else: 32 bytes from a good source of randomness.
+/// A secret known to both ends only: 32 bytes from a good source of randomness.
 ///
 /// Not a password: an attacker that records a handshake can try out guesses. Compared in constant time, not shown by
 /// `Debug`,

@@ -33,7 +33,7 @@ struct Digested {
     digest: [u8; 32],
 }
 
-/// The server's address, and a digest of what the client offers.
+/// The server's address, and a digest of the client's offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
     #[serde(with = "as_text")]
@@ -71,7 +71,7 @@ mod as_text {
 }
 
 impl Entry {
-    /// About what it takes in memory.
+    /// The approximate size in memory, in bytes.
     fn bytes(&self) -> usize {
         let Expected { client_picks, server_picks, capabilities, .. } = &self.expected;
         let capabilities: usize = capabilities.iter().map(|it| size_of_val(it) + it.encoding.len()).sum();
@@ -135,8 +135,8 @@ impl EarlyCache {
         })
     }
 
-    /// Reads what was [saved](Self::save), within the limits of [`new`](Self::new). After an error it does to go on with
-    /// an empty cache.
+    /// Reads a [saved](Self::save) cache, within the limits of [`new`](Self::new). After an error the caller can go on
+    /// with an empty cache.
     ///
     /// # Errors
     /// Those of the file system; [`Malformed`](ErrorKind::Malformed) if the file is damaged or something else;

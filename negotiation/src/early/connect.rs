@@ -197,7 +197,7 @@ where
             let mut building = pin!(self.build(link, Agreement::expected(layers, picks), differing));
             match poll_fn(|cx| Poll::Ready(building.as_mut().poll(cx))).await {
                 Poll::Ready(Ok(built)) => Ok((built, opener)),
-                // Boxed, here and above, so that the usual way carries no room for what is rare.
+                // Boxed, here and above, so that the usual case carries no room for the rare one.
                 polled => Err(Box::pin(self.build_meanwhile(polled, building, opener)).await?),
             }
         };

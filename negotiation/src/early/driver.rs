@@ -22,7 +22,8 @@ impl HandshakeDriver {
         *self.lock() = Some(task);
     }
 
-    /// Goes on with the task, and has this one woken when there is more to do. Not so if somebody else does it, for good or in this moment.
+    /// Polls the task, and has this call woken when there is more to do; not if another caller has the task, for good
+    /// or at this moment.
     pub(super) fn drive(&self, cx: &mut Context<'_>) {
         let mut task = match self.0.try_lock() {
             Ok(task) => task,

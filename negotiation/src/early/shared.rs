@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// The stack that was expected, the one that took its place if one did, and what becomes of the handshake.
+/// The expected stack, the one that took its place if there is one, and the outcome of the handshake.
 pub(crate) struct Shared<C: Connection> {
     /// Over the stack that was expected.
     first: Built<C>,
-    /// Over another one, if that is what the server picked. There before `outcome` is.
+    /// Over another one, if the server picked it. Set before `outcome`.
     second: OnceLock<Arc<Built<C>>>,
     /// The outcome, for all calls.
     outcome: OnceLock<Outcome<C>>,
@@ -70,7 +70,7 @@ impl<C: Connection> Shared<C> {
         }
     }
 
-    /// Runs what keeps the connection alive, from `deadline` on.
+    /// Runs the task that keeps the connection alive, from `deadline` on.
     pub(crate) fn spawn_at(
         &self,
         deadline: Instant,
@@ -95,7 +95,7 @@ impl<C: Connection> Shared<C> {
         self.fail_with(error, left);
     }
 
-    /// Nobody goes on with the handshake.
+    /// The handshake has been dropped before its end.
     pub(super) fn abandoned(&self) {
         if self.outcome.get().is_none() {
             let what = "the handshake was given up: a Chunnel panicked, or the runtime has ended";
@@ -190,8 +190,8 @@ pub(super) fn failure(kind: ErrorKind, what: &str) -> Error {
 }
 
 impl<C: Connection<Data: Clone>> Shared<C> {
-    /// The server agreed to the stack under `second`: sends over that one what was sent over the first, each message for `limit` at
-    /// most.
+    /// The server agreed to the stack under `second`: sends over it the messages that were sent over the first, each
+    /// for `limit` at most.
     pub(super) async fn replace(&self, second: Built<C>, limit: Duration) {
         let second = Arc::new(second);
         // In doubt until the last is sent.
@@ -310,7 +310,7 @@ impl<C: Connection<Data: Clone>> Shared<C> {
                 _ => settled.map(drop),
             },
         };
-        // No message has this number: after an error, what was taken from a burst was sent or is lost.
+        // No message has this number: after an error, the messages taken from a burst were sent or are lost.
         self.sent(u64::MAX, sent).await
     }
 }

@@ -44,8 +44,8 @@ impl AdmissionControl {
         }
     }
 
-    /// Whether `message` from `peer` shall be decided. `is_certain` says that nobody can pretend to have that address,
-    /// `unproven` how many clients are served that have not shown that theirs is their own.
+    /// Whether `message` from `peer` shall be decided. `is_certain` means that the address can't be forged, `unproven`
+    /// is the number of clients that are served with unproven addresses.
     pub fn admit(
         &mut self,
         now: Instant,

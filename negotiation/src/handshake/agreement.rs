@@ -117,8 +117,8 @@ impl Agreement {
     /// SHA-256 over the exact bytes of offer and answer, the same on both ends.
     ///
     /// A Chunnel that authenticates the connection by its own means (TLS) [binds itself to
-    /// it](bertha_core::ConnectContext::transcript), so that an agreement which somebody altered on its way does not outlive that. With [`Credentials`](crate::Credentials) nobody
-    /// without the keys can alter one in the first place.
+    /// it](bertha_core::ConnectContext::transcript), so that a connection with a forged agreement fails. With
+    /// [`Credentials`](crate::Credentials) an attacker without the keys can't forge one in the first place.
     pub fn transcript(&self) -> [u8; 32] {
         self.session.transcript()
     }

@@ -22,12 +22,12 @@ impl Credit {
         self.0
     }
 
-    /// Adds what a further message of `len` bytes allows.
+    /// Adds the credit for a further message of `len` bytes.
     pub fn receive(&mut self, len: usize) {
         self.0 = self.0.saturating_add(len.saturating_mul(AMPLIFICATION));
     }
 
-    /// Adds what is left of another.
+    /// Adds the credit left of another.
     pub(crate) fn add(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
     }

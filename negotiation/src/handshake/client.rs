@@ -59,8 +59,8 @@ fn unoffered(reason: String) -> Error {
 
 /// A client that has proposed its stack and waits for the answer.
 ///
-/// `poll_transmit` gives what is to be sent now, `poll_timeout` says when to call it again, `handle` takes what
-/// arrives. The offer is repeated, with growing pauses, until there is an answer or time is up.
+/// `poll_transmit` gives the message to be sent now, `poll_timeout` the time of its next call, `handle` takes arriving
+/// messages. The offer is repeated, with growing pauses, until there is an answer or time is up.
 #[derive(Debug)]
 pub struct Handshake {
     offering: Offering,
@@ -206,8 +206,8 @@ impl Handshake {
     /// The offer, if it is to be sent now.
     ///
     /// # Errors
-    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long, or what was said instead of an answer
-    /// that could be believed.
+    /// [`TimedOut`](ErrorKind::TimedOut) once there was no answer for too long, or the text of a reply that can't be
+    /// believed, if there was one.
     pub fn poll_transmit(&mut self, now: Instant) -> Result<Option<&[u8]>, Error> {
         if let Some(doubt) = self.doubt.as_mut().filter(|doubt| !doubt.has_grace) {
             doubt.has_grace = true;

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 /// not push out the one that its owner makes.
 const CANDIDATES: usize = 4;
 
-/// The longest pause between two answers that nobody asked for.
+/// The longest pause between two unprompted answers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The candidates for a connection with one address.
 ///
-/// `handle` takes what arrives, `add` what was decided of an offer; `poll_transmit` gives an answer that is to be
-/// repeated, since answer or confirmation may have been lost. No more is sent than the address may get.
+/// `handle` takes arriving messages, `add` the decision about an offer; `poll_transmit` gives an answer that is to be
+/// repeated, since answer or confirmation may have been lost. All answers stay within the credit of the address.
 #[derive(Debug)]
 pub struct ConfirmationWait {
     candidates: VecDeque<Accepted>,

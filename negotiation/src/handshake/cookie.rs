@@ -1,10 +1,10 @@
-//! Cookies, which show that a client receives what is sent to its address, and take no memory on the server.
+//! Cookies, which prove that a client receives messages at its address, and take no memory on the server.
 
 use crate::auth::{MAC, MacKey, hash};
 use crate::wire::COOKIE;
 use std::time::{Duration, Instant};
 
-/// How long the secret for new cookies stays the same.
+/// The time for which the secret for new cookies stays the same.
 const EPOCH: Duration = Duration::from_secs(60);
 
 /// The time for which a cookie is taken: a network round trip and a few repetitions.

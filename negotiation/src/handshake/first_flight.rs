@@ -42,7 +42,7 @@ pub struct FirstFlight {
     /// The number of bytes left for messages, and the number of messages that may be added.
     room: usize,
     places: usize,
-    /// When the offer goes out if nobody asks for it earlier; nothing once it did.
+    /// The time at which the offer goes out if no call needs it earlier; nothing once it did.
     held_until: Option<Instant>,
     has_news: bool,
     /// Whether no message can be added any more: there was an answer, or the offer went out without one. The server can't
@@ -60,8 +60,8 @@ pub enum Flight {
     Again,
     /// Data that overtook the answer; keep it.
     Early,
-    /// The server agreed to what was expected. It has taken some of the messages; these are the others, which are to be
-    /// sent as data before any other message.
+    /// The server agreed as expected. It has taken some of the messages; these are the others, which are to be sent as
+    /// data before any other message.
     Confirmed {
         /// The answer.
         answer: Answer,
@@ -89,7 +89,7 @@ impl FirstFlight {
         Self::claiming(handshake, (expected, claim), mtu, most, delay, now)
     }
 
-    /// As [`new`](Self::new), with what follows from what is expected.
+    /// As [`new`](Self::new), with the claim of this expectation.
     pub(crate) fn claiming(
         handshake: Handshake,
         (expected, claim): (Expected, [u8; CLAIM]),

@@ -44,8 +44,8 @@ pub fn find(client: &[OfferedNode], server: &[Node]) -> Result<Match, Rejected> 
     find_within(client, server, Requirements::OPEN)
 }
 
-/// As [`find`], among those whose layers on the server guarantee the floor of `requirements` together, and each of which finds
-/// what it needs in what stands below it. Each guarantee that is asked for may double the steps.
+/// As [`find`], among those whose layers on the server guarantee the floor of `requirements` together, and have their
+/// needs met by the layers below. Each guarantee that is asked for may double the steps.
 ///
 /// # Errors
 /// [`Rejected`] if there is none.

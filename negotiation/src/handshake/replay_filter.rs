@@ -46,7 +46,7 @@ impl ReplayFilter {
         }
     }
 
-    /// Remembers an offer if it is new, and says what was remembered of it before.
+    /// Remembers an offer if it is new, and returns the earlier knowledge of it.
     pub fn insert(&mut self, offer: [u8; 32], now: Instant) -> Freshness {
         let memory = self.look_up(&offer, now);
         if memory == Freshness::New {

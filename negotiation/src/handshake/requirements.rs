@@ -15,7 +15,7 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// Any stack holds in it: nothing is asked for, and every Chunnel has what it needs.
+    /// Any stack holds in it: no guarantee is asked for, and all needs of Chunnels are met.
     pub const OPEN: Self = Self { floor: Set::NONE, transport: Set::ALL };
 
     /// For a stack that has to guarantee `floor`, over a transport with these properties.
@@ -37,7 +37,7 @@ pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), 
         let what = format!("the stack has to be {floor}, and no alternative of it is {missing}");
         return Err(Error::new(ErrorKind::Invalid, what).at("negotiation"));
     }
-    // With each alternative something is missing. What would be taken first stands for all.
+    // Each alternative lacks something. The error names the need of the preferred picks.
     check_needs(
         &resolve(nodes, Picks::new(&preferred(nodes, Preference::TWO_ENDS))),
         requirements.transport,
@@ -51,7 +51,7 @@ pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), 
 /// Fails if the layers of `nodes` that are picked don't hold within `requirements`.
 ///
 /// # Errors
-/// [`Refused`](ErrorKind::Refused): they are not what this end asked for.
+/// [`Refused`](ErrorKind::Refused): they are not the guarantees that this end asked for.
 pub fn check_picks(nodes: &[Node], picks: &[u8], requirements: Requirements) -> Result<(), Error> {
     check_layers(&resolve(nodes, Picks::new(picks)), requirements)
 }

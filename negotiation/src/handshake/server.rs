@@ -101,8 +101,8 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Whether the reply may go with what the server says first: a client that has sent messages with its offer waits for that
-    /// rather than for the reply, and has nothing to confirm.
+    /// Whether the reply may wait for the server's first message: a client that has sent messages with its offer waits
+    /// for that message rather than for the reply, and has nothing to confirm.
     pub(crate) fn may_wait(&self) -> bool {
         self.answer.early > 0 && self.answer.confirm.is_none()
     }
@@ -114,7 +114,7 @@ pub fn decide(message: &[u8], nodes: &[Node], terms: &Terms<'_>) -> Decision {
     decide_hashed((message, hash), (nodes, &DecisionCache::default()), terms)
 }
 
-/// As [`decide`], with the hash of the offer in the message, if there is one, and with what was decided before.
+/// As [`decide`], with the hash of the offer in the message, if there is one, and with earlier decisions.
 pub(crate) fn decide_hashed(
     (message, hash): (&[u8], Option<[u8; 32]>),
     server: (&[Node], &DecisionCache),
@@ -143,7 +143,7 @@ pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) ->
     (reply.len() <= message.len()).then_some(reply)
 }
 
-/// `whole` is what `message` came in, if more came with it.
+/// `whole` is the received message: `message` itself, or a larger one around it.
 fn decide_offer(
     (message, hash): (&[u8], [u8; 32]),
     whole: &[u8],

@@ -24,7 +24,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             // The answer to a repeated offer.
             Kind::Answer if is_ours => self.on_repeated_answer(&message).await,
             Kind::Data | Kind::KeepAlive | Kind::Close if !is_ours => {
-                self.on_other_connection(&message, tag).await
+                self.on_other_connection(message, (kind, tag)).await
             }
             _ => self.count_dropped(),
         }
@@ -32,13 +32,18 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Deals with messages of another connection, if there is one. The sender may be a candidate that takes itself for
     /// connected, since its confirmation was lost, or a client that the server has given up.
-    async fn on_other_connection(&self, message: &[u8], tag: Tag) {
-        self.count_dropped();
-        let Some(replacement) = &self.replacement else { return };
-        let reply = match replacement.remind(tag, message.len()) {
-            Ok(reminder) => reminder,
-            Err(()) => unknown(message, &self.settings.credentials, &name(&self.base.base().peer_addr())),
+    async fn on_other_connection(&self, message: Buf, header: (Kind, Tag)) {
+        let Some(replacement) = &self.replacement else { return self.count_dropped() };
+        let (is_kept, reply) = match replacement.take(header, message, self.settings.early_messages) {
+            Ok(taken) => (taken.is_kept, taken.reply),
+            Err(message) => {
+                let peer = name(&self.base.base().peer_addr());
+                (false, unknown(&message, &self.settings.credentials, &peer))
+            }
         };
+        if !is_kept {
+            self.count_dropped();
+        }
         if let Some(reply) = reply {
             self.send_bytes(&reply).await;
         }

@@ -18,9 +18,9 @@ pub const GROUP_CAPACITY: usize = 8 * CAPACITY;
 const QUEUED: u8 = 1;
 /// Another epoch's reader reads the base, and puts this epoch's messages into the queue.
 const ASIDE: u8 = 2;
-/// Nothing more will come but what is in the queue.
+/// Nothing more will come but the messages in the queue.
 const OVER: u8 = 4;
-/// The peer has closed, and its end waits until what was read before is received.
+/// The peer has closed, and its end waits until all messages read before are received.
 const PARTED: u8 = 8;
 
 pub struct EpochQueue {
@@ -74,7 +74,7 @@ impl EpochQueue {
         message.strip_prefix(&self.header.to_le_bytes())
     }
 
-    /// The next message that somebody else has read. With it, whether there is room for more than before.
+    /// The next message that another reader has read, and whether there is room for more than before.
     #[cold]
     pub fn take(&self) -> Option<(Buf, bool)> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);

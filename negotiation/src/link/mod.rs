@@ -24,7 +24,7 @@ mod sync;
 mod watchdog;
 
 use crate::handshake::{CLOSE_ALLOWANCE, Credit};
-use crate::wire::{HEADER, TEXT_LIMIT, Tag, parted};
+use crate::wire::{HEADER, Kind, TEXT_LIMIT, Tag, header, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use epochs::{Epochs, Sorted};
@@ -358,7 +358,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         Some(message)
     }
 
-    /// Waits as long as another reader reads, or nobody any more, and nothing is in the queue, of which this was the state.
+    /// Waits as long as another reader reads, or none any more, and the queue, which had this `state`, is empty.
     #[cold]
     async fn aside(&self, state: u8) -> Result<(), Error> {
         let liveness = &self.shared.liveness;
@@ -378,7 +378,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     #[cold]
     async fn deal_with(&self, own: Option<&Arc<EpochQueue>>, messages: impl IntoIterator<Item = Buf>) {
         let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);
-        let sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
+        let mut sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
+        // A confirmation ends this link, which would take the data behind it for a stranger's.
+        sorted.sort_by_key(|message| matches!(message, Sorted::Control(it) if is_confirm(it)));
         for message in sorted {
             match message {
                 Sorted::Control(message) => self.control(message).await,
@@ -387,6 +389,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             }
         }
     }
+}
+
+fn is_confirm(message: &[u8]) -> bool {
+    matches!(header(message), Some((Kind::Confirm, _)))
 }
 
 /// Puts the header in front of a message.

@@ -37,8 +37,8 @@ pub(crate) struct Connected<C: Connection<Data = Buf>> {
     pub(crate) answer: Answer,
     /// Its session.
     pub(crate) session: Arc<Session>,
-    /// If the server agreed to another stack than the one that stands on the link: what a new link over the same base
-    /// starts with. The old one has ended.
+    /// The start of a new link over the same base, if the server agreed to another stack than the one on this link. The
+    /// old link has ended.
     pub(crate) replaced: Option<Box<Start<C>>>,
     /// The link, if it stays.
     pub(crate) link: Kept<C>,
@@ -174,7 +174,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 }
 
 impl<C: Connection<Data = Buf>> Kept<C> {
-    /// From now on the link can be used. One that was closed before had nobody to tell, and tells the server once, without waiting.
+    /// From now on the link can be used. A link that was closed before could not tell the server then, and does so once
+    /// now, without waiting.
     pub(crate) fn open(&self) {
         self.0.liveness.open();
         if let Some(opening) = &self.0.opening {
@@ -186,7 +187,8 @@ impl<C: Connection<Data = Buf>> Kept<C> {
         }
     }
 
-    /// Tells the server why there is no stack. It has agreed meanwhile, and what was said when the link ended came too early for it.
+    /// Tells the server why there is no stack. The server has agreed meanwhile, and the close at the link's end came
+    /// too early for it.
     pub(crate) async fn failed(&self, failure: &Error) {
         self.0.send_close(failure.to_string()).await;
     }
@@ -212,11 +214,11 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         LinkTask(self.0.clone())
     }
 
-    /// Sends and repeats the offer until there is an answer. The link can be [opened](Kept::open) then, or has ended. Not to be cancelled, unless nobody
-    /// uses the link any more.
+    /// Sends and repeats the offer until there is an answer. The link can be [opened](Kept::open) then, or has ended.
+    /// May be cancelled only if the link is not used any more.
     ///
     /// # Errors
-    /// The server's refusal, or what kept it from answering. The link has ended.
+    /// The server's refusal, or the reason why there is no answer. The link has ended.
     pub(crate) async fn run(self) -> Result<Connected<C>, Error> {
         let Some(opening) = &self.0.opening else {
             return Err(self.0.liveness.check().err().unwrap_or_else(gone));
@@ -231,7 +233,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         opened
     }
 
-    /// Waits for the answer. With what it asks for goes what is yet to be sent.
+    /// Waits for the answer. Returns with it the confirmation and the messages that are yet to be sent, if any.
     async fn handshake(&self, opening: &Opening) -> Result<(Connected<C>, Option<Owed>), Error> {
         let shared = &*self.0;
         let runtime = shared.base.base().runtime();
@@ -252,7 +254,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                     let mut timer = pin!(timer);
                     let due = poll_fn(|cx| match timer.as_mut().as_pin_mut() {
                         Some(timer) => timer.poll(cx),
-                        // Somebody keeps the time now: look what is due.
+                        // The handshake keeps the time now: look for a message that is due.
                         None if opening.keeps_time() => Poll::Ready(()),
                         None => Poll::Pending,
                     });
@@ -292,7 +294,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         }
     }
 
-    /// The stack stays: what the server has not taken is to be sent.
+    /// The stack stays: the messages that the server has not taken are to be sent.
     fn confirmed(
         &self,
         (answer, session, encoded): (Answer, Arc<Session>, &[u8]),

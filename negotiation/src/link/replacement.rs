@@ -3,8 +3,9 @@
 use crate::Fresh;
 use crate::auth::{MacKey, seed};
 use crate::handshake::{Accepted, Credit};
-use crate::wire::Tag;
+use crate::wire::{HEADER, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc::Sender;
 
@@ -27,6 +28,8 @@ pub(crate) enum FromLink<C> {
         base: Arc<C>,
         /// The agreement.
         accepted: Box<Accepted>,
+        /// The data that overtook the confirmation, without its headers.
+        overtaken: VecDeque<Buf>,
     },
 }
 
@@ -37,7 +40,7 @@ pub(crate) enum FromLink<C> {
 /// number that it chose just then, and changes nothing until that number comes back.
 pub(super) struct Replacement<C> {
     listener: Sender<FromLink<C>>,
-    /// Made when somebody wants it.
+    /// Made when it is first needed.
     slot: OnceLock<Arc<CandidateSlot>>,
     /// From which the numbers come, so that a repeated offer gets the same answer.
     secret: OnceLock<MacKey>,
@@ -49,8 +52,18 @@ pub(crate) struct CandidateSlot(Mutex<Option<Candidate>>);
 
 struct Candidate {
     accepted: Box<Accepted>,
-    /// The address may be somebody else's.
+    /// The limit of replies while the address is unproven.
     credit: Credit,
+    /// The data that came before the confirmation, which is late or lost.
+    overtaken: VecDeque<Buf>,
+}
+
+/// The fate of a message of the candidate.
+pub(super) struct Taken {
+    /// Whether it waits for the candidate's connection.
+    pub(super) is_kept: bool,
+    /// The answer, to be sent once more.
+    pub(super) reply: Option<Vec<u8>>,
 }
 
 impl CandidateSlot {
@@ -58,9 +71,18 @@ impl CandidateSlot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a client to which the answer is being sent, in place of any earlier one.
-    pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) {
-        *self.lock() = Some(Candidate { accepted, credit });
+    /// Keeps a client in place of any earlier one, and gives the answer to be sent.
+    ///
+    /// A client that is kept already stays as it is: its offer came several times before the first was decided, with more messages
+    /// each time, and it may have the first answer, which says how many were taken.
+    pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) -> Vec<u8> {
+        let mut slot = self.lock();
+        if let Some(kept) = slot.as_ref().filter(|kept| kept.accepted.offer == accepted.offer) {
+            return kept.accepted.reply.clone();
+        }
+        let reply = accepted.reply.clone();
+        *slot = Some(Candidate { accepted, credit, overtaken: VecDeque::new() });
+        reply
     }
 }
 
@@ -96,13 +118,20 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
 
-    /// The candidate's answer once more, if it is the one with this tag that has sent `len` bytes and may get so much.
-    /// Fails if it is not the candidate.
-    pub(super) fn remind(&self, tag: Tag, len: usize) -> Result<Option<Vec<u8>>, ()> {
-        let mut slot = self.candidate().ok_or(())?;
-        let candidate = slot.as_mut().filter(|it| Tag::of(it.accepted.id) == tag).ok_or(())?;
-        candidate.credit.receive(len);
-        Ok(candidate.reply())
+    /// Takes a message of another connection. If it is the candidate's, data is kept, unless `most` messages are already, and the
+    /// candidate gets its answer once more, if it may get so much. If it is not, gives the message back.
+    pub(super) fn take(&self, (kind, tag): (Kind, Tag), mut message: Buf, most: usize) -> Result<Taken, Buf> {
+        let Some(mut slot) = self.candidate() else { return Err(message) };
+        let Some(candidate) = slot.as_mut().filter(|it| Tag::of(it.accepted.id) == tag) else {
+            return Err(message);
+        };
+        candidate.credit.receive(message.len());
+        let has_room = candidate.overtaken.len() < most;
+        let is_kept = kind == Kind::Data && has_room && message.advance(HEADER).is_ok();
+        if is_kept {
+            candidate.overtaken.push_back(message);
+        }
+        Ok(Taken { is_kept, reply: candidate.reply() })
     }
 
     /// Hands the base over to the candidate, if `confirm` is its confirmation.
@@ -111,8 +140,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         let Ok(place) = self.listener.try_reserve() else { return false };
         let is_confirmed = |it: &mut Candidate| it.accepted.is_confirmed_by(confirm);
         let confirmed = self.candidate().and_then(|mut slot| slot.take_if(is_confirmed));
-        let Some(Candidate { accepted, .. }) = confirmed else { return false };
-        place.send(FromLink::Confirmed { base: base.clone(), accepted });
+        let Some(Candidate { accepted, overtaken, .. }) = confirmed else { return false };
+        place.send(FromLink::Confirmed { base: base.clone(), accepted, overtaken });
         true
     }
 }

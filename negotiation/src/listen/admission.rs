@@ -7,7 +7,7 @@ use bertha_core::{Addr, Base, Buf, Connection, Runtime};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The gate with its clock, and the counts of clients that may be anybody.
+/// The gate with its clock, and the counts of clients with unproven addresses.
 pub(super) struct Admissions {
     gate: Mutex<Option<AdmissionControl>>,
     replay_filter: Mutex<Option<ReplayFilter>>,

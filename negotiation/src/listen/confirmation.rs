@@ -15,8 +15,8 @@ where
     D: Runs<S>,
 {
     /// Waits for the confirmation of `first`, or of another offer that arrives from the same address meanwhile. With it
-    /// come messages that overtook it. Nothing if it doesn't come: the client is gone, or there never was one, since the
-    /// offer was replayed or came from another address than it said. That concerns nobody here, and is counted.
+    /// come messages that overtook it. Nothing if it doesn't come: the client is gone, or there never was one, since
+    /// the offer was replayed or had a forged address. That is counted and not reported.
     pub(super) async fn confirmation(
         &self,
         base: &D::Connection,

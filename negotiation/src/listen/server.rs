@@ -34,7 +34,7 @@ pub(super) struct Server<S, D: Runs<S>> {
 }
 
 impl<S, D: Runs<S>> Server<S, D> {
-    /// Of clients that come to `listener`. What its links want of it goes to `to_listener`.
+    /// A server for clients that come to `listener`. Messages of its links for the listener go to `to_listener`.
     pub(super) fn new(
         (stack, nodes): (S, Vec<Node>),
         (datapath, listener): (D, D::Listener),
@@ -121,10 +121,11 @@ where
     pub(super) async fn welcome(
         self: Arc<Self>,
         base: Arc<D::Connection>,
-        accepted: Accepted,
+        accepted: Box<Accepted>,
+        overtaken: VecDeque<Buf>,
     ) -> Outcome<D::Out> {
         let now = base.base().runtime().now();
-        self.enter(now, base, Box::new(accepted), VecDeque::new(), Credit::UNLIMITED).await
+        self.enter(now, base, accepted, overtaken, Credit::UNLIMITED).await
     }
 
     /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
@@ -159,9 +160,8 @@ where
     ) -> Outcome<D::Out> {
         match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
             Ok(Some((accepted, mut credit))) => {
-                let reply = accepted.reply.clone();
-                credit.spend(reply.len());
-                slot.take(accepted, credit);
+                credit.spend(accepted.reply.len());
+                let reply = slot.take(accepted, credit);
                 reply_with(&*base, &reply).await;
                 Outcome::Nothing
             }
@@ -170,8 +170,9 @@ where
         }
     }
 
-    /// Decides about a message, and replies to it unless it is accepted. With what is accepted comes how much may be
-    /// sent to the client; what is refused has an id. With `fresh` it has to confirm, without it only if need be.
+    /// Decides about a message, and replies to it unless it is accepted. An accepted client comes with the number of
+    /// bytes that may be sent to it, a refused one with its id. With `fresh` the client has to confirm, without it only
+    /// if need be.
     pub(super) async fn decide(
         &self,
         now: Instant,
@@ -226,7 +227,7 @@ where
             Decision::Refuse { id, reply, error } => {
                 Box::pin(reply_with(base, &reply)).await;
                 if early_data == EarlyData::Spent {
-                    // A late duplicate, which concerns nobody here.
+                    // A late duplicate, which is not reported.
                     self.count_dropped();
                     return Ok(None);
                 }

@@ -7,10 +7,11 @@
 //!   an [`agent`], and the link below the stacks as its [`bottom`]. [`peer_agent`]: that of two ends.
 //! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: one of them. [`calls`]:
 //!   sending and receiving in the epoch in force.
-//! * [`upgradable`]: the stack whose connections change; [`connection`]: what the application holds; [`pick`]: what it asks for.
+//! * [`upgradable`]: the stack whose connections change; [`connection`]: the application's end; [`pick`]: the
+//!   application's request.
 //!
-//! **What is promised.** A message is sent in one epoch. An epoch begins on either end only after all sends of the one before
-//! have ended and what its Chunnels held back is out, and after it was received whole, or nothing more of it came for a
+//! **Guarantees.** A message is sent in one epoch. An epoch begins on either end only after all sends of the one before
+//! have ended and its Chunnels hold nothing back, and after it was received whole, or no more of it arrived for a
 //! while. So nothing is lost, repeated or reordered by the change.
 
 mod agent;

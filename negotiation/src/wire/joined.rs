@@ -3,8 +3,8 @@
 use super::{HEADER, Kind, header};
 use bertha_core::{Buf, Error};
 
-/// How long such a message is at most, in bytes: what every path carries in one piece, so that an answer never costs data that
-/// would have fit.
+/// The maximum length of such a message, in bytes: every path carries it in one piece, so that an answer never costs
+/// data that would have fit.
 pub const LARGEST_JOINED: usize = 1200;
 
 /// The length of the answer, in bytes.

@@ -59,7 +59,7 @@ async fn talk(network: &Network, cache: &EarlyCache, seed: u64, name: &str) -> (
 /// there or afterwards.
 #[test]
 fn nobody_without_a_key_says_early_messages_again_or_others() {
-    let (mut made, mut incomplete, mut runs) = (0, 0, 0);
+    let (mut made, mut runs) = (0, 0);
     with_seeds(2000, |seed| {
         runs += 1;
         made += u64::from(simulate(seed, async |network: Network| {
@@ -86,19 +86,20 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
                 received.iter().filter(|message| messages.contains(message)).cloned().collect()
             };
             assert_eq!(of(&seen), seen, "seed {seed}");
-            // In order and once. A client that takes itself for connected, on the port of its connection before, may have to confirm
-            // again that it is there, and messages before that are lost as datagrams are.
-            let mut sent = attacked.iter();
-            assert!(
-                of(&attacked).iter().all(|message| sent.any(|it| it == message)),
-                "seed {seed}: {received:?}"
-            );
-            incomplete += u64::from(is_good && of(&attacked).len() < attacked.len());
-            is_good
+            // In order and once, and all of them if the two agreed. A client of which no confirmation gets through could as well be a
+            // replay: the server builds nothing for it and takes none of its messages, however long it asks for another one. The
+            // attacker need only go on until the client leaves, which takes itself for connected and here does so after three
+            // seconds.
+            let received = of(&attacked);
+            match (attacker.lock().unwrap().is_confirmation_lost(), is_good) {
+                (true, _) => assert_eq!(received, [""; 0], "seed {seed}"),
+                (false, true) => assert_eq!(received, attacked, "seed {seed}"),
+                (false, false) => assert!(attacked.starts_with(&received), "seed {seed}: {received:?}"),
+            }
+            received == attacked
         }));
     });
     assert!(runs == 1 || made * 2 > runs, "{made} connections in {runs} runs");
-    assert!(runs == 1 || incomplete * 50 <= runs, "{incomplete} of {runs} runs lost messages");
 }
 
 /// Without a key the attacker may say what it likes; the ends neither hang nor panic, and a new connection works.

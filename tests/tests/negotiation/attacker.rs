@@ -39,6 +39,9 @@ pub(crate) struct Attacker {
     network: Network,
     seen: Vec<Datagram>,
     held: Vec<Datagram>,
+    /// The confirmations of the client that it attacks, and whether one got through.
+    confirmations: Vec<Vec<u8>>,
+    is_confirmed: bool,
     id: u64,
 }
 
@@ -57,6 +60,8 @@ impl Attacker {
             network: network.clone(),
             seen: Vec::new(),
             held: Vec::new(),
+            confirmations: Vec::new(),
+            is_confirmed: false,
             id: 0,
         }));
         let tapped = attacker.clone();
@@ -80,6 +85,11 @@ impl Attacker {
         self.reflects = false;
     }
 
+    /// Whether it has kept all confirmations of the client that it attacks from the server, and there were some.
+    pub(crate) fn is_confirmation_lost(&self) -> bool {
+        !self.confirmations.is_empty() && !self.is_confirmed
+    }
+
     fn roll(&mut self, bound: u64) -> u64 {
         self.dice ^= self.dice << 13;
         self.dice ^= self.dice >> 7;
@@ -92,6 +102,17 @@ impl Attacker {
     }
 
     fn handle(&mut self, datagram: &mut Datagram) -> Verdict {
+        if self.is_active && datagram.payload.first() == Some(&(Kind::Confirm as u8)) {
+            self.confirmations.push(datagram.payload.clone());
+        }
+        let verdict = self.mistreat(datagram);
+        if matches!(verdict, Verdict::Pass) {
+            self.is_confirmed |= self.confirmations.contains(&datagram.payload);
+        }
+        verdict
+    }
+
+    fn mistreat(&mut self, datagram: &mut Datagram) -> Verdict {
         if let Some((offer, _)) = wire::offer_in(&datagram.payload)
             && let Ok((id, _)) = postcard::take_from_bytes(&offer[HEADER + 1..])
         {
@@ -137,7 +158,8 @@ impl Attacker {
     }
 
     /// Says something under somebody else's address, to either end.
-    fn say(&self, datagram: &Datagram) {
+    fn say(&mut self, datagram: &Datagram) {
+        self.is_confirmed |= self.confirmations.contains(&datagram.payload);
         let _ = self.network.inject(datagram);
         // The same, towards the other end.
         let back = Datagram { from: datagram.to, to: datagram.from, payload: datagram.payload.clone() };
