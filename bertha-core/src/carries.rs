@@ -1,12 +1,12 @@
-//! How a Chunnel says which data it needs from below, and what the compiler says when it gets others.
+//! The bound by which a Chunnel requires data from the layer below, with the compiler error for other data.
 
 use crate::Connection;
 
 /// A connection that carries `Need`, as the Chunnel `Above` needs it.
 ///
-/// Chunnels ask `Inner: Carries<Buf, Self>` rather than `Inner: Connection<Data = Buf>`: both give the equality, but
-/// when a stack is composed wrongly the compiler then names the Chunnel, the connection below it and both data types.
-/// Implemented for every connection with equal data; never by hand.
+/// Chunnels have the bound `Inner: Carries<Buf, Self>` rather than `Inner: Connection<Data = Buf>`. Both mean the same, but
+/// with `Carries` the error for a wrongly composed stack names the Chunnel, the connection below it and both data types.
+/// It is implemented for every connection with equal data, and never by hand.
 pub trait Carries<Need, Above: ?Sized>: Connection<Data = Need> {}
 
 impl<C, Need, Above: ?Sized> Carries<Need, Above> for C where
@@ -14,8 +14,8 @@ impl<C, Need, Above: ?Sized> Carries<Need, Above> for C where
 {
 }
 
-/// Says in the compiler's words that the data of two layers differ. Holds where `Need` is `Given`, the data of the
-/// connection; both are parameters so that the words can name them.
+/// Implemented if `Need` is `Given`, the data of the connection. Both are parameters so that the compiler's error can name
+/// them if they differ.
 #[diagnostic::on_unimplemented(
     message = "Chunnel `{Above}` needs a connection that carries `{Need}`, but `{Self}` below it carries `{Given}`",
     label = "the data of these two layers differ",
@@ -23,5 +23,5 @@ impl<C, Need, Above: ?Sized> Carries<Need, Above> for C where
 )]
 pub trait Fits<Need, Given, Above: ?Sized>: Connection<Data = Need> {}
 
-// One parameter for both: for other data no impl applies, and so the words above are what is reported.
+// One parameter for both: for different data no impl applies, so the compiler reports the message above.
 impl<C: Connection<Data = Data>, Data, Above: ?Sized> Fits<Data, Data, Above> for C {}

@@ -86,5 +86,5 @@ pub use select::{Either, Select};
 pub use stack::{Bottom, Stack};
 pub use wrap::{Supports, Wrap};
 
-/// A boxed, sendable future: what the control path uses where a stack is walked recursively.
+/// A boxed, sendable future, for the recursion over a stack on the control path.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

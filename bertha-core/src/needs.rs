@@ -1,16 +1,16 @@
-//! The check that each Chunnel of a stack finds below it what it needs.
+//! The check that each Chunnel of a stack has the guarantees that it needs below it.
 
 use crate::guarantee::Set;
 use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
-/// Checks that the layers below each of `layers`, top first and without alternatives, guarantee what it
-/// [needs](LayerInfo::needs), over a datapath that guarantees `datapath`.
+/// Checks for each of `layers` that the layers below it, over a datapath with the guarantees `datapath`, meet its
+/// [needs](LayerInfo::needs). `layers` are top first and without alternatives.
 ///
-/// `connect`, `listen` and `wrap` call it before they send anything; so does any other driver of stacks.
+/// `connect`, `listen` and `wrap` call it before they send anything, and any other driver of stacks should too.
 ///
 /// # Errors
-/// [`Invalid`](ErrorKind::Invalid), which names the lowest Chunnel that misses a guarantee, the guarantee, and the layers
-/// below.
+/// [`Invalid`](ErrorKind::Invalid), which names the lowest Chunnel with an unmet need, the missing guarantee, and the
+/// layers below.
 pub fn check_needs(layers: &[Node], datapath: Set) -> Result<(), Error> {
     let mut guaranteed = datapath;
     for (at, node) in layers.iter().enumerate().rev() {

@@ -30,7 +30,7 @@ impl<'a> Picks<'a> {
     }
 }
 
-/// The picks that take everywhere the alternative that is preferred among so many participants.
+/// The picks of the preferred alternative of every `select!`, with this number of participants.
 pub fn preferred(nodes: &[Node], participants: usize) -> Vec<u8> {
     fn visit(nodes: &[Node], participants: usize, picks: &mut Vec<u8>) {
         for node in nodes {

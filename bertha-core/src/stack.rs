@@ -175,14 +175,14 @@ where
     }
 }
 
-/// Makes a Chunnel stack of any length, top first: what `send` is given goes to the first Chunnel and ends at the
-/// datapath. An element may itself be a stack, or a [`select!`](crate::select).
+/// Makes a Chunnel stack of any length, top first: a sent message passes through the first Chunnel first, and reaches the
+/// datapath last. An element may itself be a stack, or a [`select!`](crate::select).
 ///
 /// # Depth
 ///
-/// Layers that return the future from below may be stacked as deep as anyone needs. Layers whose `send` and `recv` are
-/// `async fn`s that await it nest their futures' types; from about eighteen of those on, the compiler asks for
-/// `#![recursion_limit = "256"]` in the crate that uses the stack.
+/// Any number of layers may be stacked if they return the future from below. Layers whose `send` and `recv` are `async fn`s
+/// that await it nest their futures' types; from about eighteen of those, the crate that uses the stack needs
+/// `#![recursion_limit = "256"]`.
 ///
 /// ```
 /// # use bertha_core::{Describe, Identity, make_stack};

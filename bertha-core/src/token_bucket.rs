@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// A token bucket.
 ///
-/// Time is a duration since a start that the caller chooses, so any clock serves. The rate is given with each call, since it may
-/// change; a token is whatever the caller counts, most often a byte.
+/// Time is a duration since a start that the caller chooses, so any clock serves. The rate is an argument of each call, since
+/// it may change. The caller chooses the unit of a token, most often a byte.
 ///
 /// ```
 /// use bertha_core::token_bucket::{Rate, TokenBucket};
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// assert!(bucket.ready_at(Duration::from_millis(11), rate).is_none());
 /// ```
 ///
-/// Over any time `t`, `per_second * t + burst` tokens and one last item are spent at most. Tokens that a time earns are rounded
+/// In any time `t`, at most `per_second * t + burst` tokens and one last item are spent. The tokens earned in a time are rounded
 /// down to whole ones: count small numbers, such as requests, in thousandths.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenBucket {

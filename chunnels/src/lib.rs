@@ -1,6 +1,6 @@
 //! The standard Chunnels, each in a module and behind a feature of its own.
 //!
-//! | feature | Chunnels | what they do |
+//! | feature | Chunnels | function |
 //! |---|---|---|
 //! | `nothing` | [`Nothing`] | nothing: stands in a stack where one is optional |
 //! | `serialize` | [`Serialize`] | turns typed messages into bytes, with a codec: feature `bincode` or `postcard` |
@@ -10,7 +10,7 @@
 //! | `order` | [`Ordered`], [`OrderedByKey`] | deliver messages in the order in which they were sent |
 //! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
-//! | `fragment` | [`Fragment`] | splits messages that are too large for what is below |
+//! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
 //! | `batch` | [`Batch`] | sends short messages together |
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |

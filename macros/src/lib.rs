@@ -31,8 +31,8 @@ use syn::{DeriveInput, parse_macro_input, parse_quote};
 ///   function from `&Self` to a `Set` instead. None otherwise.
 /// * `#[chunnel(one_sided)]`: it changes nothing that the peer could see, and needs no counterpart there; so it has no
 ///   capability to compare.
-/// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before it was answered, since an
-///   attacker may replay those. It works with messages from after the answer alone.
+/// * `#[chunnel(no_early_data)]`: it is not idempotent, and takes no message that a client sent before the server had answered,
+///   since an attacker may replay those. It gets only messages from after the answer.
 /// * `#[chunnel(parameter)]`: it is no Chunnel but a parameter of one, such as a codec, and gets its identity alone.
 #[proc_macro_derive(Identity, attributes(chunnel))]
 pub fn identity(input: TokenStream) -> TokenStream {
@@ -94,11 +94,11 @@ pub fn facade_capability(input: TokenStream) -> TokenStream {
 ///   sides is kept. One that is new is made by `From` of a tuple of the matched Chunnels that are not kept.
 /// * **Closure.** `then [*, C, D, *] with |a, b| (C::new(a), D::new(b))` builds the replacement instead: it takes the Chunnels
 ///   that matched, and returns the new Chunnel, or a tuple of all.
-/// * **The wire.** A rule that drops, replaces or reorders two-sided Chunnels changes what the other end sees, so both ends
-///   need it. Its report, and with it `explain()`, says so. Not so a Chunnel with `layers`, which speaks as those it replaces.
+/// * **The wire.** A rule that drops, replaces or reorders two-sided Chunnels changes the wire, so both ends need it. Its
+///   report, and with it `explain()`, says so. A new Chunnel with `layers` keeps the wire format of those that it replaces.
 /// * **Guarantees.** `, weakens(Encrypted)` lists the guarantees that the pass may drop. Applications have to accept them.
 /// * **Bounds.** `where C: Codec<T, Key = KeyAt<N>>`, at the end, holds for the replacement. It may determine variables that are
-///   not in the pattern; it has to be true wherever pattern and condition are.
+///   not in the pattern. It has to hold wherever the pattern matches and the condition holds.
 #[proc_macro_attribute]
 pub fn subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
     subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha_core)).into()

@@ -139,7 +139,7 @@ impl View {
         self.bytes_mut().get_mut(len..)
     }
 
-    /// Gives the first `n` bytes of the message to the headroom. Whether there are so many.
+    /// Moves the first `n` bytes of the message to the headroom. Returns whether the message has as many.
     #[inline]
     pub(super) fn advance(&mut self, n: usize) -> bool {
         let there = n <= self.window.len();
@@ -187,7 +187,7 @@ impl View {
         adjoins
     }
 
-    /// Makes a message of `len` bytes behind `headroom` in the tailroom of an empty view. Whether that suffices.
+    /// Makes a message of `len` bytes behind `headroom` in the tailroom of an empty view. Returns whether that suffices.
     #[inline]
     pub(super) fn place(&mut self, headroom: usize, len: usize) -> bool {
         let placed = self.window.place(headroom, len, self.storage().len as usize);
@@ -197,7 +197,7 @@ impl View {
         placed.is_some()
     }
 
-    /// Counts so many more windows, each of which is to be released.
+    /// Adds `windows` to the count of windows. Each of them has to be released.
     #[inline]
     pub(super) fn count_more(&self, windows: u32) {
         // The usual owner is known, so that its counting is compiled into the caller.
@@ -213,7 +213,7 @@ impl View {
         }
     }
 
-    /// Ends so many windows into the same storage, this one among them.
+    /// Ends `windows` windows into the same storage, including this one.
     ///
     /// # Safety
     /// The caller owns that many counted windows, and uses neither them nor this view afterwards.

@@ -1,4 +1,4 @@
-//! That a pass keeps what it must, in the compiler's words.
+//! The check that a pass drops no guarantee without a declaration, as bounds that the compiler reports by name.
 
 use super::{AtMostOnce, Authenticated, Encrypted, Guarantees, IntegrityChecked, Ordered, Reliable};
 use crate::truth::{Bool, False};
@@ -22,7 +22,7 @@ where
 {
 }
 
-/// That `Guarantee` is not among those that `Pass` drops without having said so.
+/// Implemented unless `Pass` drops `Guarantee` without declaring it.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the pass `{Pass}` drops the guarantee `{Guarantee}`, which the stack had",

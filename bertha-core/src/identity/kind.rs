@@ -26,7 +26,7 @@ pub enum Choice {}
 #[derive(Debug)]
 pub enum List {}
 
-/// In a pattern: whatever stands there.
+/// In a pattern: an element that matches every Chunnel or parameter.
 #[derive(Debug)]
 pub enum Anything {}
 

@@ -13,7 +13,8 @@ pub use digit::*;
 use crate::guarantee::Guarantees;
 pub use crate::truth::{Bool, False, True};
 
-/// A Chunnel type with a name and a type-level number, and what else a pass may know of it while compiling.
+/// The properties of a Chunnel type that passes use during compilation: a name, a type-level number, parameters,
+/// guarantees and a kind.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no identity",
     label = "not a type that passes can tell from others",

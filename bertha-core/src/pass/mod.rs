@@ -36,7 +36,7 @@
 //! ```
 //!
 //! [`subst`](crate::subst) describes the rules' language. By hand, a rule is an implementation of [`Pass`], [`Rule`],
-//! [`Guard`] and [`Rewrite`], which is what `subst` makes; a pass that is no rule implements [`Pass`] and [`Apply`].
+//! [`Guard`] and [`Rewrite`], the traits that `subst` implements. A pass that is no rule implements [`Pass`] and [`Apply`].
 //!
 //! # Where rules apply
 //!
@@ -47,17 +47,17 @@
 //!
 //! # Passes and the wire
 //!
-//! Only one end has to apply a pass that keeps what the other end sees: one that adds, drops or moves one-sided Chunnels,
-//! or one whose new Chunnel stands for those that it replaces, by `#[chunnel(layers = path)]`. A pass that drops, replaces
-//! or reorders two-sided Chunnels in any other way changes the wire: both ends need it, and an end without it is refused
-//! when they negotiate. The pass's [`Report`] says so, and with it
+//! A pass that leaves the stack the same for the other end is needed on one end only. Such a pass adds, drops or moves
+//! one-sided Chunnels, or its new Chunnel represents the replaced ones by `#[chunnel(layers = path)]`. A pass that drops,
+//! replaces or reorders two-sided Chunnels in any other way changes the wire: both ends need it, and negotiation refuses
+//! an end without it. The pass's [`Report`] says so, and with it
 //! [`explain`](crate::Describe::explain): "this changes the wire, so both ends need the pass".
 //!
-//! # What a pass may not do
+//! # Limits of a pass
 //!
-//! Drop a [guarantee](crate::guarantee) that the stack had: that is a compile error, unless the pass declares that it
-//! `weakens(..)` it, and the application writes `accepting (..)` behind its name. And where a rewritten stack no longer
-//! fits together, the compiler names the passes beside the Chunnels, as part of [`Optimized`].
+//! A pass that drops a [guarantee](crate::guarantee) of the stack is a compile error, unless the pass declares it with
+//! `weakens(..)` and the application writes `accepting (..)` behind the pass's name. If the Chunnels of a rewritten stack do
+//! not fit together, the compiler's error names the passes beside the Chunnels, as part of [`Optimized`].
 
 mod apply;
 mod fixpoint;

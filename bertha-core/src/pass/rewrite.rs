@@ -41,8 +41,8 @@ impl<S: RewriteAll<R, Start, Kept>, R, Kept> RewriteIf<True, R, Kept> for S {
 
 /// A list, or an alternative, that the rule `R` walks over.
 ///
-/// `Place` is where in the whole stack it begins. `Kept` are the guarantees of the lists around it: what those promise
-/// an alternative may lose.
+/// `Place` is its position in the whole stack. `Kept` are the guarantees of the lists around it, which an alternative may
+/// lose.
 #[doc(hidden)]
 pub trait RewriteAll<R, Place, Kept> {
     type Output;

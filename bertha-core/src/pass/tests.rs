@@ -1,4 +1,4 @@
-//! Rules over stacks, and what they leave.
+//! Rules over stacks, and the resulting stacks.
 
 use super::*;
 use crate::guarantee::{Encrypted, Ordered, Reliable, Set};

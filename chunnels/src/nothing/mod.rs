@@ -1,7 +1,7 @@
 //! The Chunnel that does nothing.
 //!
-//! It fills the place of a Chunnel that is optional, as in `select!(Compress::new(), Nothing)`, and shows what a layer
-//! costs: no instruction and no allocation per message. It needs no counterpart at the other end.
+//! It fills the place of a Chunnel that is optional, as in `select!(Compress::new(), Nothing)`, and shows the cost of a
+//! layer: no instruction and no allocation per message. It needs no counterpart at the other end.
 
 mod chunnel;
 mod connection;

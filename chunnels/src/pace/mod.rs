@@ -1,7 +1,7 @@
 //! Sends at a bounded rate.
 //!
-//! [`Pace`] sends at most so many bytes per second, and a bounded burst after an idle time: a token bucket. It stands above any
-//! connection that carries bytes, and needs no counterpart at the other end.
+//! [`Pace`] sends at most a fixed number of bytes per second, and a bounded burst after an idle time: a token bucket. It stands
+//! above any connection that carries bytes, and needs no counterpart at the other end.
 //!
 //! ```
 //! use bertha_chunnels::{AtMostOnce, Pace};

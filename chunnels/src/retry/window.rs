@@ -7,8 +7,8 @@ const INITIAL: f64 = 10.0;
 
 /// A congestion window in requests: additive increase, multiplicative decrease, as in RFC 5681.
 ///
-/// It grows only while it is fully used. A window that grew on a lightly loaded connection would say nothing about
-/// what the store can take, and would let a whole burst of backlog through at once.
+/// It grows only while it is fully used. A window that grew on a lightly loaded connection would not reflect the capacity of
+/// the store, and would let a whole burst of backlog through at once.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     size: f64,

@@ -69,7 +69,7 @@ impl Hello {
     }
 }
 
-/// The associated data of the message with this number, which are the first bytes of what is sent.
+/// The associated data of the message with this number: the first bytes of its packet.
 pub fn associated(number: u64) -> [u8; 8] {
     (number << 8 | u64::from(SEALED)).to_le_bytes()
 }

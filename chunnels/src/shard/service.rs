@@ -27,7 +27,7 @@ pub(super) fn addr(shard: usize) -> Addr {
     Addr::Ip(([127, 0, 0, 1], 4000 + shard as u16).into())
 }
 
-/// A map of so many shards.
+/// A map of this number of shards.
 pub(super) fn map(shards: usize) -> ShardMap {
     ShardMap::new((0..shards).map(addr)).unwrap()
 }
@@ -37,7 +37,7 @@ pub(super) struct Opener {
     connections: Mutex<HashMap<Addr, PairConnection<TokioRuntime, Message>>>,
 }
 
-/// An opener to so many shards, and the shards' ends.
+/// An opener to this number of shards, and the shards' ends.
 pub(super) fn service(shards: usize) -> (Opener, Vec<PairConnection<TokioRuntime, Message>>) {
     let (here, there): (HashMap<_, _>, Vec<_>) = (0..shards)
         .map(|shard| {

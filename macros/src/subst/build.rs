@@ -1,4 +1,4 @@
-//! How the replacement is made of what matched.
+//! The construction of the replacement from the matched Chunnels.
 
 use super::parse::Subst;
 use proc_macro2::{Span, TokenStream};
@@ -11,12 +11,12 @@ pub(super) fn own(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-/// The names of what matched, top first.
+/// The names of the matched Chunnels, top first.
 pub(super) fn matched(rule: &Subst) -> Vec<Ident> {
     (0..rule.pattern.chunnels().count()).map(|number| own(&format!("matched{number}"))).collect()
 }
 
-/// The names of what replaces it, top first.
+/// The names of the Chunnels of the replacement, top first.
 pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
     let name = |(number, chunnel): (usize, &Type)| {
         let mut name = own(&format!("replacing{number}"));
@@ -26,7 +26,7 @@ pub(super) fn replacing(rule: &Subst) -> Vec<Ident> {
     rule.replacement.chunnels().enumerate().map(name).collect()
 }
 
-/// Statements that bind the names of the replacement, given those of what matched.
+/// Statements that bind the names of the replacement, given those of the matched Chunnels.
 pub(super) fn bind(rule: &Subst, core: &Path) -> syn::Result<TokenStream> {
     let (matched, replacing) = (matched(rule), replacing(rule));
     match &rule.build {

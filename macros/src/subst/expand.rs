@@ -31,7 +31,7 @@ fn unit_struct(pass: &TokenStream) -> syn::Result<Ident> {
     }
 }
 
-/// A pass that does nothing, in the place of one whose rule is wrong: so that its use is not a further error.
+/// A pass that does nothing, instead of one whose rule is wrong, so that its use is not a further error.
 fn idle(ident: &Ident, core: &Path) -> TokenStream {
     quote! {
         impl #core::pass::Pass for #ident {
@@ -86,7 +86,7 @@ fn pattern(rule: &Subst, core: &Path) -> TokenStream {
     quote_spanned!(span=> #core::pass::Segment<#items, #at_top, #at_bottom>)
 }
 
-/// A place for errors in what is generated. Lints of the user's crate still see that it is.
+/// A span for errors in generated code. Lints of the user's crate still recognise the code as generated.
 fn at(span: Span) -> Span {
     Span::call_site().located_at(span)
 }
@@ -124,7 +124,7 @@ fn gaps(side: &Side) -> Vec<Ident> {
     (0..gaps).map(|number| format_ident!("__Gap{number}")).collect()
 }
 
-/// The type of what matched.
+/// The type of the matched part of the stack.
 fn captured(side: &Side, gaps: &[Ident]) -> TokenStream {
     let mut gaps = gaps.iter().rev();
     side.items.iter().rev().fold(quote!(()), |rest, item| match item {
@@ -160,7 +160,7 @@ fn rewrite(rule: &Subst, pass: &Ident, core: &Path) -> syn::Result<TokenStream> 
     })
 }
 
-/// The pattern that takes what matched apart.
+/// The pattern that destructures the matched part of the stack.
 fn named(rule: &Subst) -> TokenStream {
     let matched = build::matched(rule);
     let (mut chunnels, mut gaps) = (matched.iter().rev(), gap_names(&rule.pattern).into_iter().rev());
@@ -177,7 +177,7 @@ fn gap_names(side: &Side) -> Vec<Ident> {
     (0..gaps(side).len()).map(|number| build::own(&format!("gap{number}"))).collect()
 }
 
-/// The type that comes out, what it asks of the gaps, and the expression that makes it.
+/// The type of the replacement, its bounds on the gaps, and the expression that makes it.
 fn output(rule: &Subst, gaps: &[Ident], core: &Path) -> (TokenStream, Vec<TokenStream>, TokenStream) {
     let replacing = build::replacing(rule);
     let names = gap_names(&rule.replacement);

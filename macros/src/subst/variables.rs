@@ -25,7 +25,7 @@ impl Variables {
         self.0.iter().filter(|variable| stands_in(&name(variable), pattern)).collect()
     }
 
-    /// Every variable must be known once the pattern matches, or follow from the bounds.
+    /// Checks that every variable is determined by the pattern or by the bounds.
     pub(super) fn check(&self, pattern: &Side, bounded: bool) -> syn::Result<()> {
         for variable in &self.0 {
             let name = name(variable);
@@ -40,7 +40,7 @@ impl Variables {
         Ok(())
     }
 
-    /// The type with each variable replaced by what matches everything.
+    /// The type with each variable replaced by a type or constant that matches everything.
     pub(super) fn erase(&self, chunnel: &Type, core: &Path) -> Type {
         let mut erased = chunnel.clone();
         Boxed { variables: self, core }.visit_type_mut(&mut erased);
@@ -95,7 +95,7 @@ fn stands_in(name: &Ident, pattern: &Side) -> bool {
     pattern.chunnels().any(|chunnel| found(name, chunnel.to_token_stream()))
 }
 
-/// Puts what matches everything in the place of variables.
+/// Replaces variables by types and constants that match everything.
 struct Boxed<'v> {
     variables: &'v Variables,
     core: &'v Path,
@@ -115,7 +115,7 @@ impl VisitMut for Boxed<'_> {
     }
 
     fn visit_generic_argument_mut(&mut self, node: &mut GenericArgument) {
-        // Without more knowledge a constant reads like a type.
+        // The syntax of a constant variable is that of a type.
         if let GenericArgument::Type(Type::Path(path)) = node
             && let Some(GenericParam::Const(constant)) =
                 path.path.get_ident().and_then(|ident| self.variables.find(ident))

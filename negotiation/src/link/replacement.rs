@@ -58,7 +58,7 @@ struct Candidate {
     overtaken: VecDeque<Buf>,
 }
 
-/// What became of a message of the candidate.
+/// The fate of a message of the candidate.
 pub(super) struct Taken {
     /// Whether it waits for the candidate's connection.
     pub(super) is_kept: bool,

@@ -66,7 +66,7 @@ fn thirty_one_chunnels_that_no_pass_matches() {
     assert_eq!(stack.nodes().len(), 31);
 }
 
-/// Generic over what a Chunnel carries.
+/// Generic over the data of a Chunnel.
 fn optimized<T, K>(number: u32) -> impl Describe {
     optimize!(make_stack!(holder::<T, K>(number), A(1), B(2)), Pairs, Fours)
 }

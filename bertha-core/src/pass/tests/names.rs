@@ -1,4 +1,4 @@
-//! Names that what `subst` makes might use as well.
+//! Names in user code that the expansion of `subst` might use as well.
 
 use super::*;
 

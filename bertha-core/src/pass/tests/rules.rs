@@ -1,4 +1,4 @@
-//! The rules' language: what matches, and what it becomes.
+//! The rules' language: patterns, and the replacements of matches.
 
 use super::*;
 

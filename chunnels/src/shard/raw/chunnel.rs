@@ -23,7 +23,7 @@ pub struct ShardRaw<const OFFSET: usize, T, C> {
 }
 
 impl<const OFFSET: usize, T, C: Codec<T, Key = At<OFFSET>>> ShardRaw<OFFSET, T, C> {
-    /// Does what `shard` above `serialize` would.
+    /// Makes a Chunnel with the function of `shard` above `serialize`.
     pub fn new(shard: ServerShard, serialize: Serialize<T, C>) -> Self {
         Self { shard, serialize }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
-/// The number of messages that are forwarded at once, at most. While a queue is full, so many wait outside of it.
+/// The maximum number of messages that are forwarded at once. While a queue is full, up to this number wait outside of it.
 const BURST: usize = 64;
 
 /// The largest capacity of a queue.
