@@ -2,7 +2,7 @@
 //!
 //! * [`record`]: the entries in the store. `description`: a stack as it stands there. `view`: all of them, read from a snapshot.
 //! * `machine`: one participant. It joins (`join`), decides about the next step (`decide`), and draws the consequences of each new
-//!   snapshot (`observe`). `backoff`: its patience with upgrades that come to nothing.
+//!   snapshot (`observe`). `backoff`: the pauses after upgrades that come to nothing.
 //! * `own_stack`: the alternatives that it can run, and prefers. `event`: its reports.
 
 mod backoff;
