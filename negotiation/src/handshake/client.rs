@@ -1,6 +1,6 @@
 //! The client's side of the handshake.
 
-use super::first_flight::Expected;
+use super::expected::Expected;
 use super::idle_timeout;
 use super::prune::{Choices, Pruned};
 use super::requirements::Requirements;

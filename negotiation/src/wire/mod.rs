@@ -33,8 +33,8 @@ pub use early::{CLAIM, Early, early_capacity, early_cost};
 pub use group::{Before, GROUP_HEADER, Origin, PeerProgress, origin};
 pub use joined::{LARGEST_JOINED, join, parts};
 pub(crate) use joined::{joined, parted};
-pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode};
-pub use retry::{COOKIE, ENVELOPE, Retry, envelop, offer_in};
+pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode, offer_in};
+pub use retry::{COOKIE, ENVELOPE, Retry, envelop};
 pub use upgrade::{Upgrade, UpgradeStep};
 
 use serde::Serialize;
