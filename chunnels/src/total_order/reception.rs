@@ -1,4 +1,4 @@
-//! Receiving what both Chunnels put in order.
+//! Receiving messages that are put in order, for both Chunnels.
 
 use super::arrivals::Arrivals;
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
