@@ -85,7 +85,9 @@ impl Unproven {
 
     /// Whether `len` bytes may be sent and leave `rest` for later; then they count as sent.
     fn spend(&self, len: usize, rest: usize) -> bool {
-        self.account().as_mut().is_none_or(|account| account.credit.left() >= len + rest && account.credit.spend(len))
+        self.account()
+            .as_mut()
+            .is_none_or(|account| account.credit.left() >= len + rest && account.credit.spend(len))
     }
 
     /// Whether `len` bytes of the application may be sent.
@@ -270,7 +272,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// The longest text about a failure that may be sent, in bytes.
     pub(super) fn longest_reason(&self) -> usize {
-        let left = self.unproven.as_ref().and_then(|unproven| Some(unproven.account().as_ref()?.credit.left()));
+        let left =
+            self.unproven.as_ref().and_then(|unproven| Some(unproven.account().as_ref()?.credit.left()));
         left.map_or(TEXT_LIMIT, |left| {
             TEXT_LIMIT.min(left.saturating_sub(CLOSE_ALLOWANCE)).max(SHORTEST_REASON)
         })
