@@ -4,11 +4,13 @@
 mod agreement;
 mod attack;
 mod attack_early;
+mod attack_flood;
 mod attack_reflection;
 mod attack_upgrade;
 mod attacker;
 mod authentication;
 mod capabilities;
+mod counting;
 mod early;
 mod early_answer;
 mod early_closing;

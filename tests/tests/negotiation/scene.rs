@@ -28,13 +28,13 @@ pub(crate) fn simulate<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Ne
 
 /// Answers every message of every client with itself, until the simulation ends. What kept clients from connecting is
 /// sent to `refused`.
-pub(crate) fn echo<S>(
+pub(crate) fn echo<S, D>(
     network: &Network,
-    mut incoming: Incoming<S, SimDatapath>,
+    mut incoming: Incoming<S, D>,
     mut refused: impl FnMut(Error) + Send + 'static,
 ) where
     S: Send + Sync + 'static,
-    SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
+    D: Runs<S, Out: Connection<Data = Buf>>,
 {
     use bertha_core::Runtime;
     let runtime = network.runtime().clone();
