@@ -131,7 +131,7 @@ async fn run(
             struck += 1;
         }
         // Once the flood has done its work.
-        if elapsed > flood.lasts / 4 && millisecond % 7 == 0 {
+        if elapsed > flood.lasts / 4 && millisecond % 4 == 0 {
             let from = [10, (millisecond % 3) as u8, 1, 1 + (millisecond % 90) as u8];
             come(network, host(from), with(ours, None), &honest);
         }
@@ -145,15 +145,15 @@ async fn run(
 
 fn check(seed: u64, what: &str, (honest, most): (Honest, usize), bound: usize) {
     let Honest { served, all } = honest;
-    assert!(all >= 60, "{all} came");
+    assert!(all >= 50, "{all} came");
     assert!(served * 100 >= all * 99, "seed {seed}, {what}: {served} of {all} were served");
     assert!(most <= bound, "seed {seed}, {what}: {most} were held, more than {bound}");
 }
 
 #[test]
 fn replayed_offers_keep_nobody_out() {
-    let slow = |is_near| Flood { per_second: 200, lasts: Duration::from_secs(4), is_near };
-    let fast = |is_near| Flood { per_second: 20_000, lasts: Duration::from_millis(600), is_near };
+    let slow = |is_near| Flood { per_second: 200, lasts: Duration::from_millis(2500), is_near };
+    let fast = |is_near| Flood { per_second: 20_000, lasts: Duration::from_millis(300), is_near };
     with_seeds(2, |seed| {
         for (number, kind) in credentials().iter().enumerate() {
             for flood in [slow(false), slow(true), fast(false), fast(true)] {
@@ -182,7 +182,7 @@ fn silent_streams_keep_nobody_out() {
     with_seeds(2, |seed| {
         for (number, kind) in credentials().iter().enumerate() {
             for (per_second, is_near) in [(40, false), (40, true), (400, false), (400, true), (2000, false)] {
-                let lasts = Duration::from_secs(if per_second > 1000 { 2 } else { 4 });
+                let lasts = Duration::from_secs(if per_second > 1000 { 1 } else { 4 });
                 let flood = Flood { per_second, lasts, is_near };
                 let what = format!("credentials {number}, {flood:?}");
                 let slots = if seed.is_multiple_of(2) { None } else { Some(64) };
@@ -211,9 +211,9 @@ fn silent_streams_keep_nobody_out() {
 /// With addresses of its own the flooder returns cookies. It gets no further than its part of the places.
 #[test]
 fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
-    with_seeds(4, |seed| {
+    with_seeds(2, |seed| {
         for (number, kind) in credentials().iter().enumerate() {
-            let flood = Flood { per_second: 2000, lasts: Duration::from_secs(1), is_near: false };
+            let flood = Flood { per_second: 2000, lasts: Duration::from_millis(500), is_near: false };
             let result = simulate(seed, async |network: Network| {
                 let attack = network.clone();
                 let tasks = network.runtime().clone();

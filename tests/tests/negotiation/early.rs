@@ -1,7 +1,7 @@
 //! Connections that are used before the server has answered.
 
 use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say, serve, with};
-use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate};
+use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate, simulate_in_order};
 use bertha_chunnels::Serialize;
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Also for the server after a restart, since it needs to remember nothing.
 #[test]
 fn the_server_receives_the_request_with_the_first_datagram() {
-    simulate(1, async |network: Network| {
+    simulate_in_order(1, async |network: Network| {
         let cache = learn(&network, over!(select!(A, B)), defaults()).await;
         let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
         let kinds = Arc::new(Mutex::new(Vec::new()));

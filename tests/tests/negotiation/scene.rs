@@ -1,7 +1,7 @@
 //! The hosts and Chunnels that the tests share.
 
 use bertha_core::{Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity};
-use bertha_datapath_sim::{Network, Sim, SimDatapath};
+use bertha_datapath_sim::{Network, Schedule, Sim, SimDatapath};
 use bertha_negotiation::{Incoming, Negotiate, Runs};
 
 pub(crate) const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -22,6 +22,13 @@ pub(crate) fn server_addr() -> Addr {
 /// Runs `main` in a simulation with this seed.
 pub(crate) fn simulate<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Network) -> F) -> T {
     let mut sim = Sim::new(seed);
+    let network = sim.network().clone();
+    sim.run(main(network))
+}
+
+/// As `simulate`, with tasks that run in the order in which they were woken, as on most executors.
+pub(crate) fn simulate_in_order<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Network) -> F) -> T {
+    let mut sim = Sim::new(seed).schedule(Schedule::Fifo);
     let network = sim.network().clone();
     sim.run(main(network))
 }
