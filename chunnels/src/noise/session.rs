@@ -1,0 +1,49 @@
+//! The result of a handshake: the keys of both directions.
+
+use super::keychain::Keychain;
+use super::primitives::derive;
+use super::configuration::Side;
+use bertha_core::{Error, ErrorKind, PeerIdentity, Secured};
+use snow::HandshakeState;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The keys that two ends have agreed on, and the proved identity of the other.
+pub(super) struct Session {
+    pub(super) sending: Keychain,
+    pub(super) receiving: Keychain,
+    control_key: Zeroizing<[u8; 32]>,
+    peer: Option<[u8; 32]>,
+}
+
+impl Session {
+    /// The session of the end on this side of a handshake that is over.
+    ///
+    /// # Errors
+    /// None in practice: each key has the length that the cipher takes.
+    pub(super) fn of(mut handshake: HandshakeState, side: Side) -> Result<Self, Error> {
+        let (mut first, mut second) = handshake.dangerously_get_raw_split();
+        let secret = Zeroizing::new([first, second].concat());
+        let control_key = derive(b"bertha noise control key", &secret, handshake.get_handshake_hash());
+        let chains = (Keychain::new(&first), Keychain::new(&second));
+        first.zeroize();
+        second.zeroize();
+        let (Some(initiator), Some(responder)) = chains else {
+            return Err(Error::new(ErrorKind::Invalid, "the cipher takes no key of this length"));
+        };
+        let (sending, receiving) = match side {
+            Side::Initiator => (initiator, responder),
+            Side::Responder => (responder, initiator),
+        };
+        let peer = handshake.get_remote_static().and_then(|key| key.try_into().ok());
+        Ok(Self { sending, receiving, control_key, peer })
+    }
+
+    /// The report for the layers below and the application.
+    pub(super) fn secured(&self) -> Secured {
+        let secured = Secured::new(*self.control_key);
+        match self.peer {
+            Some(key) => secured.with_peer(PeerIdentity::NoiseKey(key)),
+            None => secured,
+        }
+    }
+}
