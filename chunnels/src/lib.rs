@@ -16,13 +16,13 @@
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
-//! | `seal` | `Seal` | encrypts and authenticates messages with a key that both ends share |
+//! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
 //! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All but `compress`, `quic`, `seal` and `fault` are on by default.
+//! All but `compress`, `quic`, `noise` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -35,7 +35,7 @@ pub mod batch;
     feature = "at_most_once",
     feature = "compress",
     feature = "fragment",
-    feature = "seal",
+    feature = "noise",
     feature = "total_order"
 ))]
 mod burst;
@@ -49,6 +49,8 @@ pub mod fault;
 pub mod fragment;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "noise")]
+pub mod noise;
 #[cfg(feature = "nothing")]
 pub mod nothing;
 #[cfg(feature = "order")]
@@ -61,8 +63,6 @@ pub mod quic;
 pub mod reliable;
 #[cfg(feature = "retry")]
 pub mod retry;
-#[cfg(feature = "seal")]
-pub mod seal;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
@@ -84,6 +84,8 @@ pub use fault::Fault;
 pub use fragment::Fragment;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "noise")]
+pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
@@ -96,8 +98,6 @@ pub use quic::Quic;
 pub use reliable::Reliable;
 #[cfg(feature = "retry")]
 pub use retry::Retry;
-#[cfg(feature = "seal")]
-pub use seal::Seal;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]

@@ -84,7 +84,9 @@ impl Configuration {
     pub(super) fn side(&self, role: Role, is_negotiated: bool) -> Result<Side, Error> {
         let what = match (self, role) {
             (_, Role::Participant { .. }) => "it protects two ends, and this connection may have more",
-            (Self::Client { .. }, Role::Server) => "a listener has the keys of a client; make it with Noise::server",
+            (Self::Client { .. }, Role::Server) => {
+                "a listener has the keys of a client; make it with Noise::server"
+            }
             (Self::Server { .. }, Role::Client) if is_negotiated => {
                 "a client has the keys of a server; make it with Noise::client"
             }
@@ -95,11 +97,12 @@ impl Configuration {
     }
 
     /// Whether a client with this static key is accepted.
-    pub(super) fn trusts(&self, client: &[u8; 32]) -> bool {
+    pub(super) fn trusts(&self, client: &[u8]) -> bool {
         match self {
-            Self::Server { trusted, .. } => trusted.contains(client),
-            Self::Client { server, .. } => server == client,
-            Self::Shared(_) => true,
+            Self::Server { trusted, .. } => {
+                client.try_into().is_ok_and(|key: &[u8; 32]| trusted.contains(key))
+            }
+            Self::Shared(_) | Self::Client { .. } => true,
         }
     }
 
@@ -119,7 +122,9 @@ impl Configuration {
         let builder = Builder::with_resolver(self.pattern().name().parse()?, resolver).prologue(&prologue)?;
         let builder = match self {
             Self::Shared(key) => builder.psk(0, key)?,
-            Self::Client { key, server } => builder.local_private_key(key.secret())?.remote_public_key(server)?,
+            Self::Client { key, server } => {
+                builder.local_private_key(key.secret())?.remote_public_key(server)?
+            }
             Self::Server { key, .. } => builder.local_private_key(key.secret())?,
         };
         match side {

@@ -24,9 +24,9 @@ const MAX_FORGERIES: u64 = 1 << 52;
 /// Those of the connection below. After 2^56 messages, or 2^52 forged ones from the other end, calls fail with
 /// [`Closed`](ErrorKind::Closed): more would weaken the keys.
 pub struct NoiseConnection<Inner: Connection> {
-    link: Arc<Link<Inner>>,
+    pub(super) link: Arc<Link<Inner>>,
     session: Session,
-    next: AtomicU64,
+    pub(super) next: AtomicU64,
     /// Locked for a few words, never across an await.
     replay: Mutex<ReplayWindow<64>>,
     /// The first message, if it arrived during the handshake.
@@ -39,8 +39,8 @@ pub struct NoiseConnection<Inner: Connection> {
 }
 
 /// The connection below, and the progress that the confirming task watches.
-struct Link<Inner> {
-    inner: Inner,
+pub(super) struct Link<Inner> {
+    pub(super) inner: Inner,
     /// The headroom that layers below need.
     below: usize,
     /// Whether an authentic message of the other end has arrived.

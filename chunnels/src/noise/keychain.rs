@@ -88,7 +88,11 @@ impl Keys {
     /// The key of an epoch that has begun.
     #[inline]
     fn at(&self, epoch: u64) -> Option<&Key> {
-        if epoch == self.epoch { Some(&self.current) } else { self.before.as_ref().filter(|_| epoch + 1 == self.epoch) }
+        if epoch == self.epoch {
+            Some(&self.current)
+        } else {
+            self.before.as_ref().filter(|_| epoch + 1 == self.epoch)
+        }
     }
 
     /// The key of an epoch that has not begun, if it is near.
@@ -119,7 +123,7 @@ impl Key {
         let cipher = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, bytes).ok()?);
         let mut next = Zeroizing::new([0; 32]);
         let rekeying = nonce(u64::MAX);
-        cipher.seal_in_place_separate_tag(rekeying, Aad::empty(), &mut *next).ok()?;
+        let _tag = cipher.seal_in_place_separate_tag(rekeying, Aad::empty(), &mut *next).ok()?;
         Some(Self { cipher, next })
     }
 

@@ -124,3 +124,27 @@ pub(super) fn derive(label: &[u8], secret: &[u8], info: &[u8]) -> Zeroizing<[u8;
     let _ = prk.expand(&[info], HKDF_SHA256).and_then(|bytes: hkdf::Okm<'_, _>| bytes.fill(&mut *derived));
     derived
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ends_have_one_result_and_none_with_a_key_of_small_order() {
+        let [mut here, mut there] = [X25519::default(), X25519::default()];
+        here.set(&[1; 32]);
+        there.generate(&mut Drawn(Some(Ephemeral::draw(|| 2)))).unwrap();
+        let [mut one, mut two, mut none] = [[0; 56]; 3];
+        here.dh(there.pubkey(), &mut one).unwrap();
+        there.dh(here.pubkey(), &mut two).unwrap();
+        assert_eq!(one, two);
+        assert_eq!(here.dh(&[0; 32], &mut none), Err(Error::Dh));
+        assert_eq!(none, [0; 56]);
+    }
+
+    #[test]
+    fn a_handshake_draws_one_ephemeral_key() {
+        let mut drawn = Drawn(Some(Ephemeral::draw(|| 2)));
+        assert!(drawn.try_fill_bytes(&mut [0; 32]).is_ok() && drawn.try_fill_bytes(&mut [0; 32]).is_err());
+    }
+}

@@ -1,11 +1,11 @@
 //! The result of a handshake: the keys of both directions.
 
+use super::configuration::Side;
 use super::keychain::Keychain;
 use super::primitives::derive;
-use super::configuration::Side;
 use bertha_core::{Error, ErrorKind, PeerIdentity, Secured};
 use snow::HandshakeState;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The keys that two ends have agreed on, and the proved identity of the other.
 pub(super) struct Session {
@@ -20,14 +20,11 @@ impl Session {
     ///
     /// # Errors
     /// None in practice: each key has the length that the cipher takes.
-    pub(super) fn of(mut handshake: HandshakeState, side: Side) -> Result<Self, Error> {
-        let (mut first, mut second) = handshake.dangerously_get_raw_split();
-        let secret = Zeroizing::new([first, second].concat());
-        let control_key = derive(b"bertha noise control key", &secret, handshake.get_handshake_hash());
-        let chains = (Keychain::new(&first), Keychain::new(&second));
-        first.zeroize();
-        second.zeroize();
-        let (Some(initiator), Some(responder)) = chains else {
+    pub(super) fn of(handshake: &mut HandshakeState, side: Side) -> Result<Self, Error> {
+        let keys = Zeroizing::new(<[_; 2]>::from(handshake.dangerously_get_raw_split()));
+        let control_key =
+            derive(b"bertha noise control key", keys.as_flattened(), handshake.get_handshake_hash());
+        let (Some(initiator), Some(responder)) = (Keychain::new(&keys[0]), Keychain::new(&keys[1])) else {
             return Err(Error::new(ErrorKind::Invalid, "the cipher takes no key of this length"));
         };
         let (sending, receiving) = match side {
