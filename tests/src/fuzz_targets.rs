@@ -13,8 +13,8 @@ pub mod rendezvous;
 pub use frames::{frames, good_frames};
 
 use bertha_chunnels::compress::frame;
-use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::noise::wire as noise_wire;
+use bertha_chunnels::reliable::wire as reliable;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};

@@ -57,7 +57,12 @@ pub(super) async fn initiate<C: Connection<Data = Buf>>(
                 }
                 return Ok(Established { session, confirmation, first: None });
             }
-            Some(Answer::Doubtful(reason)) => patience.doubt(reason, now),
+            Some(Answer::Doubtful(reason)) => {
+                if patience.doubt(reason, now) {
+                    // There is little time left for a genuine one.
+                    (repeat_at, pause) = (now + REPEAT, 2 * REPEAT);
+                }
+            }
             None => {}
         }
     }
@@ -107,11 +112,13 @@ impl Patience {
         Self { start, deadline: start + TIMEOUT, doubt: None, has_genuine: false }
     }
 
-    /// Waits no longer than a second for a genuine message, unless one has arrived.
-    fn doubt(&mut self, reason: Refusal, now: Instant) {
-        if self.doubt.is_none() && !self.has_genuine {
+    /// Waits no longer than a second for a genuine message, unless one has arrived. Returns whether this is new.
+    fn doubt(&mut self, reason: Refusal, now: Instant) -> bool {
+        let is_new = self.doubt.is_none() && !self.has_genuine;
+        if is_new {
             (self.doubt, self.deadline) = (Some(reason), self.deadline.min(now + DOUBT_TIMEOUT));
         }
+        is_new
     }
 
     /// A genuine message has arrived, and all others were forged.

@@ -2,8 +2,8 @@
 
 use crate::noise::patterns;
 use crate::scene::{CLIENT, Hosts, SERVER};
-use bertha_chunnels::noise::wire;
-use bertha_chunnels::{Noise, NoiseConnection};
+use bertha_chunnels::Noise;
+use bertha_chunnels::noise::{NoiseConnection, wire};
 use bertha_core::{
     Addr, Base, BoxFuture, Chunnel, ConnectContext, Connected, Connection, Connector, Datapath, Error,
     ErrorKind, Listener, Node, Role, Runtime,
@@ -54,7 +54,12 @@ async fn accepted(hosts: &Hosts, noise: &Noise, port: u16) -> Result<End, Error>
     end
 }
 
-async fn connected(hosts: &Hosts, client: &Noise, server: &Noise, port: u16) -> (Result<End, Error>, Result<End, Error>) {
+async fn connected(
+    hosts: &Hosts,
+    client: &Noise,
+    server: &Noise,
+    port: u16,
+) -> (Result<End, Error>, Result<End, Error>) {
     let connecting = async {
         let base = hosts.client.connect((SERVER, port).into()).await.unwrap();
         wrapped(client, base, Role::Client).await
@@ -90,7 +95,7 @@ fn is_response(datagram: &Datagram) -> bool {
 fn a_poor_network_delays_a_handshake_and_messages_come_once() {
     over_many_seeds(100, async |hosts| {
         let delay = Duration::from_millis(5);
-        hosts.network.set_link(Link { delay, detour: delay * 20, corruption: 0.1, ..Link::poor(0.25) });
+        hosts.network.set_link(Link { delay, detour: delay * 20, corruption: 0.02, ..Link::poor(0.2) });
         for ((client, server), port) in patterns().into_iter().zip(1..) {
             let (here, there) = connected(hosts, &client, &server, port).await;
             let (here, there) = (here.unwrap(), there.unwrap());
@@ -135,7 +140,9 @@ fn the_first_message_may_overtake_the_confirmation() {
         for ((client, server), port) in patterns().into_iter().zip(1..) {
             // All confirmations are lost: the message has to do.
             hosts.network.tap(|datagram| match wire::decode(&datagram.payload) {
-                Some(wire::Arrived::Transport(header)) if header.number == wire::CONFIRMATION => Verdict::Drop,
+                Some(wire::Arrived::Transport(header)) if header.number == wire::CONFIRMATION => {
+                    Verdict::Drop
+                }
                 _ => Verdict::Pass,
             });
             let connecting = async {
@@ -236,7 +243,8 @@ fn a_client_that_begins_anew_is_accepted() {
                 let (kept, injecting) = (recorded.clone(), hosts.network.clone());
                 // Its initiation comes once more whenever the second life sends anything.
                 hosts.network.tap(move |datagram| {
-                    let is_initiation = matches!(wire::decode(&datagram.payload), Some(wire::Arrived::Initiation(_)));
+                    let is_initiation =
+                        matches!(wire::decode(&datagram.payload), Some(wire::Arrived::Initiation(_)));
                     let mut kept = kept.lock().unwrap();
                     if is_initiation && kept.is_none() {
                         *kept = Some(datagram.clone());
@@ -260,6 +268,7 @@ fn a_client_that_begins_anew_is_accepted() {
 #[test]
 fn a_recorded_connection_is_not_delivered_again_and_draws_no_more_than_was_sent() {
     over_many_seeds(5, async |hosts| {
+        hosts.network.answer_closed_ports(false);
         for ((client, server), port) in patterns().into_iter().zip((1..).step_by(2)) {
             let recorded = Arc::new(Mutex::new(Vec::<Datagram>::new()));
             let recording = recorded.clone();
@@ -282,7 +291,10 @@ fn a_recorded_connection_is_not_delivered_again_and_draws_no_more_than_was_sent(
             for datagram in &*recorded.lock().unwrap() {
                 if datagram.to.port() == port {
                     let to = (SERVER, port + 1).into();
-                    hosts.network.inject(&Datagram { from: victim, to, payload: datagram.payload.clone() }).unwrap();
+                    hosts
+                        .network
+                        .inject(&Datagram { from: victim, to, payload: datagram.payload.clone() })
+                        .unwrap();
                     sent += datagram.payload.len();
                 }
             }

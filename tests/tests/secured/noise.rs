@@ -45,9 +45,8 @@ fn encrypted_messages() {
 fn encrypted_packets_over_a_bad_network() {
     over_datagrams(async |hosts| {
         for (client, server) in patterns() {
-            let fault = |seed| {
-                Fault::new(seed).loss(0.1).duplication(0.1).reordering(0.1, Duration::from_millis(1))
-            };
+            let fault =
+                |seed| Fault::new(seed).loss(0.1).duplication(0.1).reordering(0.1, Duration::from_millis(1));
             let stack = |noise, seed| {
                 let transport = make_stack!(Ordered::new(), Fragment::new().limit(100_000), Reliable::new());
                 make_stack!(transport, noise, fault(seed))
@@ -97,8 +96,10 @@ fn a_client_whose_key_is_not_trusted_is_refused_and_both_ends_say_why() {
         let [_, (client, _)] = patterns();
         let server = Noise::server(server_key(), [[9; 32], server_key().public()]);
         let (here, there) = hosts.try_connect(client, server, Settings::default()).await;
+        // The end that fails first tells the other one.
         for error in [here.unwrap_err(), there.unwrap().unwrap_err()] {
-            assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error}");
+            let kinds = [ErrorKind::Unauthenticated, ErrorKind::Refused, ErrorKind::Closed];
+            assert!(kinds.contains(&error.kind()), "{error}");
             assert!(error.to_string().contains("does not trust the client's key"), "{error}");
         }
     });
@@ -135,10 +136,10 @@ fn a_shared_key_alone_identifies_nobody() {
         let mut settings = Settings::default();
         settings.floor = Set::of::<PeerIdentified>();
         let (here, _) = hosts.try_connect(shared, other, settings.clone()).await;
-        assert_eq!(here.unwrap_err().kind(), ErrorKind::Refused);
+        assert_eq!(here.unwrap_err().kind(), ErrorKind::Invalid);
         let (here, there) = hosts.try_connect(client, server, settings).await;
         let (here, there) = (here.unwrap(), there.unwrap().unwrap());
-        let peers = [here.explain().peer().cloned(), there.explain().peer().cloned()];
+        let peers = [here.explain().peer(), there.explain().peer()];
         let expected = [server_key(), client_key()].map(|key| Some(PeerIdentity::NoiseKey(key.public())));
         assert_eq!(peers, expected);
     });
