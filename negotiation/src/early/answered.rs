@@ -1,15 +1,24 @@
 //! The outcome of a first flight: the stack stays, or another one takes its place.
 
 use super::HandshakeGuard;
-use super::connect::{Built, Client, Opening};
+use super::built::Built;
+use super::client::Client;
 use crate::deadline::within;
 use crate::handshake::check_picks;
-use crate::link::{Connected, Start};
+use crate::link::{Connected, Opener, Start};
 use crate::wire::Answer;
 use crate::{Link, Runs, Session, ZeroRtt};
-use bertha_core::{Base, Connection, Describe, Error};
+use bertha_core::{Base, BoxFuture, Buf, Connection, Describe, Error};
 use std::pin::pin;
 use std::sync::Arc;
+
+/// A handshake that is handed on.
+pub(super) enum Opening<C: Connection<Data = Buf>> {
+    /// Not begun, and so small.
+    Ahead(Opener<C>),
+    /// Begun.
+    Begun(BoxFuture<'static, Result<Connected<C>, Error>>),
+}
 
 impl<S, D> Client<S, D>
 where

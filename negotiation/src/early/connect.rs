@@ -1,58 +1,27 @@
 //! The client that sends its first messages with its offer.
 
-use super::answered::of_kept;
-use super::cache::Key;
+use super::answered::{Opening, of_kept};
+use super::built::Built;
+use super::client::Client;
 use super::{Early, EarlyCache, HandshakeGuard, Shared};
 use crate::handshake::{
-    Choices, CurrentAgreement, Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout,
-    check_layers, check_possible, takes_early_data,
+    Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout, check_layers,
+    check_possible, takes_early_data,
 };
 use crate::link::{Connected, LinkConnector, LinkTask, Opener, establish};
-use crate::wire::{Answer, CLAIM};
-use crate::{Agreement, Link, Runs, Session, Settings, ZeroRtt};
-use bertha_core::{
-    Addr, Base, BoxFuture, Buf, ConnectContext, Connection, Datapath, Describe, DifferingCapability, Error,
-    Node, Picks, Role, Runtime, resolve,
-};
+use crate::wire::CLAIM;
+use crate::{Agreement, Link, Runs, Settings, ZeroRtt};
+use bertha_core::{Addr, Base, BoxFuture, Buf, Connection, Describe, Error, Node, Picks, Runtime, resolve};
 use futures_util::future::{Either, select};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-
-/// The means to build a stack, and to remember the agreement.
-pub(super) struct Client<S, D> {
-    stack: S,
-    pub(super) connector: Arc<LinkConnector<D>>,
-    pub(super) nodes: Vec<Node>,
-    choices: Choices,
-    pub(super) requirements: Requirements,
-    cache: EarlyCache,
-    key: Key,
-}
 
 /// The maximum time for which a handshake has no task of its own, and the calls that wait for its end drive it: long
 /// enough for most handshakes within a network, and too short for an application that does not wait to notice.
 const UNDRIVEN: Duration = Duration::from_millis(1);
-
-/// A stack over a link.
-pub(super) struct Built<C> {
-    pub(super) connection: C,
-    /// The agreement in force there.
-    pub(super) agreement: Arc<CurrentAgreement>,
-    /// The count of messages that the link dropped.
-    pub(super) dropped: Arc<AtomicU64>,
-}
-
-/// A handshake that is handed on.
-pub(super) enum Opening<C: Connection<Data = Buf>> {
-    /// Not begun, and so small.
-    Ahead(Opener<C>),
-    /// Begun.
-    Begun(BoxFuture<'static, Result<Connected<C>, Error>>),
-}
 
 /// How far things are when the stack that was expected was not ready at once.
 enum Stage<C: Connection<Data = Buf>, O> {
@@ -120,44 +89,6 @@ where
         match takes_early_data(&layers) {
             true => Ok(Expectation { expected, claim, picks, layers }),
             false => Err("a Chunnel of the stack takes no early data"),
-        }
-    }
-
-    pub(super) fn remember(&self, answer: &Answer) {
-        let client_picks = self.choices.contract(&answer.client_picks);
-        let Answer { server_picks, idle_ms, capabilities, .. } = answer.clone();
-        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms, capabilities });
-    }
-
-    pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
-        let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
-        tracing::debug!(%agreement, "connected");
-        agreement
-    }
-
-    /// Builds the stack of an agreement, whose server has capabilities that differ.
-    pub(super) async fn build(
-        &self,
-        link: Link<<D as Datapath>::Connection>,
-        agreement: Agreement,
-        differing: Vec<DifferingCapability>,
-    ) -> Result<Built<D::Out>, Error> {
-        let (dropped, setup) = (link.dropped(), link.setup());
-        let (picks, peer) = (agreement.picks().to_vec(), agreement.peer_layers(differing));
-        let context = ConnectContext::new(&*self.connector, Role::Client)
-            .with_transcript(agreement.binding())
-            .with_peer(Some(&peer));
-        let agreement = CurrentAgreement::new(agreement);
-        link.stand(agreement.clone(), self.connector.clone());
-        match D::instantiate(&self.stack, link, Picks::new(&picks), context).await {
-            Ok(connection) => {
-                setup.done();
-                Ok(Built { connection, agreement, dropped })
-            }
-            Err(error) => {
-                setup.failed(&error).await;
-                Err(error)
-            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! A connection that can be used before the server has answered.
 
 mod answered;
+mod built;
 mod cache;
+mod client;
 mod connect;
 mod driver;
 mod guard;

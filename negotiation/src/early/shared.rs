@@ -1,7 +1,7 @@
 //! The state that all calls of such a connection share.
 
 use super::TaskOf;
-use super::connect::Built;
+use super::built::Built;
 use super::driver::HandshakeDriver;
 use crate::shortage::insist;
 use crate::{Agreement, ZeroRtt};

@@ -1,96 +1,9 @@
 //! A stack without the alternatives that can't hold.
-//!
-//! The demand on the layers below some place is a set of guarantees: the needs of the application and of the layers
-//! above, without those that a layer in between gives. A layer takes away its guarantees and adds its needs; at the
-//! bottom the transport has to give the rest. There are 64 such sets, so all possible demands at a place, over all
-//! picks, are one number of 64 bits, and one walk down and one up find whether an alternative can hold.
 
 use super::requirements::Requirements;
-use bertha_core::guarantee::Set;
-use bertha_core::{LayerInfo, Node};
+use super::wants::Wants;
+use bertha_core::Node;
 use std::borrow::Cow;
-
-/// Sets of guarantees, as many as there are: a bit for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wants(u64);
-
-const SETS: u8 = Set::ALL.bits() + 1;
-const _: () = assert!(SETS as u32 == u64::BITS, "a bit for each set of guarantees");
-
-impl Wants {
-    const NONE: Self = Self(0);
-
-    fn one(set: Set) -> Self {
-        Self(1 << set.bits())
-    }
-
-    /// All sets of which `transport` gives everything.
-    fn given_by(transport: Set) -> Self {
-        (0..SETS).filter(|bits| bits & !transport.bits() == 0).fold(Self::NONE, |all, bits| all.with(bits))
-    }
-
-    fn with(self, bits: u8) -> Self {
-        Self(self.0 | 1 << bits)
-    }
-
-    fn has(self, bits: u8) -> bool {
-        self.0 >> bits & 1 == 1
-    }
-
-    fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// The demands below `node`, if one of these is demanded above it.
-    fn below(self, node: &Node) -> Self {
-        match node {
-            Node::Layer(layer) if !is_bound(layer) => self,
-            Node::Layer(layer) => (0..SETS)
-                .filter(|bits| self.has(*bits))
-                .fold(Self::NONE, |all, bits| all.with(through(layer, bits))),
-            Node::Select { branches: [first, second], .. } => {
-                let through = |branch: &[Node]| branch.iter().fold(self, Self::below);
-                through(first).or(through(second))
-            }
-        }
-    }
-
-    /// The demands above `node` that can be met, if one of these can be met below it.
-    fn above(self, node: &Node) -> Self {
-        match node {
-            Node::Layer(layer) if !is_bound(layer) => self,
-            Node::Layer(layer) => (0..SETS)
-                .filter(|bits| self.has(through(layer, *bits)))
-                .fold(Self::NONE, |all, bits| all.with(bits)),
-            Node::Select { branches: [first, second], .. } => {
-                let through = |branch: &[Node]| branch.iter().rev().fold(self, Self::above);
-                through(first).or(through(second))
-            }
-        }
-    }
-}
-
-/// Whether it guarantees or needs anything, and so makes a difference.
-fn is_bound(layer: &LayerInfo) -> bool {
-    !(layer.guarantees() | layer.needs()).is_empty()
-}
-
-fn through(layer: &LayerInfo, wanted: u8) -> u8 {
-    wanted & !layer.guarantees().bits() | layer.needs().bits()
-}
-
-/// Whether there is a pick with which `nodes` hold within `requirements`.
-pub(super) fn can_hold(nodes: &[Node], requirements: Requirements) -> bool {
-    nodes
-        .iter()
-        .rev()
-        .fold(Wants::given_by(requirements.transport), Wants::above)
-        .meets(Wants::one(requirements.floor))
-}
 
 /// A stack without the alternatives that can't hold, so that the other end does not pick them.
 #[derive(Debug, Default)]
@@ -185,8 +98,9 @@ fn drop_choices(branch: &[Node], taken: &mut Vec<Option<u8>>) {
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::super::requirements::{check_picks, check_possible};
+    use super::super::wants::can_hold;
     use super::*;
-    use bertha_core::guarantee::{Encrypted, Guarantees, Reliable};
+    use bertha_core::guarantee::{Encrypted, Guarantees, Reliable, Set};
     use bertha_core::{LayerInfo, Picks, Properties, resolve};
     use proptest::prelude::*;
 
@@ -282,7 +196,7 @@ mod tests {
                 (0..1u32 << choices).map(move |bits| (0..choices).map(|at| (bits >> at & 1) as u8).collect::<Vec<_>>())
             };
             let holding: Vec<_> = all(choices).filter(|picks| check_picks(&nodes, picks, requirements).is_ok()).collect();
-            prop_assert_eq!(can_hold(&nodes, requirements), !holding.is_empty());
+            prop_assert_eq!(can_hold(&nodes, requirements.floor, requirements.transport), !holding.is_empty());
             prop_assert_eq!(check_possible(&nodes, requirements).is_ok(), !holding.is_empty());
             if holding.is_empty() {
                 return Ok(());

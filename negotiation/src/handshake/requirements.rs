@@ -1,6 +1,6 @@
 //! The guarantees that a stack must give, to the application and to its own Chunnels, whatever the other end says.
 
-use super::prune::can_hold;
+use super::wants::can_hold;
 use bertha_core::check_needs;
 use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Picks, Preference, Properties, preferred, resolve};
@@ -27,21 +27,18 @@ impl Requirements {
 
 /// Fails if no pick of the alternatives in `nodes` holds within `requirements`.
 pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), Error> {
+    let Requirements { floor, transport } = requirements;
     // Mostly nothing is asked for.
-    if (requirements.floor.is_empty() && !need_anything(nodes)) || can_hold(nodes, requirements) {
+    if (floor.is_empty() && !need_anything(nodes)) || can_hold(nodes, floor, transport) {
         return Ok(());
     }
-    let floor = requirements.floor;
     let missing = floor.without(most(nodes));
     if !missing.is_empty() {
         let what = format!("the stack has to be {floor}, and no alternative of it is {missing}");
         return Err(Error::new(ErrorKind::Invalid, what).at("negotiation"));
     }
     // Each alternative lacks something. The error names the need of the preferred picks.
-    check_needs(
-        &resolve(nodes, Picks::new(&preferred(nodes, Preference::TWO_ENDS))),
-        requirements.transport,
-    )?;
+    check_needs(&resolve(nodes, Picks::new(&preferred(nodes, Preference::TWO_ENDS))), transport)?;
     let what = format!(
         "the stack has to be {floor}, and with each alternative that is, a Chunnel lacks what it needs below it"
     );

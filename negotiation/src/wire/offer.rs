@@ -4,7 +4,9 @@
 //! many of the following entries belong to each of its branches. Names stand in a table once, split into crate and
 //! type, since most of an offer's Chunnels come from few crates.
 
-use super::{Kind, Tag, USUAL, VERSION, begin, checked};
+use super::early::offer_before;
+use super::retry::{COOKIE, opened};
+use super::{Kind, Tag, USUAL, VERSION, begin, checked, header};
 use bertha_core::{LayerInfo, Mismatch, Node, Preference};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -227,5 +229,15 @@ impl OfferedLayer {
     /// The name without its crate.
     pub fn short_name(&self) -> &str {
         self.name.rsplit("::").next().unwrap_or(&self.name)
+    }
+}
+
+/// The offer in a message, with the cookie if there is one; nothing if the message is no offer.
+pub fn offer_in(message: &[u8]) -> Option<(&[u8], Option<&[u8; COOKIE]>)> {
+    match header(message)? {
+        (Kind::Offer, _) => Some((message, None)),
+        (Kind::Returned, tag) => opened(message, tag).map(|(offer, cookie)| (offer, Some(cookie))),
+        (Kind::Early, _) => offer_in(offer_before(message)?),
+        _ => None,
     }
 }

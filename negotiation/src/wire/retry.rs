@@ -1,7 +1,6 @@
 //! Asking a client to show that its address is its own, before anything is done for it.
 
-use super::early::offer_before;
-use super::{HEADER, Kind, VERSION, header};
+use super::{HEADER, Kind, Tag, VERSION, header};
 use serde::{Deserialize, Serialize};
 
 /// The length of a cookie, in bytes.
@@ -31,17 +30,10 @@ pub fn envelop(cookie: &[u8; COOKIE], offer: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The offer in a message, with the cookie if there is one; nothing if the message is no offer.
-pub fn offer_in(message: &[u8]) -> Option<(&[u8], Option<&[u8; COOKIE]>)> {
-    match header(message)? {
-        (Kind::Offer, _) => Some((message, None)),
-        (Kind::Returned, tag) => {
-            let (&version, rest) = message.get(HEADER..)?.split_first()?;
-            let (cookie, offer) = rest.split_first_chunk()?;
-            let is_offer = header(offer) == Some((Kind::Offer, tag));
-            (version == VERSION && is_offer).then_some((offer, Some(cookie)))
-        }
-        (Kind::Early, _) => offer_in(offer_before(message)?),
-        _ => None,
-    }
+/// The offer in the envelope of a message with this tag, and its cookie.
+pub(super) fn opened(message: &[u8], tag: Tag) -> Option<(&[u8], &[u8; COOKIE])> {
+    let (&version, rest) = message.get(HEADER..)?.split_first()?;
+    let (cookie, offer) = rest.split_first_chunk()?;
+    let is_offer = header(offer) == Some((Kind::Offer, tag));
+    (version == VERSION && is_offer).then_some((offer, cookie))
 }

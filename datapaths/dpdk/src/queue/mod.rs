@@ -5,27 +5,29 @@ mod network;
 mod receive;
 mod send;
 mod steering;
+#[cfg(feature = "tcp")]
+pub(crate) mod streams;
 mod unresolved;
 
 use crate::config::Polling;
 use crate::mbuf::Burst;
-#[cfg(feature = "tcp")]
-use crate::tcp::Driver;
 use crate::{Counters, QueueCounters};
 use bertha_netstack::Flow;
 use bertha_polling::Limits;
 pub(crate) use connections::{Connected, Connections, Ending, Listening, Obstacle};
-pub(crate) use network::{Network, Transmitter, TxQueue};
+pub(crate) use network::Network;
 use parking_lot::{Mutex, MutexGuard};
 #[cfg(feature = "tcp")]
 pub(crate) use receive::wait_for;
 pub(crate) use receive::{QueueSource, RxQueue};
-pub(crate) use send::{Frame, Sent};
+pub(crate) use send::{Frame, Sent, Transmitter, TxQueue};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 pub(crate) use steering::Steering;
+#[cfg(feature = "tcp")]
+use streams::Driver;
 
 /// The connections of a listener that wait to be accepted.
 const BACKLOG: usize = 1024;

@@ -3,9 +3,9 @@
 //! A sender never waits for an answer to a stranger, whose address may be forged: a few frames wait in here, and what is more is dropped and
 //! counted, since a peer that exists asks again. Connections that this end began have more room, and then their sends wait.
 
+use super::QueueState;
 use super::connections::Obstacle;
 use super::send::Sent;
-use super::{Network, QueueState};
 use crate::mbuf::{Burst, Packet};
 use bertha_netstack::{Flow, Path, Route, Waiting, WaitingLimits};
 use std::net::IpAddr;
@@ -91,13 +91,15 @@ impl QueueState {
         }
         let mut burst = Burst::new();
         loop {
-            let Network { stack, unresolved, now, counters, .. } = &mut self.network;
-            let Some((hop, frame, is_own)) = unresolved.pop(|hop| stack.is_resolving(hop)) else { break };
+            let network = &mut self.network;
+            let (stack, now) = (&mut network.stack, network.now);
+            let resolving = |hop| stack.is_resolving(hop);
+            let Some((hop, frame, is_own)) = network.unresolved.pop(resolving) else { break };
             let Headless { flow, packet } = frame;
-            match stack.is_resolved(hop).then(|| stack.route_back(flow, *now)) {
+            match stack.is_resolved(hop).then(|| stack.route_back(flow, now)) {
                 Some(Route::Ready(path)) => self.send_resolved(&mut burst, packet, &path),
                 _ => {
-                    counters.unresolved += 1;
+                    network.counters.unresolved += 1;
                     if is_own {
                         self.connections.on_unreachable(flow, Obstacle::NoNeighbour);
                     }

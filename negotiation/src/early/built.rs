@@ -1,0 +1,14 @@
+//! A stack over a link, built before or after the server's answer.
+
+use crate::handshake::CurrentAgreement;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A stack over a link.
+pub(super) struct Built<C> {
+    pub(super) connection: C,
+    /// The agreement in force there.
+    pub(super) agreement: Arc<CurrentAgreement>,
+    /// The count of messages that the link dropped.
+    pub(super) dropped: Arc<AtomicU64>,
+}

@@ -1,0 +1,72 @@
+//! The client's means to build a stack that was agreed to, or is expected, and to remember the agreement.
+
+use super::EarlyCache;
+use super::built::Built;
+use super::cache::Key;
+use crate::handshake::{Choices, CurrentAgreement, Expected, Requirements};
+use crate::link::LinkConnector;
+use crate::wire::Answer;
+use crate::{Agreement, Link, Runs, Session, ZeroRtt};
+use bertha_core::{
+    ConnectContext, Connection, Datapath, Describe, DifferingCapability, Error, Node, Picks, Role,
+};
+use std::sync::Arc;
+
+/// The means to build a stack, and to remember the agreement.
+pub(super) struct Client<S, D> {
+    pub(super) stack: S,
+    pub(super) connector: Arc<LinkConnector<D>>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) choices: Choices,
+    pub(super) requirements: Requirements,
+    pub(super) cache: EarlyCache,
+    pub(super) key: Key,
+}
+
+impl<S, D> Client<S, D>
+where
+    S: Describe + Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data: Clone>>,
+{
+    /// Keeps the answer for the next connection to this server.
+    pub(super) fn remember(&self, answer: &Answer) {
+        let client_picks = self.choices.contract(&answer.client_picks);
+        let Answer { server_picks, idle_ms, capabilities, .. } = answer.clone();
+        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms, capabilities });
+    }
+
+    /// The agreement that an answer means.
+    pub(super) fn agreement(&self, answer: Answer, session: Arc<Session>, zero_rtt: ZeroRtt) -> Agreement {
+        let agreement = Agreement::new(Role::Client, &self.nodes, answer, session).with(Some(zero_rtt));
+        tracing::debug!(%agreement, "connected");
+        agreement
+    }
+
+    /// Builds the stack of an agreement, whose server has capabilities that differ.
+    pub(super) async fn build(
+        &self,
+        link: Link<<D as Datapath>::Connection>,
+        agreement: Agreement,
+        differing: Vec<DifferingCapability>,
+    ) -> Result<Built<D::Out>, Error> {
+        let (dropped, setup) = (link.dropped(), link.setup());
+        let (picks, peer) = (agreement.picks().to_vec(), agreement.peer_layers(differing));
+        let secured = agreement.session().secured().clone();
+        let context = ConnectContext::new(&*self.connector, Role::Client)
+            .with_transcript(agreement.binding())
+            .with_peer(Some(&peer))
+            .with_secured(&secured);
+        let agreement = CurrentAgreement::new(agreement);
+        link.stand(agreement.clone(), self.connector.clone());
+        match D::instantiate(&self.stack, link, Picks::new(&picks), context).await {
+            Ok(connection) => {
+                setup.done();
+                Ok(Built { connection, agreement, dropped })
+            }
+            Err(error) => {
+                setup.failed(&error).await;
+                Err(error)
+            }
+        }
+    }
+}
