@@ -10,9 +10,6 @@ use crate::wire::tcp;
 use crate::wire::{IpProtocol, ParameterProblem};
 use std::time::Instant;
 
-/// The errors in a second.
-pub(super) const MAX_ERRORS: u32 = 100;
-
 impl Stack {
     /// Whether a stranger may be told once more that nobody takes its packet: a hundred times a second, by any protocol.
     pub fn may_refuse(&mut self, now: Instant) -> bool {

@@ -7,10 +7,12 @@ use super::neighbours::{Neighbours, Purpose};
 use super::outbox::Outbox;
 use super::path_mtu::PathMtus;
 use super::rate_limit::RateLimit;
-use super::refuse::MAX_ERRORS;
 use super::{Counters, Flow, Interface, LinkHeader, Offload, Path, Prediction};
 use std::net::IpAddr;
 use std::time::Instant;
+
+/// The errors in a second that tell strangers that nobody takes their packets.
+const MAX_ERRORS: u32 = 100;
 
 /// The way of datagrams of a flow, or of packets to a peer.
 #[derive(Debug, Clone)]
