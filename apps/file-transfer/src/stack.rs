@@ -1,6 +1,6 @@
 //! The stacks that carry the messages.
 //!
-//! Over datagrams it takes three Chunnels to make what a file needs; over a stream the datapath promises it already. Which it is
+//! Over datagrams a file needs three Chunnels; over a stream the datapath promises as much already. Which it is
 //! follows from the datapath, so both ends have to choose the same; if they don't, negotiation says so.
 
 use crate::Message;
@@ -13,18 +13,21 @@ use std::time::Duration;
 /// Over a datapath that loses nothing and keeps the order.
 pub type OverStreams = Stack<Serialize<Message, Postcard>, Bottom>;
 
-/// Over a datapath that promises nothing, with a transport that repeats what is lost.
+/// Over a datapath that promises nothing, with a transport that repeats lost packets.
 pub type OverDatagrams<Transport> =
     Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Transport>>>;
 
 /// Names the messages for negotiation. To be changed with them.
 const SCHEMA: &str = "file-transfer-1";
 
-/// The largest message, a chunk and what stands around it.
+/// The largest message, a chunk and the fields around it.
 const LARGEST: u32 = CHUNK as u32 + 64;
 
 /// Bytes and messages in each buffer of Reliable. It may hand on as many packets before one that was sent earlier.
 const BUFFER: (usize, usize) = (4 << 20, 4_096);
+
+/// Longer than the longest time-out of a transport, which repeats what is lost until then.
+const EXPIRY: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
 /// Without further Chunnels.
 pub fn over_streams() -> OverStreams {
@@ -34,8 +37,9 @@ pub fn over_streams() -> OverStreams {
 /// With packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC, which splits messages itself.
 pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
     // 52 bytes for the headers of Reliable and of the pieces.
-    let fragment =
-        Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(BUFFER.1 * (packet + 512));
+    let piece = packet.saturating_sub(52);
+    let memory = BUFFER.1 * (packet + 512);
+    let fragment = Fragment::new().limit(LARGEST).piece(piece).assembly(memory).expiry(EXPIRY);
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
 }
 
