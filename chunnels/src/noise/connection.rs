@@ -25,7 +25,7 @@ const MAX_FORGERIES: u64 = 1 << 52;
 /// [`Closed`](ErrorKind::Closed): more would weaken the keys.
 pub struct NoiseConnection<Inner: Connection> {
     pub(super) link: Arc<Link<Inner>>,
-    session: Session,
+    session: Box<Session>,
     pub(super) next: AtomicU64,
     /// Locked for a few words, never across an await.
     replay: Mutex<ReplayWindow<64>>,

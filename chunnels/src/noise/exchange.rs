@@ -21,7 +21,7 @@ const DOUBT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The result of a handshake.
 pub(super) struct Established {
-    pub(super) session: Session,
+    pub(super) session: Box<Session>,
     /// The confirmation, which the initiator repeats until the responder has shown that it has the keys in use.
     pub(super) confirmation: Option<[u8; HEADER]>,
     /// The initiator's first message, if it arrived before the confirmation.
@@ -57,13 +57,11 @@ pub(super) async fn initiate<C: Connection<Data = Buf>>(
                 }
                 return Ok(Established { session, confirmation, first: None });
             }
-            Some(Answer::Doubtful(reason)) => {
-                if patience.doubt(reason, now) {
-                    // There is little time left for a genuine one.
-                    (repeat_at, pause) = (now + REPEAT, 2 * REPEAT);
-                }
+            // There is little time left for a genuine answer.
+            Some(Answer::Doubtful(reason)) if patience.doubt(reason, now) => {
+                (repeat_at, pause) = (now + REPEAT, 2 * REPEAT);
             }
-            None => {}
+            _ => {}
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Initiator {
 /// The meaning of a message for the initiator.
 pub(super) enum Answer {
     /// Genuine, from the responder.
-    Response(Session),
+    Response(Box<Session>),
     /// Of no use, and perhaps forged.
     Doubtful(Refusal),
 }
@@ -68,7 +68,7 @@ struct Candidate {
     initiation: Vec<u8>,
     /// The response on the wire.
     response: Vec<u8>,
-    session: Session,
+    session: Box<Session>,
 }
 
 /// The meaning of a message for the responder.
@@ -78,7 +78,7 @@ pub(super) enum Request {
     /// An initiation that is not accepted, and perhaps forged.
     Refuse(Refusal),
     /// The initiator has the keys of this session. It may have shown that with its first message.
-    Confirmed(Session, Option<First>),
+    Confirmed(Box<Session>, Option<First>),
 }
 
 /// A message that arrived before the initiator's confirmation.

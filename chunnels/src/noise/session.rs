@@ -16,11 +16,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The session of the end on this side of a handshake that is over.
+    /// The session of the end on this side of a handshake that is over. Boxed, since the tables of its ciphers take two kilobytes.
     ///
     /// # Errors
     /// None in practice: each key has the length that the cipher takes.
-    pub(super) fn of(handshake: &mut HandshakeState, side: Side) -> Result<Self, Error> {
+    pub(super) fn of(handshake: &mut HandshakeState, side: Side) -> Result<Box<Self>, Error> {
         let keys = Zeroizing::new(<[_; 2]>::from(handshake.dangerously_get_raw_split()));
         let control_key =
             derive(b"bertha noise control key", keys.as_flattened(), handshake.get_handshake_hash());
@@ -32,7 +32,7 @@ impl Session {
             Side::Responder => (responder, initiator),
         };
         let peer = handshake.get_remote_static().and_then(|key| key.try_into().ok());
-        Ok(Self { sending, receiving, control_key, peer })
+        Ok(Box::new(Self { sending, receiving, control_key, peer }))
     }
 
     /// The report for the layers below and the application.

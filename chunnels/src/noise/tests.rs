@@ -164,7 +164,7 @@ fn response(responder: &mut Responder<'_>, initiation: &[u8], byte: u8) -> Vec<u
     }
 }
 
-fn session(initiator: &mut Initiator, response: &[u8]) -> Option<Session> {
+fn session(initiator: &mut Initiator, response: &[u8]) -> Option<Box<Session>> {
     match initiator.handle(response).unwrap() {
         Some(Answer::Response(session)) => Some(session),
         _ => None,

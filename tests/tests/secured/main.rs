@@ -1,4 +1,4 @@
-//! Stacks that encrypt, in the simulator: `Noise` with a shared key and with static keys, and `Quic` with certificates.
+//! Stacks that encrypt, in the simulator: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod altered;
@@ -6,4 +6,5 @@ mod lossy;
 mod noise;
 mod quic;
 mod scene;
+mod tls;
 mod transcript;
