@@ -4,7 +4,8 @@
 //! address that it names. Until then every byte for that address, the application's included, is charged to its credit
 //! (RFC 9000 section 8.1). A `send` that the credit does not cover waits, and reads meanwhile, since no reception may wait.
 
-use super::{Agreed, End, EpochQueue, Link, Parked, Shared};
+use super::connection::{Parked, strip};
+use super::{Agreed, End, EpochQueue, Link, Shared};
 use crate::Settings;
 use crate::handshake::{CLOSE_ALLOWANCE, Credit};
 use crate::link::Counted;
@@ -85,7 +86,9 @@ impl Unproven {
 
     /// Whether `len` bytes may be sent and leave `rest` for later; then they count as sent.
     fn spend(&self, len: usize, rest: usize) -> bool {
-        self.account().as_mut().is_none_or(|account| account.credit.left() >= len + rest && account.credit.spend(len))
+        self.account()
+            .as_mut()
+            .is_none_or(|account| account.credit.left() >= len + rest && account.credit.spend(len))
     }
 
     /// Whether `len` bytes of the application may be sent.
@@ -130,7 +133,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let Some(mut message) = shared.read_unproven(&self.queue, || !has_news()).await? else {
             return Ok(None);
         };
-        if self.queue.strip(&mut message) {
+        if strip(&mut message, self.queue.header) {
             return Ok(Some(message));
         }
         shared.deal_with(Some(&self.queue), [message]).await;
@@ -270,7 +273,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// The longest text about a failure that may be sent, in bytes.
     pub(super) fn longest_reason(&self) -> usize {
-        let left = self.unproven.as_ref().and_then(|unproven| Some(unproven.account().as_ref()?.credit.left()));
+        let left =
+            self.unproven.as_ref().and_then(|unproven| Some(unproven.account().as_ref()?.credit.left()));
         left.map_or(TEXT_LIMIT, |left| {
             TEXT_LIMIT.min(left.saturating_sub(CLOSE_ALLOWANCE)).max(SHORTEST_REASON)
         })

@@ -300,9 +300,10 @@ where
             session: session.clone(),
             agreed: Agreed::Server { offer, answer: reply },
             listener,
-            unproven: answer.confirm.filter(|_| credit != Credit::UNLIMITED).map(|number| {
-                (self.admissions.unproven.take(), credit, number)
-            }),
+            unproven: answer
+                .confirm
+                .filter(|_| credit != Credit::UNLIMITED)
+                .map(|number| (self.admissions.unproven.take(), credit, number)),
             settings: self.settings.clone(),
             idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
             now,

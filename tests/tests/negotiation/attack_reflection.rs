@@ -107,7 +107,12 @@ fn long() -> Buf {
     bytes(&[7; 1000])
 }
 
-async fn attack<S>(network: &Network, stack: impl Fn() -> S, at: [Credentials; 2], seed: u64) -> (usize, usize)
+async fn attack<S>(
+    network: &Network,
+    stack: impl Fn() -> S,
+    at: [Credentials; 2],
+    seed: u64,
+) -> (usize, usize)
 where
     S: Describe + Send + Sync + 'static,
     SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
@@ -205,7 +210,11 @@ fn a_client_waits_no_longer_for_a_long_reply() {
         for _ in 0..101 {
             assert_eq!(connection.recv().await.unwrap().len(), 1000);
         }
-        assert_eq!((network.runtime().now() - before).as_micros(), 400, "two round trips, of which one connects");
+        assert_eq!(
+            (network.runtime().now() - before).as_micros(),
+            400,
+            "two round trips, of which one connects"
+        );
     });
 }
 

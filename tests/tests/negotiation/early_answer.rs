@@ -146,7 +146,11 @@ fn what_does_not_fit_follows_the_answer() {
         let connection = connect(&network, &cache, Settings::default()).await.unwrap();
         say(&connection, &["one"]).await;
         hear(&connection, &[&long]).await;
-        assert_eq!(*kinds.lock().unwrap(), [OFFER, ANSWER, CONFIRM, DATA], "it is more than the flight allows");
+        assert_eq!(
+            *kinds.lock().unwrap(),
+            [OFFER, ANSWER, CONFIRM, DATA],
+            "it is more than the flight allows"
+        );
     });
 }
 

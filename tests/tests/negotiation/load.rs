@@ -158,7 +158,8 @@ fn a_busy_server_waits_for_the_confirmation() {
     simulate(4, async |network: Network| {
         network.answer_closed_ports(false);
         let few = with(|settings| settings.unproven_clients = 10);
-        let mut incoming = make_stack!(A).listen(server(&network), server_addr()).settings(few).await.unwrap();
+        let mut incoming =
+            make_stack!(A).listen(server(&network), server_addr()).settings(few).await.unwrap();
         let runtime = network.runtime().clone();
         for number in 0..8 {
             network.inject(&spoofed(number, &offer(number.into()))).unwrap();
