@@ -64,6 +64,7 @@
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
+//! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
 //! | `seal` | no | encryption with a shared key |
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |

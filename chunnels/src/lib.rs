@@ -16,13 +16,14 @@
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
+//! | `tls` | `Tls` | runs over TLS 1.3 above anything reliable and ordered: encrypted, authenticated by certificates or raw public keys |
 //! | `seal` | `Seal` | encrypts and authenticates messages with a key that both ends share |
 //! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All but `compress`, `quic`, `seal` and `fault` are on by default.
+//! All but `compress`, `quic`, `seal`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -71,6 +72,8 @@ pub mod serialize;
 pub mod shard;
 #[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
 mod task_end;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "total_order")]
 pub mod total_order;
 
@@ -106,5 +109,7 @@ pub use seal::Seal;
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
 pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 #[cfg(feature = "total_order")]
 pub use total_order::{ReceiverOrdered, SequencerOrdered};

@@ -11,7 +11,7 @@ use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 
 /// Alters the handshake messages that `alter` knows, on their way between the hosts.
-fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 'static) {
+pub(crate) fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 'static) {
     hosts.network.tap(move |datagram| {
         if wire::header(&datagram.payload).is_some_and(|(kind, _)| kind != Kind::Data) {
             alter(&mut datagram.payload);
@@ -21,7 +21,7 @@ fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 'static) {
 }
 
 /// Leaves the server another choice: it knows no Chunnel of the altered name.
-fn hide(offer: &mut [u8], name: &str) {
+pub(crate) fn hide(offer: &mut [u8], name: &str) {
     let Some((Kind::Offer, _)) = wire::header(offer) else { return };
     if let Some(at) = offer.windows(name.len()).position(|window| window == name.as_bytes()) {
         offer[at] ^= 1;
@@ -32,7 +32,7 @@ fn hide(offer: &mut [u8], name: &str) {
 }
 
 /// Changes nothing that the stack depends on.
-fn shorten(answer: &mut Vec<u8>) {
+pub(crate) fn shorten(answer: &mut Vec<u8>) {
     if let (Some((kind, tag)), Ok(mut said)) = (wire::header(answer), wire::decode::<Answer>(answer))
         && kind == Kind::Answer
     {
@@ -42,7 +42,7 @@ fn shorten(answer: &mut Vec<u8>) {
 }
 
 /// Both ends refuse the connection, and at least one of them knows why.
-async fn is_refused<S>(hosts: &Hosts, client: S, server: S)
+pub(crate) async fn is_refused<S>(hosts: &Hosts, client: S, server: S)
 where
     S: Describe + Chunnel<bertha_negotiation::Link<bertha_datapath_sim::SimConnection>> + 'static,
     SimDatapath: Runs<S>,
