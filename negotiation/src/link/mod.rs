@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
@@ -86,6 +86,8 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     longest_reason: usize,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
+    /// When the server last asked for a sign of life.
+    asked: Mutex<Option<Instant>>,
     dropped: Arc<AtomicU64>,
     settings: Arc<Settings>,
     /// The time-out that both ends agreed on; the settings hold the one that this end asked for.
@@ -203,6 +205,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             _unproven: None,
             longest_reason: TEXT_LIMIT,
             in_setup: AtomicBool::new(false),
+            asked: Mutex::new(None),
             dropped: Arc::default(),
             settings,
             idle_timeout,

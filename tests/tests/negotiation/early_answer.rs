@@ -14,7 +14,8 @@ const OFFER: u8 = Kind::Early as u8;
 const ANSWER: u8 = Kind::Answer as u8;
 const DATA: u8 = Kind::Data as u8;
 const BOTH: u8 = Kind::AnswerAndData as u8;
-const CLOSE: u8 = Kind::Close as u8;
+/// As a server closes.
+const CLOSE: u8 = Kind::Close as u8 | 0x40;
 
 /// The kinds of the messages on the network from now on.
 fn watch(network: &Network) -> Arc<Mutex<Vec<u8>>> {
