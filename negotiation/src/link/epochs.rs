@@ -188,6 +188,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
         let Some(message) = reception.await? else { return Ok(()) };
         self.liveness.arrived();
+        self.credit_for(&message);
         self.deal_with(None, [message]).await;
         Ok(())
     }
