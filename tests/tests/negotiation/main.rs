@@ -6,6 +6,7 @@ mod attack;
 mod attack_early;
 mod attack_flood;
 mod attack_reflection;
+mod attack_reset;
 mod attack_upgrade;
 mod attacker;
 mod authentication;
