@@ -12,7 +12,7 @@ use crate::link::LinkConnector;
 use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
 use crate::wire;
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
-use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Node, Picks, Role, Runtime};
+use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -130,11 +130,6 @@ where
         let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
         match received {
             Ok(first) => self.greet(base, first).await,
-            Err(error) if error.kind() == ErrorKind::TimedOut => {
-                tracing::debug!(%error, peer = %base.base().peer_addr(), "a silent client");
-                self.count_dropped();
-                Outcome::Nothing
-            }
             Err(error) => Outcome::Failed(error),
         }
     }
