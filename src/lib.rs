@@ -46,7 +46,7 @@
 //! # Where to read on
 //!
 //! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [choosing a
-//!   datapath](guide::datapaths), [security](guide::security); writing a [Chunnel](guide::chunnel), a
+//!   datapath](guide::datapaths), `guide::security` (with the features `tls` and `noise`); writing a [Chunnel](guide::chunnel), a
 //!   [datapath](guide::datapath), a [pass](guide::pass).
 //! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises of a connection
 //!   under loss, cancellation and backpressure: [`Connection`].
@@ -65,7 +65,7 @@
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
-//! | `seal` | no | encryption with a shared key |
+//! | `noise` | no | encryption of datagrams, with a shared key or static keys |
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |

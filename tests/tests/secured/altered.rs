@@ -1,7 +1,7 @@
 //! An attacker on the path that alters the handshake of two ends without credentials.
 
 use crate::scene::{Hosts, Subject, over_datagrams};
-use bertha_chunnels::{AtMostOnce, Batch, Quic, Seal};
+use bertha_chunnels::{AtMostOnce, Batch, Noise, Quic};
 use bertha_core::{Chunnel, Connection, Describe, Error, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{SimDatapath, Verdict};
 use bertha_negotiation::wire::{self, Answer, Kind, Upgrade, UpgradeStep};
@@ -67,9 +67,9 @@ where
 }
 
 #[test]
-fn sealing_ends_refuse_a_weaker_stack_that_neither_has_asked_for() {
+fn ends_of_noise_refuse_a_weaker_stack_that_neither_has_asked_for() {
     over_datagrams(async |hosts| {
-        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Seal::new(&[7; 32]));
+        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Noise::shared(&[7; 32]));
         let (here, there) = hosts.connect(stack(), stack()).await;
         assert!(here.explain().to_string().starts_with("AtMostOnce"), "{}", here.explain());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
@@ -83,9 +83,9 @@ fn sealing_ends_refuse_a_weaker_stack_that_neither_has_asked_for() {
 }
 
 #[test]
-fn sealing_ends_refuse_another_answer_than_was_given() {
+fn ends_of_noise_refuse_another_answer_than_was_given() {
     over_datagrams(async |hosts| {
-        let stack = || make_stack!(Seal::new(&[7; 32]));
+        let stack = || make_stack!(Noise::shared(&[7; 32]));
         on_the_way(hosts, shorten);
         is_refused(hosts, stack(), stack()).await;
         hosts.network.untap();
@@ -113,7 +113,7 @@ fn ends_of_quic_refuse_a_weaker_stack_and_another_answer() {
 #[test]
 fn a_change_of_stacks_that_was_altered_is_not_made() {
     over_datagrams(async |hosts| {
-        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Seal::new(&[7; 32])).upgradable();
+        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Noise::shared(&[7; 32])).upgradable();
         let (here, there) = hosts.connect(stack(), stack()).await;
         on_the_way(hosts, |message| {
             let Ok(mut said) = wire::decode::<Upgrade>(message) else { return };
