@@ -66,6 +66,7 @@ where
             role: shared.role(),
             nodes: stack.nodes(),
             requirements: shared.requirements(),
+            may_lose: settings.may_lose,
             proposal_timeout: settings.handshake_timeout,
             repeat_after: settings.repeat_after,
         };
