@@ -86,8 +86,8 @@ pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
-    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, Role, Runtime, Wrap,
-    guarantee, make_stack, optimize, select,
+    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity, Role,
+    Runtime, Secured, Wrap, guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};

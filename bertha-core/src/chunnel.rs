@@ -3,6 +3,7 @@
 use crate::picks::{Picks, preferred};
 use crate::{
     Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Preference,
+    Secured, SecuredCell,
 };
 use std::fmt;
 use std::ops::Range;
@@ -91,6 +92,7 @@ pub struct ConnectContext<'a, Inner> {
     role: Role,
     transcript: Option<[u8; 32]>,
     peer: Option<&'a PeerLayers>,
+    secured: Option<&'a SecuredCell>,
     /// The layers of `peer` whose work the Chunnel under construction does: the index of the first, and that after the last.
     layers: (usize, usize),
 }
@@ -116,7 +118,7 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     ///
     /// It has no [transcript](Self::transcript) unless one is [added](Self::with_transcript).
     pub fn new(connector: &'a dyn Connector<Inner>, role: Role) -> Self {
-        Self { connector, role, transcript: None, peer: None, layers: (0, 0) }
+        Self { connector, role, transcript: None, peer: None, secured: None, layers: (0, 0) }
     }
 
     /// A context that opens no connections and has no transcript, for a stack around a single existing connection.
@@ -157,6 +159,25 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self.transcript
     }
 
+    /// The same context with a place for the result of a secure Chunnel.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_secured(self, secured: &'a SecuredCell) -> Self {
+        Self { secured: Some(secured), ..self }
+    }
+
+    /// Reports that the Chunnel under construction has completed a handshake of its own with its counterpart, in which nobody
+    /// else could take part: the key protects the messages about the connection from now on, and the identity becomes the
+    /// agreement's peer.
+    ///
+    /// Both ends of the Chunnel have to call it, with the same key. Of several secure Chunnels in one stack, the lowest counts.
+    /// Without negotiation it has no effect.
+    pub fn secured(&self, result: Secured) {
+        if let Some(cell) = self.secured {
+            cell.set(result);
+        }
+    }
+
     /// The same context with the capabilities of the other end.
     #[must_use]
     pub fn with_peer(self, peer: Option<&'a PeerLayers>) -> Self {
@@ -185,8 +206,8 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     where
         'a: 'b,
     {
-        let Self { role, transcript, peer, layers, .. } = self;
-        ConnectContext { connector: open, role, transcript, peer, layers }
+        let Self { role, transcript, peer, secured, layers, .. } = self;
+        ConnectContext { connector: open, role, transcript, peer, secured, layers }
     }
 
     /// The context for a further connection, in which this end is the client whatever its role in the current one.
@@ -194,11 +215,13 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
         self,
         transcript: Option<[u8; 32]>,
         peer: Option<&'b PeerLayers>,
+        secured: &'b SecuredCell,
     ) -> ConnectContext<'b, Inner>
     where
         'a: 'b,
     {
-        ConnectContext { connector: self.connector, role: Role::Client, transcript, peer, layers: (0, 0) }
+        let (connector, secured) = (self.connector, Some(secured));
+        ConnectContext { connector, role: Role::Client, transcript, peer, secured, layers: (0, 0) }
     }
 
     /// The same context for a Chunnel that does the work of the next `count` layers.
@@ -280,12 +303,15 @@ pub struct Connected<Inner> {
     pub transcript: Option<[u8; 32]>,
     /// The capabilities of its other end; see [`ConnectContext::peer_capability`].
     pub peer: Option<Arc<PeerLayers>>,
+    /// The place for the result of a secure Chunnel that is built on it.
+    #[doc(hidden)]
+    pub secured: SecuredCell,
 }
 
 /// Without a transcript and a peer.
 impl<Inner> From<Inner> for Connected<Inner> {
     fn from(connection: Inner) -> Self {
-        Self { connection, transcript: None, peer: None }
+        Self { connection, transcript: None, peer: None, secured: SecuredCell::default() }
     }
 }
 

@@ -54,6 +54,7 @@ mod picks;
 mod preference;
 pub mod replay_window;
 mod runtime;
+mod secured;
 mod select;
 mod stack;
 pub mod token_bucket;
@@ -82,6 +83,9 @@ pub use peer::{DifferingCapability, PeerLayers};
 pub use picks::{Picks, preferred, resolve};
 pub use preference::{NumParticipantsAtMost, Preference};
 pub use runtime::Runtime;
+#[doc(hidden)]
+pub use secured::SecuredCell;
+pub use secured::{PeerIdentity, Secured};
 pub use select::{Either, Select};
 pub use stack::{Bottom, Stack};
 pub use wrap::{Supports, Wrap};

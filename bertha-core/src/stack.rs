@@ -167,10 +167,11 @@ where
     {
         Box::pin(async move {
             above.extend(resolve(&self.tail.nodes(), self.picks));
-            let Connected { connection, transcript, peer } = self.context.connect_whole(to, above).await?;
-            let context = self.context.for_another(transcript, peer.as_deref());
+            let Connected { connection, transcript, peer, secured } =
+                self.context.connect_whole(to, above).await?;
+            let context = self.context.for_another(transcript, peer.as_deref(), &secured);
             let connection = self.tail.instantiate(connection, self.picks, context).await?;
-            Ok(Connected { connection, transcript, peer })
+            Ok(Connected { connection, transcript, peer, secured })
         })
     }
 }

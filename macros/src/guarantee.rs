@@ -6,8 +6,16 @@ use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::{Error, Ident, Path, Token, parenthesized};
 
-const GUARANTEES: [&str; 6] =
-    ["Encrypted", "Authenticated", "Reliable", "Ordered", "AtMostOnce", "IntegrityChecked"];
+const GUARANTEES: [&str; 8] = [
+    "Encrypted",
+    "Authenticated",
+    "Reliable",
+    "Ordered",
+    "AtMostOnce",
+    "IntegrityChecked",
+    "ForwardSecret",
+    "PeerIdentified",
+];
 
 /// Reads a list in parentheses.
 pub(crate) fn list(input: ParseStream<'_>) -> syn::Result<Vec<Ident>> {

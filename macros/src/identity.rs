@@ -4,7 +4,8 @@ use crate::attributes::{arguments, full_name, version};
 use crate::guarantee;
 use crate::needs::Needs;
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{DeriveInput, ExprPath, Generics, Ident, Path, Type, parse_quote};
 
 pub(crate) fn derive(input: &DeriveInput, core: &Path) -> TokenStream {
@@ -44,8 +45,12 @@ fn expand(input: &DeriveInput, core: &Path) -> syn::Result<TokenStream> {
     let one_sided = chunnel.one_sided.then(|| quote!(.one_sided()));
     let guarantees = guarantee::set(&chunnel.guarantees, core);
     let early = chunnel.no_early_data.then(|| quote!(.without_early_data()));
-    let guaranteeing = (!chunnel.guarantees.is_empty())
-        .then(|| quote!(.guaranteeing(#core::guarantee::Set::of::<#guarantees>())));
+    let added = chunnel.adds.as_ref().map(|path| {
+        let this = quote!(self);
+        quote_spanned!(path.span()=> | #path(#this))
+    });
+    let guaranteeing = (!chunnel.guarantees.is_empty() || added.is_some())
+        .then(|| quote!(.guaranteeing(#core::guarantee::Set::of::<#guarantees>() #added)));
     Ok(quote! {
         #identity
         impl #impl_generics #core::Describe for #ident #type_generics #where_clause {
@@ -93,6 +98,7 @@ struct Attributes {
     no_early_data: bool,
     parameter: bool,
     guarantees: Vec<Ident>,
+    adds: Option<ExprPath>,
     needs: Needs,
 }
 
@@ -106,6 +112,7 @@ impl Attributes {
             no_early_data: false,
             parameter: false,
             guarantees: Vec::new(),
+            adds: None,
             needs: Needs::None,
         };
         let mut given = Vec::new();
@@ -125,11 +132,13 @@ impl Attributes {
                 read.parameter = true;
             } else if meta.path.is_ident("guarantees") {
                 read.guarantees = guarantee::list(meta.input)?;
+            } else if meta.path.is_ident("adds") {
+                read.adds = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("needs") {
                 read.needs = Needs::read(&meta)?;
             } else {
                 return Err(meta.error(
-                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
+                    "expected `version = N`, `capability = path`, `layers = path`, `guarantees(..)`, `adds = path`, `needs(..)`, `needs = path`, `one_sided`, `no_early_data` or `parameter`",
                 ));
             }
             Ok(())
@@ -148,7 +157,7 @@ struct Contradiction {
 
 const EACH_LAYER: &str = "with `layers`, each layer says this itself, by a method of `LayerInfo`";
 
-const CONTRADICTIONS: [Contradiction; 6] = [
+const CONTRADICTIONS: [Contradiction; 7] = [
     Contradiction {
         argument: "one_sided",
         beside: "capability",
@@ -162,6 +171,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
     Contradiction { argument: "capability", beside: "layers", reason: EACH_LAYER },
     Contradiction { argument: "one_sided", beside: "layers", reason: EACH_LAYER },
     Contradiction { argument: "no_early_data", beside: "layers", reason: EACH_LAYER },
+    Contradiction { argument: "adds", beside: "layers", reason: EACH_LAYER },
     Contradiction { argument: "needs", beside: "layers", reason: EACH_LAYER },
 ];
 

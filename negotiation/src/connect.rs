@@ -146,8 +146,11 @@ where
     let (current_agreement, connector) =
         (CurrentAgreement::new(agreement), Arc::new(LinkConnector { datapath, settings }));
     link.stand(current_agreement.clone(), connector.clone());
-    let context =
-        ConnectContext::new(&*connector, Role::Client).with_transcript(transcript).with_peer(Some(&peer));
+    let secured = session.secured().clone();
+    let context = ConnectContext::new(&*connector, Role::Client)
+        .with_transcript(transcript)
+        .with_peer(Some(&peer))
+        .with_secured(&secured);
     let connection = match D::instantiate(stack, link, Picks::new(&picks), context).await {
         Ok(connection) => connection,
         Err(error) => {

@@ -1,7 +1,7 @@
 //! The transfer over stacks of Chunnels.
 
-use super::{CHUNK, REQUEST, Setup, file, memory};
-use crate::harness::{Placement, meet, runtime};
+use super::{CHUNK, REQUEST, Setup, file};
+use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Fragment, Nothing, Ordered, Reliable, Seal};
 use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Stack, make_stack};
@@ -31,7 +31,7 @@ pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Tr
 
 /// The length of a message: as many whole pieces as fit into [`CHUNK`], so that no packet is nearly empty. A sender of files
 /// is free to choose that.
-fn message(setup: &Setup, below: usize) -> usize {
+pub(super) fn message(setup: &Setup, below: usize) -> usize {
     let piece = setup.datagram - LINK - below - PIECE;
     CHUNK / piece * piece
 }
@@ -52,7 +52,7 @@ pub(super) struct Ends<D> {
 }
 
 impl Ends<Udp> {
-    fn loopback() -> Self {
+    pub(super) fn loopback() -> Self {
         Self { server: Udp::new(), client: Udp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() }
     }
 }
@@ -98,7 +98,7 @@ where
     )
 }
 
-async fn listen<S, D>(stack: S, ends: &Ends<D>) -> Result<Incoming<S, D>, Error>
+pub(super) async fn listen<S, D>(stack: S, ends: &Ends<D>) -> Result<Incoming<S, D>, Error>
 where
     S: Negotiate + 'static,
     D: Datapath + Clone + Runs<S>,
@@ -106,7 +106,7 @@ where
     stack.listen(ends.server.clone(), ends.at.clone()).await.map_err(failed)
 }
 
-async fn serve<S, D>(
+pub(super) async fn serve<S, D>(
     mut incoming: Incoming<S, D>,
     connections: usize,
     file: Arc<[u8]>,
@@ -149,7 +149,7 @@ fn copy(base: &impl Base, bytes: &[u8]) -> Result<Buf, bertha_core::Error> {
     Ok(message)
 }
 
-async fn measure<S, D>(stack: &S, client: &D, server: Addr, setup: &Setup) -> Result<f64, Error>
+pub(super) async fn measure<S, D>(stack: &S, client: &D, server: Addr, setup: &Setup) -> Result<f64, Error>
 where
     S: Negotiate + Sync,
     D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
@@ -175,40 +175,6 @@ where
     let closing = connections.iter().map(async |connection| connection.recv().await.err());
     futures_util::future::join_all(closing).await;
     Ok((setup.connections * setup.bytes) as f64 / elapsed.as_secs_f64())
-}
-
-/// Moves so many messages of 64 KiB on one thread, if there is a probe of that name.
-pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
-    let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: super::ETHERNET };
-    let header = bertha_chunnels::seal::wire::HEADER;
-    let transport = |below| transport(&setup, below, make_stack!());
-    match name {
-        "udp" => Some(on_one_thread(&setup, 0, transport(0))),
-        "udp-nothing" => Some(on_one_thread(&setup, 0, make_stack!(Nothing, transport(0)))),
-        "udp-sealed" => {
-            Some(on_one_thread(&setup, header, make_stack!(transport(header), Seal::new(&[7; 32]))))
-        }
-        "memory" => Some(memory::plain(messages as usize)),
-        "memory-nothing" => Some(memory::with_nothing(messages as usize)),
-        _ => None,
-    }
-}
-
-fn on_one_thread<S>(setup: &Setup, below: usize, stack: S) -> Result<(), Error>
-where
-    S: Negotiate + Clone + Send + Sync + 'static,
-    Udp: Runs<S, Out: Connection<Data = Buf>>,
-{
-    let file = file(setup);
-    runtime()?.block_on(async {
-        let ends = Ends::loopback();
-        let incoming = listen(stack.clone(), &ends).await?;
-        let server = incoming.local_addr();
-        let serving = serve(incoming, 1, file, message(setup, below));
-        let measuring = measure(&stack, &ends.client, server, setup);
-        let (served, measured) = futures_util::join!(serving, measuring);
-        served.and(measured.map(drop))
-    })
 }
 
 pub(super) fn failed(error: bertha_core::Error) -> Error {

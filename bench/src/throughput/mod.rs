@@ -11,14 +11,15 @@ mod blast;
 #[cfg(feature = "dpdk")]
 mod memif;
 mod memory;
+mod probe;
 #[cfg(feature = "quic")]
 mod quic;
 mod rows;
 mod tcp;
 
-pub(crate) use bertha::probe;
 #[cfg(feature = "dpdk")]
 use bertha::{Ends, over};
+pub(crate) use probe::probe;
 pub(crate) use rows::{Options, run};
 
 use crate::Error;

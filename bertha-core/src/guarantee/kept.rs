@@ -1,6 +1,9 @@
 //! The check that a pass drops no guarantee without a declaration, as bounds that the compiler reports by name.
 
-use super::{AtMostOnce, Authenticated, Encrypted, Guarantees, IntegrityChecked, Ordered, Reliable};
+use super::{
+    AtMostOnce, Authenticated, Encrypted, ForwardSecret, Guarantees, IntegrityChecked, Ordered,
+    PeerIdentified, Reliable,
+};
 use crate::truth::{Bool, False};
 
 /// A stack's guarantees `Self` that the pass `Pass`, which may drop `Allowed`, leaves in `After`.
@@ -19,6 +22,10 @@ where
     Lost<Before::AtMostOnce, After::AtMostOnce, Allowed::AtMostOnce>: NotDropped<Pass, AtMostOnce>,
     Lost<Before::IntegrityChecked, After::IntegrityChecked, Allowed::IntegrityChecked>:
         NotDropped<Pass, IntegrityChecked>,
+    Lost<Before::ForwardSecret, After::ForwardSecret, Allowed::ForwardSecret>:
+        NotDropped<Pass, ForwardSecret>,
+    Lost<Before::PeerIdentified, After::PeerIdentified, Allowed::PeerIdentified>:
+        NotDropped<Pass, PeerIdentified>,
 {
 }
 
@@ -46,6 +53,8 @@ where
     <Weakens::Ordered as Bool>::Without<Accepts::Ordered>: Agreed<Pass, Ordered>,
     <Weakens::AtMostOnce as Bool>::Without<Accepts::AtMostOnce>: Agreed<Pass, AtMostOnce>,
     <Weakens::IntegrityChecked as Bool>::Without<Accepts::IntegrityChecked>: Agreed<Pass, IntegrityChecked>,
+    <Weakens::ForwardSecret as Bool>::Without<Accepts::ForwardSecret>: Agreed<Pass, ForwardSecret>,
+    <Weakens::PeerIdentified as Bool>::Without<Accepts::PeerIdentified>: Agreed<Pass, PeerIdentified>,
 {
 }
 

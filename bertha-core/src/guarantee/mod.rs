@@ -10,6 +10,8 @@
 //! | [`Ordered`] | messages arrive in the order in which they were sent |
 //! | [`AtMostOnce`] | no message arrives twice |
 //! | [`IntegrityChecked`] | the message is the one that was sent, unless somebody forged it on purpose |
+//! | [`ForwardSecret`] | an attacker that learns all long-term keys later still cannot read the message |
+//! | [`PeerIdentified`] | the other end has proved an identity of its own, not just a secret that several share |
 //!
 //! A Chunnel states its guarantees in its derive; one that states none promises none:
 //!
@@ -22,6 +24,9 @@
 //!
 //! A stack has the guarantees of all its Chunnels, and a `select!` those that all its alternatives share. Guarantees are
 //! types, so that a pass that would drop one is a compile error; [`Set`] represents them at run time.
+//!
+//! Guarantees that depend on a Chunnel's configuration are added with `adds = path`, the path of a function from `&Self` to a
+//! [`Set`]. Negotiation and floors see them, passes don't: these know only the type.
 //!
 //! # Needs
 //!
@@ -77,6 +82,10 @@ pub trait Guarantees {
     type AtMostOnce: Bool;
     /// Whether [`IntegrityChecked`](struct@IntegrityChecked) is in it.
     type IntegrityChecked: Bool;
+    /// Whether [`ForwardSecret`](struct@ForwardSecret) is in it.
+    type ForwardSecret: Bool;
+    /// Whether [`PeerIdentified`](struct@PeerIdentified) is in it.
+    type PeerIdentified: Bool;
 }
 
 /// The guarantees in both sets: those of a choice.
@@ -112,15 +121,19 @@ macro_rules! guarantees {
 
 guarantees! {
     /// Nobody on the way can read messages.
-    Encrypted = [Encrypted: True, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False];
+    Encrypted = [Encrypted: True, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
     /// Messages are from the peer that was asked for.
-    Authenticated = [Encrypted: False, Authenticated: True, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False];
+    Authenticated = [Encrypted: False, Authenticated: True, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
     /// Every message arrives, or the connection fails.
-    Reliable = [Encrypted: False, Authenticated: False, Reliable: True, Ordered: False, AtMostOnce: False, IntegrityChecked: False];
+    Reliable = [Encrypted: False, Authenticated: False, Reliable: True, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
     /// Messages arrive in the order in which they were sent.
-    Ordered = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: True, AtMostOnce: False, IntegrityChecked: False];
+    Ordered = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: True, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
     /// No message arrives twice.
-    AtMostOnce = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: True, IntegrityChecked: False];
+    AtMostOnce = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: True, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: False];
     /// A message that was damaged on its way does not arrive.
-    IntegrityChecked = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: True];
+    IntegrityChecked = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: True, ForwardSecret: False, PeerIdentified: False];
+    /// An attacker that learns all long-term keys later still cannot read messages.
+    ForwardSecret = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: True, PeerIdentified: False];
+    /// The other end has proved an identity of its own: a certificate, or a key that no one else has.
+    PeerIdentified = [Encrypted: False, Authenticated: False, Reliable: False, Ordered: False, AtMostOnce: False, IntegrityChecked: False, ForwardSecret: False, PeerIdentified: True];
 }

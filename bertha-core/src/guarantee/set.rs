@@ -9,15 +9,23 @@ use std::ops::BitOr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Set(u8);
 
-const NAMES: [&str; 6] =
-    ["encrypted", "authenticated", "reliable", "ordered", "at-most-once", "integrity-checked"];
+const NAMES: [&str; 8] = [
+    "encrypted",
+    "authenticated",
+    "reliable",
+    "ordered",
+    "at-most-once",
+    "integrity-checked",
+    "forward-secret",
+    "peer-identified",
+];
 
 impl Set {
     /// The empty set.
     pub const NONE: Self = Self(0);
 
     /// The set of all guarantees.
-    pub const ALL: Self = Self((1 << NAMES.len()) - 1);
+    pub const ALL: Self = Self(u8::MAX);
 
     /// The set that is written as a type: `Set::of::<(Encrypted, Ordered)>()`.
     pub const fn of<G: Guarantees>() -> Self {
@@ -28,6 +36,8 @@ impl Set {
             G::Ordered::VALUE,
             G::AtMostOnce::VALUE,
             G::IntegrityChecked::VALUE,
+            G::ForwardSecret::VALUE,
+            G::PeerIdentified::VALUE,
         ];
         let (mut bits, mut flag) = (0, 0);
         while flag < flags.len() {
@@ -54,7 +64,7 @@ impl Set {
         Self(self.0 & other.0)
     }
 
-    /// The set as one bit for each guarantee, in a fixed order; less than 64.
+    /// The set as one bit for each guarantee, in a fixed order.
     #[doc(hidden)]
     pub const fn bits(self) -> u8 {
         self.0

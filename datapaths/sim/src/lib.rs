@@ -9,22 +9,18 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-mod base;
-mod connection;
-mod datapath;
 mod executor;
-mod listener;
 mod network;
 mod pair;
 mod queue;
 mod rng;
-mod stream;
+mod sim;
 mod trace;
 
-pub use base::SimBase;
-pub use connection::SimConnection;
-pub use datapath::SimDatapath;
-pub use executor::{Halt, HaltReason, Schedule, Sim, SimRuntime, SimTask};
-pub use listener::SimListener;
-pub use network::{Bottleneck, Counters, Datagram, Limits, Link, Network, SimGroup, Verdict};
+pub use executor::{Halt, HaltReason, Schedule, SimRuntime, SimTask};
+pub use network::{
+    Bottleneck, Counters, Datagram, Limits, Link, Network, SimBase, SimConnection, SimDatapath, SimGroup,
+    SimListener, Verdict,
+};
 pub use pair::{PairBase, PairConnection, pair, pair_of};
+pub use sim::Sim;

@@ -1,6 +1,6 @@
 //! Two ends that are connected in memory.
 
-use crate::base::fits;
+use crate::network::fits;
 use crate::queue::{Ending, Queue};
 use bertha_core::{Addr, Base, Buf, Connection, Error, Properties, Runtime};
 use std::fmt;

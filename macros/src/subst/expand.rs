@@ -1,7 +1,8 @@
 //! The expansion of a rule: implementations of `Pass`, `Rule`, `Guard` and `Rewrite`.
 
 use super::build;
-use super::parse::{Item, Side, Subst};
+use super::parse::Subst;
+use super::side::{Item, Side};
 use crate::guarantee;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

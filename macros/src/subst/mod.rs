@@ -3,6 +3,7 @@
 mod build;
 mod expand;
 mod parse;
+mod side;
 mod variables;
 
 pub(crate) use expand::expand;

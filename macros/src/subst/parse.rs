@@ -1,5 +1,6 @@
 //! Reading a rule.
 
+use super::side::{Item, Side};
 use super::variables::Variables;
 use crate::guarantee;
 use proc_macro2::Span;
@@ -24,36 +25,6 @@ pub(crate) struct Subst {
     pub(super) build: Option<ExprClosure>,
     pub(super) weakens: Vec<Ident>,
     pub(super) bounds: Vec<WherePredicate>,
-}
-
-/// One of the two lists, without the `*` at its ends.
-pub(super) struct Side {
-    /// Whether it begins with `*`.
-    pub(super) open_above: bool,
-    pub(super) items: Vec<Item>,
-    /// Whether it ends with `*`.
-    pub(super) open_below: bool,
-    pub(super) span: Span,
-}
-
-pub(super) enum Item {
-    /// A Chunnel.
-    Chunnel(Box<Type>),
-    /// `*` between two Chunnels.
-    Gap,
-}
-
-impl Side {
-    pub(super) fn chunnels(&self) -> impl Iterator<Item = &Type> {
-        self.items.iter().filter_map(|item| match item {
-            Item::Chunnel(chunnel) => Some(&**chunnel),
-            Item::Gap => None,
-        })
-    }
-
-    fn gaps(&self) -> usize {
-        self.items.iter().filter(|item| matches!(item, Item::Gap)).count()
-    }
 }
 
 impl Parse for Subst {

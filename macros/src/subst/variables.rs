@@ -1,6 +1,6 @@
 //! The variables of a rule: `for<T, C: Codec<T>, const N: usize>`.
 
-use super::parse::Side;
+use super::side::Side;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};

@@ -3,12 +3,12 @@
 use super::PublicKey;
 use super::schedule::{MAC, MacKey, hash};
 use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
-use bertha_core::Role;
 use bertha_core::replay_window::ReplayWindow;
+use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use subtle::ConstantTimeEq;
 
 /// One connection's keys, if it has any, and the agreement.
@@ -20,6 +20,8 @@ pub struct Session {
     /// The hash over offer and answer.
     transcript: [u8; 32],
     peer: Option<PublicKey>,
+    /// The result of the stack's secure Chunnel, once its handshake is over.
+    secured: OnceLock<SecuredCell>,
     /// Boxed, since most sessions have none.
     keys: Option<Box<Keys>>,
     forged: AtomicU64,
@@ -52,12 +54,13 @@ impl Session {
             let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
             Box::new(Keys { ours, theirs, sent: AtomicU64::new(0), received: Mutex::default(), reset })
         });
-        Self { transcript, peer, keys, forged: AtomicU64::new(0) }
+        Self { transcript, peer, secured: OnceLock::new(), keys, forged: AtomicU64::new(0) }
     }
 
     /// The placeholder for a session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
-        Self { transcript: [0; 32], peer: None, keys: None, forged: AtomicU64::new(0) }
+        let secured = OnceLock::new();
+        Self { transcript: [0; 32], peer: None, secured, keys: None, forged: AtomicU64::new(0) }
     }
 
     /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if an attacker that
@@ -71,9 +74,16 @@ impl Session {
         hash("bertha 2 round", &[&self.transcript, agreed])
     }
 
-    /// The identity that the peer has proved, if this end asked for one.
-    pub fn peer(&self) -> Option<PublicKey> {
-        self.peer
+    /// The identity that the peer has proved: to a secure Chunnel of the stack, or else by its credentials, if this end asked
+    /// for one.
+    pub fn peer(&self) -> Option<PeerIdentity> {
+        let of_chunnel = self.secured.get().and_then(|cell| cell.get()?.peer().cloned());
+        of_chunnel.or_else(|| self.peer.map(|key| PeerIdentity::Key(*key.as_bytes())))
+    }
+
+    /// The place for the result of the stack's secure Chunnel.
+    pub(crate) fn secured(&self) -> &SecuredCell {
+        self.secured.get_or_init(SecuredCell::default)
     }
 
     /// Whether messages about the connection carry proofs.

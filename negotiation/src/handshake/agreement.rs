@@ -1,9 +1,9 @@
 //! The agreement of two ends, and the reasons for it.
 
 use super::takes_early_data;
-use crate::auth::{PublicKey, Session};
+use crate::auth::Session;
 use crate::wire::Answer;
-use bertha_core::{DifferingCapability, Explanation, Node, PeerLayers, Picks, Role, resolve};
+use bertha_core::{DifferingCapability, Explanation, Node, PeerIdentity, PeerLayers, Picks, Role, resolve};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -129,9 +129,10 @@ impl Agreement {
         binding(&self.layers, &self.session)
     }
 
-    /// The identity that the peer has proved: one of those that this end
-    /// [trusts](crate::Credentials::trusting), if it named any.
-    pub fn peer(&self) -> Option<PublicKey> {
+    /// The identity that the peer has proved: to a secure Chunnel of the stack (TLS, QUIC, Noise), or by
+    /// [credentials](crate::Credentials::trusting). Nothing if this end asked for none, or a secret that several share
+    /// was all that the peer had.
+    pub fn peer(&self) -> Option<PeerIdentity> {
         self.session.peer()
     }
 

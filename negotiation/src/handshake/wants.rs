@@ -2,8 +2,8 @@
 //!
 //! The demand on the layers below some place is a set of guarantees: the needs of the application and of the layers
 //! above, without those that a layer in between gives. A layer takes away its guarantees and adds its needs; at the
-//! bottom the transport has to give the rest. There are 64 such sets, so all possible demands at a place, over all
-//! picks, are one number of 64 bits, and one walk down and one up find whether an alternative can hold.
+//! bottom the transport has to give the rest. There are 256 such sets, so all possible demands at a place, over all
+//! picks, are 256 bits, and one walk down and one up find whether an alternative can hold.
 
 use bertha_core::guarantee::Set;
 use bertha_core::{LayerInfo, Node};
@@ -14,46 +14,46 @@ pub(super) fn can_hold(nodes: &[Node], floor: Set, transport: Set) -> bool {
     nodes.iter().rev().fold(Wants::given_by(transport), Wants::above).meets(Wants::one(floor))
 }
 
-/// Sets of guarantees, as many as there are: a bit for each.
+/// Sets of guarantees: a bit for each that there is, in words of 64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wants(u64);
-
-const SETS: u8 = Set::ALL.bits() + 1;
-const _: () = assert!(SETS as u32 == u64::BITS, "a bit for each set of guarantees");
+pub(super) struct Wants([u64; 4]);
 
 impl Wants {
-    const NONE: Self = Self(0);
+    const NONE: Self = Self([0; 4]);
 
     pub(super) fn one(set: Set) -> Self {
-        Self(1 << set.bits())
+        Self::NONE.with(set.bits())
     }
 
     /// All sets of which `transport` gives everything.
     pub(super) fn given_by(transport: Set) -> Self {
-        (0..SETS).filter(|bits| bits & !transport.bits() == 0).fold(Self::NONE, |all, bits| all.with(bits))
+        (0..=u8::MAX)
+            .filter(|bits| bits & !transport.bits() == 0)
+            .fold(Self::NONE, |all, bits| all.with(bits))
     }
 
-    fn with(self, bits: u8) -> Self {
-        Self(self.0 | 1 << bits)
+    fn with(mut self, bits: u8) -> Self {
+        self.0[usize::from(bits / 64)] |= 1 << (bits % 64);
+        self
     }
 
     fn has(self, bits: u8) -> bool {
-        self.0 >> bits & 1 == 1
+        self.0[usize::from(bits / 64)] >> (bits % 64) & 1 == 1
     }
 
     fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
     pub(super) fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        self.0.iter().zip(other.0).any(|(ours, theirs)| ours & theirs != 0)
     }
 
     /// The demands below `node`, if one of these is demanded above it.
     pub(super) fn below(self, node: &Node) -> Self {
         match node {
             Node::Layer(layer) if !is_bound(layer) => self,
-            Node::Layer(layer) => (0..SETS)
+            Node::Layer(layer) => (0..=u8::MAX)
                 .filter(|bits| self.has(*bits))
                 .fold(Self::NONE, |all, bits| all.with(through(layer, bits))),
             Node::Select { branches: [first, second], .. } => {
@@ -67,7 +67,7 @@ impl Wants {
     pub(super) fn above(self, node: &Node) -> Self {
         match node {
             Node::Layer(layer) if !is_bound(layer) => self,
-            Node::Layer(layer) => (0..SETS)
+            Node::Layer(layer) => (0..=u8::MAX)
                 .filter(|bits| self.has(through(layer, *bits)))
                 .fold(Self::NONE, |all, bits| all.with(bits)),
             Node::Select { branches: [first, second], .. } => {

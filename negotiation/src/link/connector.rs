@@ -32,7 +32,8 @@ impl<D: Datapath> Connector<Link<D::Connection>> for LinkConnector<D> {
             let (connection, answer, session) = establish(base, &above, &Arc::new(settings)).await?;
             let transcript = binding(&above, &session);
             let peer = Some(Arc::new(PeerLayers::new(above, answer.capabilities)));
-            Ok(Connected { connection, transcript, peer })
+            let secured = session.secured().clone();
+            Ok(Connected { connection, transcript, peer, secured })
         })
     }
 }

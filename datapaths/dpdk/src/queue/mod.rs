@@ -5,11 +5,11 @@ mod network;
 mod receive;
 mod send;
 mod steering;
+#[cfg(feature = "tcp")]
+pub(crate) mod streams;
 
 use crate::config::Polling;
 use crate::mbuf::Burst;
-#[cfg(feature = "tcp")]
-use crate::tcp::Driver;
 use crate::{Counters, QueueCounters};
 use bertha_netstack::Flow;
 use bertha_polling::Limits;
@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 pub(crate) use steering::Steering;
+#[cfg(feature = "tcp")]
+use streams::Driver;
 
 /// The connections of a listener that wait to be accepted.
 const BACKLOG: usize = 1024;

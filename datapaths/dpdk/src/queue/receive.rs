@@ -334,7 +334,7 @@ impl QueueState {
             }
             #[cfg(feature = "tcp")]
             Arrival::Segment { flow, packet, opens } => {
-                let segment = crate::tcp::Segment { flow, packet: &frame[packet], opens };
+                let segment = super::streams::Segment { flow, packet: &frame[packet], opens };
                 self.tcp.receive(&mut self.network, &mut self.connections, segment);
             }
             #[cfg(not(feature = "tcp"))]

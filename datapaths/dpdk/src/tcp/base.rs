@@ -1,7 +1,7 @@
 //! The bottom of every connection over TCP.
 
-use super::{NAME, failure};
 use crate::TokioRuntime;
+use crate::queue::streams::{NAME, failure};
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! A TCP connection over a port.
 
-use super::table::Events;
-use super::{NAME, QUEUE, TcpBase, failure};
+use super::{QUEUE, TcpBase};
 use crate::device::Device;
+use crate::queue::streams::{Events, NAME, failure};
 use crate::queue::{Queue, QueueState, wait_for};
 use bertha_core::{Buf, Connection, Error, ErrorKind};
 use bertha_polling::Awaited;

@@ -1,9 +1,10 @@
 //! Accepting TCP connections at a port.
 
-use super::{NAME, QUEUE, Tcp, TcpConnection};
+use super::{QUEUE, Tcp, TcpConnection};
 use crate::Counters;
 use crate::datapath::not_listening;
 use crate::device::Device;
+use crate::queue::streams::NAME;
 use crate::queue::{QueueState, wait_for};
 use bertha_core::{Addr, Error, Listener, Properties};
 use bertha_polling::Awaited;

@@ -2,27 +2,17 @@
 
 mod base;
 mod connection;
-mod drive;
 mod listener;
-mod stream;
-mod table;
-#[cfg(test)]
-mod tests;
-mod wire;
 
-use crate::datapath::reachable;
+use crate::datapath::{listenable, reachable};
 use crate::queue::QueueState;
+use crate::queue::streams::{NAME, Settings, failure};
 use crate::{Config, Dpdk};
 pub use base::TcpBase;
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 pub use connection::TcpConnection;
-pub(crate) use drive::{Driver, Segment};
 pub use listener::TcpListener;
 use std::time::Duration;
-use stream::Settings;
-
-/// The name in errors.
-const NAME: &str = "DpdkTcp";
 
 /// The queue that all segments arrive in: only flows of datagrams are spread.
 const QUEUE: usize = 0;
@@ -161,13 +151,7 @@ impl Datapath for Tcp {
     async fn listen(&self, on: Addr) -> Result<TcpListener, Error> {
         let on = on.ip(NAME)?;
         let device = self.dpdk.device()?;
-        crate::datapath::listenable(&device, on)?;
+        listenable(&device, on)?;
         TcpListener::new(device, on, self)
     }
-}
-
-/// An error of this datapath.
-#[cold]
-fn failure(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::new(kind, what).at(NAME)
 }

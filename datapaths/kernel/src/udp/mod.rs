@@ -71,7 +71,7 @@ impl Datapath for Udp {
         let peer = to.ip(UdpSocket::NAME)?;
         let socket =
             UdpSocket::open(self, None, Some(peer)).map_err(|error| failed(error, "connect to", peer))?;
-        let (remote, options) = (Remote::connected(&socket, peer), &self.options);
+        let (remote, options) = (Remote::connected(peer, socket.segments()), &self.options);
         Ok(datagram::connected(socket, peer, remote, options.limits, options.waiting))
     }
 

@@ -1,6 +1,5 @@
 //! A peer, as a UDP socket sends to it.
 
-use super::socket::UdpSocket;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,14 +12,14 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The peer that the socket is connected to.
-    pub(super) fn connected(socket: &UdpSocket, peer: SocketAddr) -> Self {
-        Self { peer, connected: true, segments: AtomicBool::new(socket.segments()) }
+    /// The peer that a socket is connected to. `segments`: runs may go there as one segmented datagram.
+    pub(super) fn connected(peer: SocketAddr, segments: bool) -> Self {
+        Self { peer, connected: true, segments: AtomicBool::new(segments) }
     }
 
     /// One of the peers of a socket that is not connected.
-    pub(super) fn of(socket: &UdpSocket, peer: SocketAddr) -> Self {
-        Self { connected: false, ..Self::connected(socket, peer) }
+    pub(super) fn of(peer: SocketAddr, segments: bool) -> Self {
+        Self { connected: false, ..Self::connected(peer, segments) }
     }
 
     /// The address that the kernel has to be told.

@@ -362,7 +362,7 @@ impl DatagramSocket for UdpSocket {
     type Burst = Runs;
 
     fn remote(&self, peer: &SocketAddr) -> Remote {
-        Remote::of(self, *peer)
+        Remote::of(*peer, self.segments())
     }
 
     fn base(self: &Arc<Self>, peer: &SocketAddr) -> SocketBase {
@@ -471,7 +471,7 @@ mod tests {
         let receiver = UdpSocket::open(&Udp::new(), any_port, None).unwrap();
         let mut sender = UdpSocket::open(&Udp::new(), None, receiver.local).unwrap();
         sender.segments = sender.segments.min(3);
-        let to = Remote::connected(&sender, receiver.local.unwrap());
+        let to = Remote::connected(receiver.local.unwrap(), sender.segments());
 
         let (mut runs, mut left) = (Runs::new(), Vec::new());
         let mut messages = (0..8).map(|number| Buf::copy_of(&[number; 5], 0).unwrap());

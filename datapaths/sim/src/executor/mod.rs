@@ -3,7 +3,6 @@
 mod halt;
 mod ready;
 mod runtime;
-mod sim;
 mod sleep;
 mod task;
 mod timeline;
@@ -12,8 +11,9 @@ mod world;
 pub use halt::{Halt, HaltReason};
 pub use ready::Schedule;
 pub use runtime::SimRuntime;
-pub use sim::Sim;
 pub use task::SimTask;
 pub(crate) use world::World;
 
-use task::TaskId;
+/// The number of a task, in the order of spawning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TaskId(u64);

@@ -17,8 +17,8 @@ pub enum Schedule {
 
 /// The tasks that can go on.
 #[derive(Debug)]
-pub(super) struct Ready {
-    pub(super) schedule: Schedule,
+pub(crate) struct Ready {
+    pub(crate) schedule: Schedule,
     rng: Rng,
     tasks: VecDeque<TaskId>,
 }

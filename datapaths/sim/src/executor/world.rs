@@ -1,16 +1,16 @@
 //! The tasks, the clock and the dice of one simulation.
 
+use super::TaskId;
 use super::halt::{Halt, HaltReason};
 use super::ready::Ready;
 use super::timeline::{Event, Key, Timeline};
-use super::{TaskId, task};
 use crate::rng::Rng;
 use crate::trace::Trace;
 use bertha_core::BoxFuture;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// Shared by everything in a simulation. Its lock is never held while a task, an event or a destructor runs.
@@ -20,9 +20,9 @@ pub(crate) struct World {
     state: Mutex<State>,
 }
 
-pub(super) struct State {
-    pub(super) ready: Ready,
-    pub(super) limits: Limits,
+pub(crate) struct State {
+    pub(crate) ready: Ready,
+    pub(crate) limits: Limits,
     timeline: Timeline,
     tasks: BTreeMap<TaskId, Slot>,
     next_task: u64,
@@ -34,9 +34,9 @@ pub(super) struct State {
 
 /// The limits of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) time: Duration,
-    pub(super) steps: u64,
+pub(crate) struct Limits {
+    pub(crate) time: Duration,
+    pub(crate) steps: u64,
 }
 
 struct Slot {
@@ -47,14 +47,14 @@ struct Slot {
 }
 
 /// A task to run.
-pub(super) struct Turn {
-    pub(super) task: TaskId,
-    pub(super) waker: Waker,
+pub(crate) struct Turn {
+    pub(crate) task: TaskId,
+    pub(crate) waker: Waker,
     future: Option<BoxFuture<'static, ()>>,
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Arc<Self> {
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
         let state = State {
             ready: Ready::new(Rng::new(seed, 0)),
             limits: Limits { time: Duration::from_secs(3600), steps: 10_000_000 },
@@ -69,7 +69,7 @@ impl World {
         Arc::new(Self { seed, start: Instant::now(), state: Mutex::new(state) })
     }
 
-    pub(super) fn configure(&self, change: impl FnOnce(&mut State)) {
+    pub(crate) fn configure(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock());
     }
 
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Adds a task, which runs for the first time in its turn. Without a future it is the main one.
-    pub(super) fn add_task(self: &Arc<Self>, future: Option<BoxFuture<'static, ()>>) -> TaskId {
+    pub(crate) fn add_task(self: &Arc<Self>, future: Option<BoxFuture<'static, ()>>) -> TaskId {
         let mut state = self.state.lock();
         let id = TaskId(state.next_task);
         if state.over {
@@ -135,7 +135,7 @@ impl World {
             return id;
         }
         state.next_task += 1;
-        let waker = task::waker(id, self);
+        let waker = Waker::from(Arc::new(TaskWaker { id, world: self.weak() }));
         state.tasks.insert(id, Slot { future, waker, queued: true });
         state.ready.add(id);
         id
@@ -158,7 +158,7 @@ impl World {
     }
 
     /// The task whose turn it is. When none is ready, time goes on.
-    pub(super) fn next_turn(&self) -> Result<Turn, Halt> {
+    pub(crate) fn next_turn(&self) -> Result<Turn, Halt> {
         loop {
             let mut state = self.state.lock();
             while let Some(task) = state.ready.take() {
@@ -185,7 +185,7 @@ impl World {
     }
 
     /// Runs a task up to its next suspension.
-    pub(super) fn take_turn(&self, turn: Turn) {
+    pub(crate) fn take_turn(&self, turn: Turn) {
         let Turn { task, waker, future: Some(mut future) } = turn else { return };
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(()) => self.end_task(task),
@@ -198,7 +198,7 @@ impl World {
     }
 
     /// Ends every task.
-    pub(super) fn end_tasks(&self) {
+    pub(crate) fn end_tasks(&self) {
         let mut state = self.state.lock();
         state.ready.clear();
         let tasks = std::mem::take(&mut state.tasks);
@@ -207,7 +207,7 @@ impl World {
     }
 
     /// Ends every task and forgets what was scheduled. Both may hold on to this world, which would then never go.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.state.lock().over = true;
         self.end_tasks();
         let events = self.state.lock().timeline.clear();
@@ -226,5 +226,23 @@ impl World {
 
     pub(super) fn weak(self: &Arc<Self>) -> Weak<Self> {
         Arc::downgrade(self)
+    }
+}
+
+/// Wakes a task.
+struct TaskWaker {
+    id: TaskId,
+    world: Weak<World>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(world) = self.world.upgrade() {
+            world.wake(self.id);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The way of a datagram from one connection to another.
 
+use super::connection::{Inbox, SimConnection};
 use super::link::corrupt;
-use super::{Backlog, Datagram, Inbox, Network, State, Verdict};
-use crate::connection::SimConnection;
+use super::listener::Backlog;
+use super::{Datagram, Network, State, Verdict};
 use crate::queue::{Ending, NotTaken, Queue};
 use bertha_core::{Buf, Error, ErrorKind};
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ const CLOSED_PORT: Ending =
 
 impl Network {
     /// Sends a datagram, which then suffers the tap and the faults of the link.
-    pub(crate) fn transmit(&self, from: SocketAddr, to: SocketAddr, payload: Buf) -> Result<(), Error> {
+    pub(super) fn transmit(&self, from: SocketAddr, to: SocketAddr, payload: Buf) -> Result<(), Error> {
         if to.ip().is_multicast() {
             return self.transmit_to_all(from, to, &payload);
         }
@@ -141,7 +142,7 @@ impl Network {
     }
 
     /// A connection over datagrams between two addresses, of which the first is this end's.
-    pub(crate) fn open(&self, local: SocketAddr, peer: SocketAddr) -> Result<SimConnection, Error> {
+    pub(super) fn open(&self, local: SocketAddr, peer: SocketAddr) -> Result<SimConnection, Error> {
         let mut state = self.state();
         let inbox: Inbox = Arc::new(Queue::new(state.limits.queue));
         state.ports.connect(local, peer, &inbox)?;
@@ -150,14 +151,14 @@ impl Network {
     }
 
     /// Forgets the connection that receives from `inbox`.
-    pub(crate) fn forget(&self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
+    pub(super) fn forget(&self, local: SocketAddr, peer: SocketAddr, inbox: &Inbox) {
         let mut state = self.state();
         state.ports.forget(local, peer, inbox);
         state.groups.leave(local, inbox);
     }
 
     /// Starts to put connections to `local` into a new backlog.
-    pub(crate) fn bind(&self, local: SocketAddr) -> Result<Backlog, Error> {
+    pub(super) fn bind(&self, local: SocketAddr) -> Result<Backlog, Error> {
         let mut state = self.state();
         let backlog: Backlog = Arc::new(Queue::new(state.limits.backlog));
         state.ports.listen(local, &backlog)?;
@@ -165,7 +166,7 @@ impl Network {
     }
 
     /// Ends [`bind`](Self::bind).
-    pub(crate) fn unbind(&self, local: SocketAddr, backlog: &Backlog) {
+    pub(super) fn unbind(&self, local: SocketAddr, backlog: &Backlog) {
         self.state().ports.unlisten(local, backlog);
     }
 }

@@ -1,7 +1,7 @@
 //! The members of multicast groups.
 
-use super::{Inbox, Network};
-use crate::connection::SimConnection;
+use super::Network;
+use super::connection::{Inbox, SimConnection};
 use crate::queue::Queue;
 use bertha_core::{Buf, Error, Group};
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub struct SimGroup {
 }
 
 impl SimGroup {
-    pub(crate) fn new(network: Network, ip: IpAddr, group: SocketAddr) -> Self {
+    pub(super) fn new(network: Network, ip: IpAddr, group: SocketAddr) -> Self {
         Self { network, ip, group }
     }
 }

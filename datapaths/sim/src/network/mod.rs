@@ -1,22 +1,31 @@
 //! The network: hosts, links and their faults.
 
+mod base;
+mod connection;
 mod counters;
+mod datapath;
 mod delivery;
 mod groups;
 mod link;
+mod listener;
 mod ports;
+mod stream;
+mod streams;
 mod tap;
 
+pub use base::SimBase;
+pub(crate) use base::fits;
+pub use connection::SimConnection;
 pub use counters::Counters;
+pub use datapath::SimDatapath;
 pub use groups::SimGroup;
 pub use link::{Bottleneck, Link};
-pub(crate) use ports::{Backlog, Inbox};
+pub use listener::SimListener;
 pub use tap::{Datagram, Verdict};
 
+use crate::SimRuntime;
 use crate::queue::Ending;
 use crate::rng::Rng;
-use crate::stream::StreamTable;
-use crate::{SimDatapath, SimRuntime};
 use bertha_core::{Error, ErrorKind};
 use parking_lot::{Mutex, MutexGuard};
 use ports::Ports;
@@ -25,6 +34,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use streams::StreamTable;
 use tap::Tap;
 
 /// A simulated network, whose faults can be changed while it runs. Cheap to clone.
@@ -40,11 +50,11 @@ struct Shared {
     state: Mutex<State>,
 }
 
-pub(crate) struct State {
-    pub(crate) counters: Counters,
-    pub(crate) limits: Limits,
-    pub(crate) rng: Rng,
-    pub(crate) streams: StreamTable,
+struct State {
+    counters: Counters,
+    limits: Limits,
+    rng: Rng,
+    streams: StreamTable,
     default_link: Link,
     links: BTreeMap<(IpAddr, IpAddr), Link>,
     /// Until when the bottleneck of each direction is busy with what it has.
@@ -191,27 +201,27 @@ impl Network {
         &self.shared.runtime
     }
 
-    pub(crate) fn mtu(&self, from: IpAddr, to: IpAddr) -> usize {
+    fn mtu(&self, from: IpAddr, to: IpAddr) -> usize {
         self.state().link(from, to).mtu
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock()
     }
 }
 
 impl State {
-    pub(crate) fn link(&self, from: IpAddr, to: IpAddr) -> Link {
+    fn link(&self, from: IpAddr, to: IpAddr) -> Link {
         self.links.get(&(from, to)).copied().unwrap_or(self.default_link)
     }
 
     /// A local address on `ip` with `port`, or with a free one if it is zero.
-    pub(crate) fn choose_port(&mut self, ip: IpAddr, port: u16) -> Result<SocketAddr, Error> {
+    fn choose_port(&mut self, ip: IpAddr, port: u16) -> Result<SocketAddr, Error> {
         self.ports.choose(ip, port)
     }
 
     /// Whether something that is sent now gets through.
-    pub(crate) fn passes(&mut self, from: IpAddr, to: IpAddr) -> bool {
+    fn passes(&mut self, from: IpAddr, to: IpAddr) -> bool {
         let cut = self.cuts.contains(&(from, to));
         let lost = !cut && self.rng.chance(self.link(from, to).loss);
         self.counters.cut += u64::from(cut);

@@ -1,16 +1,11 @@
 //! Which connection a datagram belongs to, as a kernel's socket table knows it.
 
-use crate::connection::SimConnection;
-use crate::queue::Queue;
-use bertha_core::{Buf, Error, ErrorKind};
+use super::connection::Inbox;
+use super::listener::Backlog;
+use bertha_core::{Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-
-/// The queue that a connection receives from.
-pub(crate) type Inbox = Arc<Queue<Buf>>;
-/// Connections that wait to be accepted.
-pub(crate) type Backlog = Arc<Queue<SimConnection>>;
 
 /// One local address: connections by the address of their peer, and perhaps a listener for everyone else.
 #[derive(Default)]

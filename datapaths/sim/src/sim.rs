@@ -1,7 +1,7 @@
 //! A simulation, from seed to result.
 
-use super::{Halt, Schedule, SimRuntime, World};
-use crate::Network;
+use crate::executor::World;
+use crate::{Halt, Network, Schedule, SimRuntime};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A host of the simulated network, as a datapath.
 
-use crate::{Network, SimConnection, SimGroup, SimListener, stream};
+use super::{Network, SimConnection, SimGroup, SimListener, streams};
 use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +14,7 @@ pub struct SimDatapath {
 }
 
 impl SimDatapath {
-    pub(crate) fn new(network: Network, ip: IpAddr) -> Self {
+    pub(super) fn new(network: Network, ip: IpAddr) -> Self {
         Self { network, ip, port: 0, streams: false }
     }
 
@@ -87,7 +87,7 @@ impl Datapath for SimDatapath {
         let peer = self.peer(&to)?;
         let local = self.network.state().choose_port(self.ip, self.port)?;
         if self.streams {
-            stream::connect(&self.network, local, peer).await
+            streams::connect(&self.network, local, peer).await
         } else {
             self.network.open(local, peer)
         }
@@ -96,7 +96,7 @@ impl Datapath for SimDatapath {
     async fn listen(&self, on: Addr) -> Result<SimListener, Error> {
         let local = self.local(&on)?;
         let backlog =
-            if self.streams { stream::bind(&self.network, local)? } else { self.network.bind(local)? };
+            if self.streams { streams::bind(&self.network, local)? } else { self.network.bind(local)? };
         Ok(SimListener { network: self.network.clone(), local, backlog })
     }
 }

@@ -3,15 +3,11 @@
 //! Not a transport protocol: both ends live in one structure, and loss is what a retransmission would make of it, a
 //! delay that also holds up all that comes behind.
 
-mod connect;
 mod end;
-mod table;
 
-pub(crate) use connect::{bind, connect};
-pub(crate) use end::StreamEnd;
-pub(crate) use table::StreamTable;
+pub(super) use end::StreamEnd;
 
-use crate::Network;
+use super::Network;
 use crate::queue::{Ending, NotTaken, Queue};
 use bertha_core::{Buf, ErrorKind};
 use std::net::SocketAddr;
@@ -20,12 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// How often a message is sent before the stream gives up, half a minute after the first time.
-const ATTEMPTS: u32 = 10;
+pub(super) const ATTEMPTS: u32 = 10;
 
 /// A stream between two ends, numbered 0 (which connected) and 1.
-pub(crate) struct Stream {
+pub(super) struct Stream {
     network: Network,
-    addrs: [SocketAddr; 2],
+    pub(super) addrs: [SocketAddr; 2],
     /// The way out of either end.
     pipes: [Pipe; 2],
     /// Whether an end's host was restarted.
@@ -50,12 +46,12 @@ struct Segment {
 }
 
 /// How long the stream waits before it sends something for the `attempt`th time.
-fn backoff(attempt: u32) -> Duration {
+pub(super) fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(200 << attempt.min(5))
 }
 
 impl Stream {
-    fn new(network: Network, addrs: [SocketAddr; 2]) -> Arc<Self> {
+    pub(super) fn new(network: Network, addrs: [SocketAddr; 2]) -> Arc<Self> {
         let queue = network.state().limits.queue;
         let pipe = || Pipe {
             outbox: Queue::new(queue),
@@ -146,7 +142,7 @@ impl Stream {
     }
 
     /// The host of `end` is taken down.
-    pub(crate) fn vanish(&self, end: usize, why: Ending) {
+    pub(super) fn vanish(&self, end: usize, why: Ending) {
         self.gone[end].store(true, Ordering::Relaxed);
         drop(self.pipes[end].outbox.end_now(why));
         drop(self.pipes[1 - end].inbox.end_now(why));

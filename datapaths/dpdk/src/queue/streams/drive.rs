@@ -15,7 +15,7 @@ const MAX_LOCAL: usize = 256;
 
 /// The connections over TCP of a port.
 pub(crate) struct Driver {
-    pub(super) streams: Streams,
+    pub(crate) streams: Streams,
     /// Segments that the port has not taken yet.
     leaving: Burst,
     /// Frames of this interface to itself.
@@ -129,7 +129,7 @@ impl Driver {
     }
 
     /// Sends everything that is due for a connection, after a call of the application or a timer.
-    pub(super) fn step(&mut self, network: &mut Network, connections: &mut Connections, key: usize) {
+    pub(crate) fn step(&mut self, network: &mut Network, connections: &mut Connections, key: usize) {
         let now = network.now;
         let event = self.with_exit(network, key, |streams, exit| streams.step(key, now, exit));
         self.announce(connections, key, event.flatten());

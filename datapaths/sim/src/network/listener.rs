@@ -1,19 +1,23 @@
 //! A simulated listener.
 
-use crate::network::Backlog;
-use crate::{Network, SimConnection};
+use super::{Network, SimConnection};
+use crate::queue::{Ending, Queue};
 use bertha_core::{Addr, Error, ErrorKind, Listener};
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Connections that wait to be accepted.
+pub(super) type Backlog = Arc<Queue<SimConnection>>;
 
 /// Accepts connections at an address of a simulated host.
 ///
 /// Dropping it closes the port for new peers; those that it accepted go on, those that wait in the backlog are
 /// dropped.
 pub struct SimListener {
-    pub(crate) network: Network,
-    pub(crate) local: SocketAddr,
-    pub(crate) backlog: Backlog,
+    pub(super) network: Network,
+    pub(super) local: SocketAddr,
+    pub(super) backlog: Backlog,
 }
 
 impl Listener for SimListener {
@@ -30,8 +34,7 @@ impl Listener for SimListener {
 
 impl Drop for SimListener {
     fn drop(&mut self) {
-        const GONE: crate::queue::Ending =
-            crate::queue::Ending { kind: ErrorKind::Closed, context: "the listener is gone" };
+        const GONE: Ending = Ending { kind: ErrorKind::Closed, context: "the listener is gone" };
         self.network.unbind(self.local, &self.backlog);
         self.network.state().streams.unlisten(self.local, &self.backlog);
         drop(self.backlog.end_now(GONE));

@@ -5,22 +5,22 @@ use bertha_core::{Buf, Error};
 use std::sync::Arc;
 
 /// A connection's end of a stream.
-pub(crate) struct StreamEnd {
+pub(in crate::network) struct StreamEnd {
     stream: Arc<Stream>,
     end: usize,
 }
 
 impl StreamEnd {
-    pub(super) fn new(stream: Arc<Stream>, end: usize) -> Self {
+    pub(in crate::network) fn new(stream: Arc<Stream>, end: usize) -> Self {
         Self { stream, end }
     }
 
     /// Fails if nothing can be sent any more.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(in crate::network) fn check(&self) -> Result<(), Error> {
         self.stream.pipes[self.end].outbox.check()
     }
 
-    pub(crate) async fn send(&self, message: Buf) -> Result<(), Error> {
+    pub(in crate::network) async fn send(&self, message: Buf) -> Result<(), Error> {
         let segment = Segment { due: self.stream.due(self.end), message: Some(message) };
         self.stream.pipes[self.end].outbox.push(segment).await?;
         self.stream.network.state().counters.sent += 1;
@@ -28,14 +28,14 @@ impl StreamEnd {
         Ok(())
     }
 
-    pub(crate) async fn recv(&self) -> Result<Buf, Error> {
+    pub(in crate::network) async fn recv(&self) -> Result<Buf, Error> {
         let peer = 1 - self.end;
         let message = self.stream.pipes[peer].inbox.pop().await;
         self.stream.resume(peer);
         message
     }
 
-    pub(crate) async fn recv_batch(
+    pub(in crate::network) async fn recv_batch(
         &self,
         into: &mut (impl Extend<Buf> + Send),
         limit: usize,
@@ -46,7 +46,7 @@ impl StreamEnd {
         count
     }
 
-    pub(crate) fn close(&self) {
+    pub(in crate::network) fn close(&self) {
         self.stream.close(self.end);
     }
 }

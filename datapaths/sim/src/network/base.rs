@@ -1,6 +1,7 @@
 //! The bottom of a simulated connection.
 
-use crate::{Network, SimRuntime};
+use super::Network;
+use crate::SimRuntime;
 use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,20 +9,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The base of a [`SimConnection`](crate::SimConnection).
 #[derive(Debug)]
 pub struct SimBase {
-    pub(crate) network: Network,
-    pub(crate) local: SocketAddr,
-    pub(crate) peer: SocketAddr,
+    pub(super) network: Network,
+    pub(super) local: SocketAddr,
+    pub(super) peer: SocketAddr,
     properties: Properties,
     reserved: AtomicUsize,
 }
 
 impl SimBase {
-    pub(crate) fn new(network: Network, local: SocketAddr, peer: SocketAddr, properties: Properties) -> Self {
+    pub(super) fn new(network: Network, local: SocketAddr, peer: SocketAddr, properties: Properties) -> Self {
         Self { network, local, peer, properties, reserved: AtomicUsize::new(0) }
     }
 
     /// Fails if a message of `len` bytes does not fit.
-    pub(crate) fn check(&self, len: usize) -> Result<(), Error> {
+    pub(super) fn check(&self, len: usize) -> Result<(), Error> {
         fits(len, self.mtu())
     }
 }

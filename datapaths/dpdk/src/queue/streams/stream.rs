@@ -1,7 +1,7 @@
 //! One connection: smoltcp's state machine, with messages on top. Sans-IO.
 
-use super::NAME;
 use super::wire::{Nowhere, Outlet, Wire};
+use super::{NAME, failure};
 use bertha_core::framing::{Frames, HEADER, header};
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_netstack::{Flow, LinkHeader};
@@ -19,15 +19,15 @@ const RETRY: Duration = Duration::from_millis(1);
 
 /// The settings of a connection.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// The largest message in bytes.
-    pub(super) largest: usize,
+    pub(crate) largest: usize,
     /// The received bytes that wait for the application at most: the window.
-    pub(super) receive: usize,
+    pub(crate) receive: usize,
     /// The bytes that wait to be sent and acknowledged at most.
-    pub(super) send: usize,
+    pub(crate) send: usize,
     /// The silence of a peer that owes an answer after which the connection is given up.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The part that all connections of an interface have in common.
@@ -71,7 +71,7 @@ impl Ground {
 
 /// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// Both ends closed it.
     Done,
     /// The peer does not know it any more, or gave up on it.
@@ -94,7 +94,7 @@ struct Outgoing {
 }
 
 /// One connection.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     flow: Flow,
     ground: Ground,
     interface: Interface,
@@ -295,13 +295,13 @@ impl Stream {
     }
 
     /// Ends this end of the stream, after the messages that it was given.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.closing = true;
         self.pump();
     }
 
     /// Both ends have agreed that there is a connection.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
@@ -316,12 +316,12 @@ impl Stream {
     }
 
     /// The peer has acknowledged all that this end sent, and that it is all.
-    pub(super) fn is_flushed(&self) -> bool {
+    pub(crate) fn is_flushed(&self) -> bool {
         self.end.is_some()
             || matches!(self.state, State::FinWait2 | State::TimeWait | State::Closed | State::Listen)
     }
 
-    pub(super) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
 
@@ -331,7 +331,7 @@ impl Stream {
     }
 
     /// The next message, or the reason why there will be none.
-    pub(super) fn next(&mut self) -> Option<Result<Buf, Error>> {
+    pub(crate) fn next(&mut self) -> Option<Result<Buf, Error>> {
         if let Some(message) = self.queue.pop_front() {
             return Some(Ok(message));
         }
@@ -353,13 +353,13 @@ impl Stream {
     }
 
     /// The next message, if one is whole.
-    pub(super) fn next_whole(&mut self) -> Option<Buf> {
+    pub(crate) fn next_whole(&mut self) -> Option<Buf> {
         let there = !self.queue.is_empty() || self.socket().can_recv() && !self.frames.is_malformed();
         if there { self.next()?.ok() } else { None }
     }
 
     /// Whether the peer has to learn that there is room again.
-    pub(super) fn needs_window_update(&mut self, now: Instant) -> bool {
+    pub(crate) fn needs_window_update(&mut self, now: Instant) -> bool {
         let tick = self.ground.tick(now);
         std::mem::take(&mut self.has_read)
             && self.interface.poll_at(tick, &self.sockets).is_some_and(|due| due <= tick)
@@ -367,7 +367,7 @@ impl Stream {
 
     /// Takes `message`, unless the one before it has not left. Ready once it is in smoltcp's buffer; `number` becomes the message's, for
     /// later calls.
-    pub(super) fn offer(&mut self, message: &mut Option<Buf>, number: &mut u64) -> Option<Result<(), Error>> {
+    pub(crate) fn offer(&mut self, message: &mut Option<Buf>, number: &mut u64) -> Option<Result<(), Error>> {
         if self.end.is_some() {
             return Some(Err(self.ending(false)));
         }
@@ -383,7 +383,7 @@ impl Stream {
 
     /// The error of a connection that has ended.
     #[cold]
-    pub(super) fn ending(&self, finished: bool) -> Error {
+    pub(crate) fn ending(&self, finished: bool) -> Error {
         let peer = self.flow.peer();
         let (kind, what) = match self.end {
             _ if finished && self.frames.within_message() => {
@@ -402,6 +402,6 @@ impl Stream {
             Some(End::Done) => (ErrorKind::Closed, format!("the connection to {peer} is over")),
             Some(End::Reset) | None => (ErrorKind::Reset, format!("{peer} reset the connection")),
         };
-        Error::new(kind, what).at(NAME)
+        failure(kind, what)
     }
 }

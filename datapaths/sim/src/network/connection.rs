@@ -1,12 +1,15 @@
 //! A simulated connection.
 
-use crate::network::Inbox;
-use crate::queue::{Ending, NotTaken};
-use crate::stream::StreamEnd;
-use crate::{Network, SimBase};
+use super::stream::StreamEnd;
+use super::{Network, SimBase};
+use crate::queue::{Ending, NotTaken, Queue};
 use bertha_core::{Buf, Connection, Error, Properties};
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The queue that a connection receives from.
+pub(super) type Inbox = Arc<Queue<Buf>>;
 
 /// A base connection over a simulated network.
 ///
@@ -26,18 +29,18 @@ enum Transport {
 }
 
 impl SimConnection {
-    pub(crate) fn datagram(network: Network, local: SocketAddr, peer: SocketAddr, inbox: Inbox) -> Self {
+    pub(super) fn datagram(network: Network, local: SocketAddr, peer: SocketAddr, inbox: Inbox) -> Self {
         let base = SimBase::new(network, local, peer, Properties::DATAGRAM);
         Self { base, transport: Transport::Datagram(inbox) }
     }
 
-    pub(crate) fn stream(network: Network, local: SocketAddr, peer: SocketAddr, end: StreamEnd) -> Self {
+    pub(super) fn stream(network: Network, local: SocketAddr, peer: SocketAddr, end: StreamEnd) -> Self {
         let base = SimBase::new(network, local, peer, Properties::STREAM);
         Self { base, transport: Transport::Stream(end) }
     }
 
     /// Puts in the datagram that made this connection.
-    pub(crate) fn deliver(&self, payload: Buf) -> Result<(), NotTaken> {
+    pub(super) fn deliver(&self, payload: Buf) -> Result<(), NotTaken> {
         match &self.transport {
             Transport::Datagram(inbox) => inbox.try_push(payload),
             Transport::Stream(_) => Err(NotTaken::Ended),

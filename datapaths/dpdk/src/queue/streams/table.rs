@@ -42,11 +42,11 @@ enum Stage {
 
 /// The events that futures of a connection wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Events {
+pub(crate) struct Events {
     /// There may be a message to receive.
-    pub(super) receive: usize,
+    pub(crate) receive: usize,
     /// There may be room to send.
-    pub(super) send: usize,
+    pub(crate) send: usize,
 }
 
 struct Entry {
@@ -114,7 +114,7 @@ impl Streams {
 
     /// A connection to `peer`, from a port that `random` chooses; `None` if no port or no room is left. It is the application's, and
     /// sends nothing before it is [stepped](Self::step).
-    pub(super) fn connect(
+    pub(crate) fn connect(
         &mut self,
         peer: SocketAddr,
         settings: &Settings,
@@ -134,7 +134,7 @@ impl Streams {
     }
 
     /// Listens at `port`, or at one that `random` chooses if it is zero; `None` if it has a listener, or none is left.
-    pub(super) fn listen(
+    pub(crate) fn listen(
         &mut self,
         on: SocketAddr,
         settings: Settings,
@@ -159,7 +159,7 @@ impl Streams {
 
     /// Removes a listener. Connections that were not accepted are broken off; returns their numbers, to be [stepped](Self::step) once
     /// more.
-    pub(super) fn stop_listening(&mut self, acceptor: usize, now: Instant) -> Vec<usize> {
+    pub(crate) fn stop_listening(&mut self, acceptor: usize, now: Instant) -> Vec<usize> {
         let Some(gone) = self.acceptors.try_remove(acceptor) else { return Vec::new() };
         self.listening.remove(&gone.port);
         self.ports.release(gone.port);
@@ -174,7 +174,7 @@ impl Streams {
     }
 
     /// The connection that has waited longest to be accepted. It is the application's from now on.
-    pub(super) fn accept(&mut self, acceptor: usize) -> Option<(usize, SocketAddr)> {
+    pub(crate) fn accept(&mut self, acceptor: usize) -> Option<(usize, SocketAddr)> {
         let key = self.acceptors.get_mut(acceptor)?.waiting.pop_front()?;
         let entry = self.entries.get_mut(key)?;
         entry.stage = Stage::Held;
@@ -182,12 +182,12 @@ impl Streams {
     }
 
     /// The connection with this number, which is there as long as the application has it.
-    pub(super) fn get_mut(&mut self, key: usize) -> Option<&mut Stream> {
+    pub(crate) fn get_mut(&mut self, key: usize) -> Option<&mut Stream> {
         self.entries.get_mut(key).map(|entry| &mut entry.stream)
     }
 
     /// Sets the events of a connection.
-    pub(super) fn set_events(&mut self, key: usize, events: Events) {
+    pub(crate) fn set_events(&mut self, key: usize, events: Events) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.events = Some(events);
         }
@@ -377,7 +377,7 @@ impl Streams {
 
     /// The application has dropped the connection: messages that it sent still leave, and messages that arrive are refused. To be
     /// [stepped](Self::step) at once.
-    pub(super) fn let_go(&mut self, key: usize, now: Instant) {
+    pub(crate) fn let_go(&mut self, key: usize, now: Instant) {
         if self.lingering.len() >= MAX_LINGERING
             && let Some(oldest) = self.lingering.pop_front()
         {

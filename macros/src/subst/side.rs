@@ -1,0 +1,34 @@
+//! The two lists of a rule: the Chunnels to look for, and those that take their place.
+
+use proc_macro2::Span;
+use syn::Type;
+
+/// One of the two lists, without the `*` at its ends.
+pub(super) struct Side {
+    /// Whether it begins with `*`.
+    pub(super) open_above: bool,
+    pub(super) items: Vec<Item>,
+    /// Whether it ends with `*`.
+    pub(super) open_below: bool,
+    pub(super) span: Span,
+}
+
+pub(super) enum Item {
+    /// A Chunnel.
+    Chunnel(Box<Type>),
+    /// `*` between two Chunnels.
+    Gap,
+}
+
+impl Side {
+    pub(super) fn chunnels(&self) -> impl Iterator<Item = &Type> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Chunnel(chunnel) => Some(&**chunnel),
+            Item::Gap => None,
+        })
+    }
+
+    pub(super) fn gaps(&self) -> usize {
+        self.items.iter().filter(|item| matches!(item, Item::Gap)).count()
+    }
+}
