@@ -31,6 +31,16 @@ impl MacKey {
         Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
 
+    /// HKDF-Extract over the secret of the credentials, if there are any, and the key that the stack's secure Chunnel exports.
+    /// The first byte sets the result apart from that of [`extract`](Self::extract).
+    pub(super) fn extract_secured(secret: Option<&Self>, control: &[u8; 32]) -> Self {
+        let mut mac = keyed(SALT);
+        mac.update(&[4 | u8::from(secret.is_some())]);
+        mac.update(secret.map_or(&[][..], |secret| secret.bytes()));
+        mac.update(control);
+        Self(Zeroizing::new(mac.finalize().into_bytes().into()))
+    }
+
     /// HKDF-Expand to one block: the key with this `label`, in the given context.
     pub(crate) fn derive(&self, label: &str, context: &[u8]) -> Self {
         Self(Zeroizing::new(

@@ -1,42 +1,51 @@
 //! The messages of two ends about a connection after they have agreed on it.
 
 use super::PublicKey;
+use super::control_keys::{BY_CREDENTIALS, ControlKeys, decode_unverified};
 use super::schedule::{MAC, MacKey, hash};
-use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
-use bertha_core::replay_window::ReplayWindow;
+use super::secured_stacks::{Material, SecuredStacks};
+use crate::wire::{self, Close, Kind, PROVEN, Tag, Unreadable, VERSION};
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use subtle::ConstantTimeEq;
 
 /// One connection's keys, if it has any, and the agreement.
 ///
 /// With keys, all messages about the connection carry a counter and a MAC; a message without them, or one that was seen
-/// before, is counted and dropped.
+/// before, is counted and dropped. There are keys from the start with credentials, and with a secure Chunnel from the end of its
+/// handshake; these are used in place of the first.
 #[derive(Debug)]
 pub struct Session {
+    role: Role,
     /// The hash over offer and answer.
     transcript: [u8; 32],
     peer: Option<PublicKey>,
-    /// The result of the stack's secure Chunnel, once its handshake is over.
-    secured: OnceLock<SecuredCell>,
     /// Boxed, since most sessions have none.
-    keys: Option<Box<Keys>>,
+    credentials: Option<Box<ByCredentials>>,
+    stacks: SecuredStacks,
     forged: AtomicU64,
 }
 
+/// The part of a session that comes from credentials.
 #[derive(Debug)]
-struct Keys {
-    ours: MacKey,
-    theirs: MacKey,
-    sent: AtomicU64,
-    received: Mutex<ReplayWindow<2>>,
+struct ByCredentials {
+    secret: MacKey,
+    keys: ControlKeys,
     reset: [u8; MAC],
 }
 
-const COUNTER: usize = 8;
+/// The proof that came with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// There was none, as none was needed.
+    Nothing,
+    /// By the credentials.
+    Credentials,
+    /// By the stack's secure Chunnel.
+    Chunnel,
+}
 
 impl Session {
     /// The session of two ends that agreed by these two messages; `secret` is there if the messages have proofs.
@@ -48,19 +57,23 @@ impl Session {
         peer: Option<PublicKey>,
     ) -> Self {
         let transcript = hash("bertha 2 transcript", &[offer, answer]);
-        let keys = secret.map(|secret| {
-            let client = secret.derive("client", &transcript);
-            let server = secret.derive("server", &transcript);
-            let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
-            Box::new(Keys { ours, theirs, sent: AtomicU64::new(0), received: Mutex::default(), reset })
+        let credentials = secret.map(|secret| {
+            let keys = ControlKeys::new(role, secret, BY_CREDENTIALS, &transcript);
+            Box::new(ByCredentials { secret: secret.clone(), keys, reset })
         });
-        Self { transcript, peer, secured: OnceLock::new(), keys, forged: AtomicU64::new(0) }
+        Self { role, transcript, peer, credentials, ..Self::unknown() }
     }
 
     /// The placeholder for a session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
-        let secured = OnceLock::new();
-        Self { transcript: [0; 32], peer: None, secured, keys: None, forged: AtomicU64::new(0) }
+        Self {
+            role: Role::Client,
+            transcript: [0; 32],
+            peer: None,
+            credentials: None,
+            stacks: SecuredStacks::new(),
+            forged: AtomicU64::new(0),
+        }
     }
 
     /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if an attacker that
@@ -77,18 +90,54 @@ impl Session {
     /// The identity that the peer has proved: to a secure Chunnel of the stack, or else by its credentials, if this end asked
     /// for one.
     pub fn peer(&self) -> Option<PeerIdentity> {
-        let of_chunnel = self.secured.get().and_then(|cell| cell.get()?.peer().cloned());
+        let of_chunnel = self.stacks.in_force(&self.material()).and_then(|it| it.peer.clone());
         of_chunnel.or_else(|| self.peer.map(|key| PeerIdentity::Key(*key.as_bytes())))
     }
 
-    /// The place for the result of the stack's secure Chunnel.
+    /// The place for the result of the secure Chunnel of the first stack.
     pub(crate) fn secured(&self) -> &SecuredCell {
-        self.secured.get_or_init(SecuredCell::default)
+        self.stacks.first()
+    }
+
+    /// A later stack is being built, whose secure Chunnel reports to `cell`. `place` names it.
+    pub(crate) fn stage(&self, place: u64, cell: SecuredCell) {
+        self.stacks.stage(place, cell);
+    }
+
+    /// The later stack of that name is not used.
+    pub(crate) fn unstage(&self, place: u64) {
+        self.stacks.unstage(place);
+    }
+
+    /// The later stack is used from now on: if this is the first with a secure Chunnel, messages need proofs by it.
+    pub(crate) fn commit(&self) {
+        self.stacks.commit(&self.material());
+    }
+
+    fn material(&self) -> Material<'_> {
+        let secret = self.credentials.as_ref().map(|it| &it.secret);
+        Material { role: self.role, secret, transcript: &self.transcript }
+    }
+
+    /// The keys for messages from now on, if there are any.
+    fn control_keys(&self) -> Option<&ControlKeys> {
+        let secured = self.stacks.in_force(&self.material()).map(|it| &it.keys);
+        secured.or_else(|| self.credentials.as_ref().map(|it| &it.keys))
     }
 
     /// Whether messages about the connection carry proofs.
     pub fn is_authenticated(&self) -> bool {
-        self.keys.is_some()
+        self.control_keys().is_some()
+    }
+
+    /// Whether the agreement was proved by credentials.
+    pub(crate) fn has_credentials(&self) -> bool {
+        self.credentials.is_some()
+    }
+
+    /// Whether the handshake of a secure Chunnel is over, so that messages need proofs by it.
+    pub(crate) fn is_secured(&self) -> bool {
+        self.stacks.in_force(&self.material()).is_some()
     }
 
     /// The number of messages that claimed to be of this connection and were forged, replayed, or without the proof
@@ -99,12 +148,13 @@ impl Session {
 
     /// A message with a body.
     pub(crate) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
-        let Some(keys) = &self.keys else { return wire::encode(kind, tag, message).ok() };
-        let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, message).ok()?;
-        bytes.extend(keys.sent.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-        let mac = keys.ours.tag(&[&bytes]);
-        bytes.extend(mac);
-        Some(wire::checked(bytes))
+        encode_under(self.control_keys(), kind, tag, message)
+    }
+
+    /// As [`encode`](Self::encode), of a confirmation: its receiver has yet to build a stack.
+    pub(crate) fn encode_confirm<M: Serialize>(&self, tag: Tag, message: &M) -> Option<Vec<u8>> {
+        let keys = self.credentials.as_ref().map(|it| &it.keys);
+        encode_under(keys, Kind::Confirm, tag, message)
     }
 
     /// A message whose kind says it all: four bytes, unless it needs a proof.
@@ -117,12 +167,38 @@ impl Session {
     /// # Errors
     /// The reason why the message is not valid.
     pub(crate) fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
-        let Some(keys) = &self.keys else { return wire::decode(message) };
-        let received = keys.decode(message);
+        self.decode_with_proof(message).map(|(message, _)| message)
+    }
+
+    /// As [`decode`](Self::decode), with the proof that the message carries.
+    pub(crate) fn decode_with_proof<M: DeserializeOwned>(
+        &self,
+        message: &[u8],
+    ) -> Result<(M, Proof), Unreadable> {
+        let received = if let Some(in_force) = self.stacks.in_force(&self.material()) {
+            in_force.keys.decode(message).map(|message| (message, Proof::Chunnel))
+        } else if let Some(message) =
+            self.stacks.try_staged(&self.material(), |keys| keys.decode(message).ok())
+        {
+            Ok((message, Proof::Chunnel))
+        } else if let Some(credentials) = &self.credentials {
+            credentials.keys.decode(message).map(|message| (message, Proof::Credentials))
+        } else {
+            return wire::decode(message).map(|message| (message, Proof::Nothing));
+        };
         if received.is_err() {
             self.add_forged(1);
         }
         received
+    }
+
+    /// Reads a close. An end without keys believes one without a valid proof: its peer's secure Chunnel may have been ready, or have
+    /// failed, before its own is.
+    pub(crate) fn decode_close(&self, message: &[u8]) -> Result<Close, Unreadable> {
+        match self.decode(message) {
+            Err(Unreadable::Proven) => decode_unverified(message),
+            read => read,
+        }
     }
 
     /// Whether a message whose kind says it all is genuine.
@@ -130,11 +206,14 @@ impl Session {
         !self.is_authenticated() || self.decode::<()>(message).is_ok()
     }
 
-    /// Whether a reset comes from the server, even if the server has forgotten this connection.
+    /// Whether a reset comes from the server, even if the server has forgotten this connection. With a secure Chunnel and no
+    /// credentials none does: the server has forgotten the keys.
     pub(crate) fn verify_reset(&self, message: &[u8]) -> bool {
-        let Some(keys) = &self.keys else { return true };
-        let is_genuine = matches!(wire::open(message), Ok((version, token))
-            if version & PROVEN != 0 && bool::from(token.ct_eq(&keys.reset)));
+        let is_genuine = match &self.credentials {
+            Some(credentials) => matches!(wire::open(message), Ok((version, token))
+                if version & PROVEN != 0 && bool::from(token.ct_eq(&credentials.reset))),
+            None => !self.is_secured(),
+        };
         if !is_genuine {
             self.add_forged(1);
         }
@@ -144,7 +223,7 @@ impl Session {
     /// The keys for the client's and for the server's messages, on the client.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
-        self.keys.as_ref().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
+        self.control_keys().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
     }
 
     /// Adds forged messages from before the session.
@@ -153,27 +232,15 @@ impl Session {
     }
 }
 
-impl Keys {
-    fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
-        let whole = wire::unchecked(message)?;
-        let (version, body) = wire::open(message)?;
-        if version & PROVEN == 0 {
-            return Err(Unreadable::Unproven);
-        }
-        let (sealed, mac) = whole.split_last_chunk::<MAC>().ok_or(Unreadable::Malformed)?;
-        let body = body.get(..body.len().saturating_sub(MAC)).unwrap_or_default();
-        let (body, counter) = body.split_last_chunk::<COUNTER>().ok_or(Unreadable::Malformed)?;
-        if !self.theirs.is_tag(&[sealed], mac) {
-            return Err(Unreadable::Unproven);
-        }
-        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        if !received.insert(u64::from_le_bytes(*counter)) {
-            return Err(Unreadable::Unproven);
-        }
-        match postcard::take_from_bytes(body) {
-            Ok((message, [])) => Ok(message),
-            _ => Err(Unreadable::Malformed),
-        }
+fn encode_under<M: Serialize>(
+    keys: Option<&ControlKeys>,
+    kind: Kind,
+    tag: Tag,
+    message: &M,
+) -> Option<Vec<u8>> {
+    match keys {
+        Some(keys) => keys.encode(kind, tag, message),
+        None => wire::encode(kind, tag, message).ok(),
     }
 }
 

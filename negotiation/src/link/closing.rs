@@ -2,7 +2,7 @@
 
 use super::{End, Shared};
 use crate::shortage::or_lost;
-use crate::wire::{self, Close, Kind, Tag};
+use crate::wire::{self, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
@@ -84,7 +84,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
                 Some((Kind::CloseSeen, _)) if self.session().verify_bare(&message) => return,
                 Some((Kind::Reset, _)) if self.session().verify_reset(&message) => return,
-                Some((Kind::Close, tag)) if self.session().decode::<Close>(&message).is_ok() => {
+                Some((Kind::Close, tag)) if self.session().decode_close(&message).is_ok() => {
                     return self.send_close_seen(tag).await;
                 }
                 _ => self.count_dropped(),
