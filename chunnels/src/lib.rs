@@ -39,6 +39,8 @@ pub mod batch;
     feature = "total_order"
 ))]
 mod burst;
+#[cfg(any(feature = "quic", feature = "tls"))]
+pub mod certificates;
 #[cfg(feature = "compress")]
 pub mod compress;
 #[cfg(feature = "reliable")]
@@ -76,6 +78,8 @@ pub mod total_order;
 pub use at_most_once::AtMostOnce;
 #[cfg(feature = "batch")]
 pub use batch::Batch;
+#[cfg(any(feature = "quic", feature = "tls"))]
+pub use certificates::{TlsIdentity, Trust};
 #[cfg(feature = "compress")]
 pub use compress::Compress;
 #[cfg(feature = "fault")]

@@ -244,7 +244,7 @@ fn vectors() -> Vectors {
     vectors.plain("answer with a capability", Kind::Answer, &Answer { capabilities, ..answer() });
     let refusal = |kind, text: &str| Refusal { id: ID, kind, text: text.into() };
     vectors.plain("refusal", Kind::Refusal, &refusal(RefusalKind::Incompatible, "no stack suits both ends"));
-    let old = "the client speaks version 1 of the negotiation protocol, the server version 2";
+    let old = "the client speaks version 2 of the negotiation protocol, the server version 3";
     vectors.plain(
         "refusal of a version",
         Kind::Refusal,

@@ -30,7 +30,6 @@
 //! [`Bincode`] unless it is given another, none for [`Postcard`]. The error of a longer message names the limit that was reached.
 
 mod bincode;
-mod burst;
 mod chunnel;
 mod codec;
 mod connection;
@@ -38,7 +37,6 @@ mod encoding;
 mod key;
 mod postcard;
 mod schema;
-mod send_recv;
 mod size;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,20 @@
-//! Connections, listeners, the messages that wait for them, and the futures that do.
+//! Connections and listeners, the messages that wait for them, and the batch of messages that goes past the queues.
 
-use crate::batch::{Batched, ReceiveBatch};
+mod waiting;
+
 use crate::queue::Queue;
-use crate::waiters::{Awaited, WaiterKey, Waiters};
+use crate::waiters::{Awaited, Waiters};
 use ahash::RandomState;
+use arrayvec::ArrayVec;
 use bertha_core::Buf;
 use bertha_core::buf::Pieces;
 use slab::Slab;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::hash::Hash;
 use std::task::Waker;
+pub use waiting::Role;
 
 /// The number of messages of a connection that wait until it is accepted: strangers are to cost little memory.
 const UNACCEPTED: usize = 32;
@@ -33,18 +37,6 @@ pub struct Limits {
     /// Messages of all connections. None takes more of them than it leaves to others, so that one that is not received from
     /// does not keep the buffers of all (dynamic thresholds, Choudhury and Hahne, 1998).
     pub shared: usize,
-}
-
-/// How a future waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// It never polls: it waits at a source that others poll.
-    Onlooker,
-    /// Another future polls at this moment. This one may be [promoted](Demux::promote) later.
-    Follower,
-    /// It polls if no other future does, and it takes over when it begins to wait: a future that has just dealt with a message is
-    /// the most likely to get the next one.
-    Poller,
 }
 
 /// One connection.
@@ -345,168 +337,163 @@ impl<K: Key, T> Demux<K, T> {
     }
 }
 
-/// Futures that wait, and the one that polls.
-impl<K: Key, T> Demux<K, T> {
-    /// Whether the future waits while another one polls.
-    #[inline]
-    pub fn follows(&self, key: &WaiterKey) -> bool {
-        key.waits() && self.poller != key.token
-    }
-
-    /// Whether other futures than this one wait.
-    #[inline]
-    pub fn others_wait(&self, key: &WaiterKey) -> bool {
-        self.waiters.len() > usize::from(key.waits())
-    }
-
-    /// The waker of the future that polls.
-    pub fn poller(&self) -> Option<Waker> {
-        self.poller.map(|token| self.waiters.waker(token).clone())
-    }
-
-    /// Makes the caller the one that receives without the lock, unless another does. It calls
-    /// [`end_receiving`](Self::end_receiving) soon, without waiting in between.
-    #[inline]
-    pub fn begin_receiving(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_receiving, true)
-    }
-
-    /// The caller has received, and everything that arrived was delivered.
-    #[inline]
-    pub fn end_receiving(&mut self) {
-        self.is_receiving = false;
-    }
-
-    /// The future waits. Returns whether it is the one that polls.
-    pub fn wait(&mut self, key: &mut WaiterKey, waker: &Waker, role: Role) -> bool {
-        let may_poll = role != Role::Onlooker;
-        let (token, is_new) = match key.token {
-            Some(token) => {
-                self.waiters.renew(token, waker, may_poll);
-                (token, false)
-            }
-            None => {
-                let token = self.waiters.join(waker, may_poll);
-                key.token = Some(token);
-                self.waiters_of(key.awaited).push_back(token);
-                (token, true)
-            }
-        };
-        let polls = match role {
-            Role::Poller => is_new || self.poller.is_none_or(|poller| poller == token),
-            Role::Onlooker | Role::Follower => false,
-        };
-        if polls {
-            self.poller = Some(token);
-        } else if self.poller == Some(token) {
-            // The future that receives at this moment sees to another one.
-            self.poller = None;
-        }
-        polls
-    }
-
-    fn waiters_of(&mut self, awaited: Awaited) -> &mut VecDeque<usize> {
-        match awaited {
-            Awaited::Connection(connection) => &mut self.connections[connection].waiters,
-            Awaited::Listener(listener) => &mut self.listeners[listener].waiters,
-            Awaited::Event(event) => &mut self.events[event],
-        }
-    }
-
-    /// The future waits no longer, with or without what it waited for: others get what it left.
-    #[inline]
-    pub fn leave(&mut self, key: &mut WaiterKey) {
-        if key.waits() {
-            self.leave_list(key);
-        }
-    }
-
-    /// Out of line: a future that finds a message at once has not waited.
-    #[inline(never)]
-    fn leave_list(&mut self, key: &mut WaiterKey) {
-        let Some(token) = key.token.take() else { return };
-        self.waiters.leave(token);
-        let waiters = self.waiters_of(key.awaited);
-        waiters.retain(|&other| other != token);
-        let others = !waiters.is_empty();
-        if self.poller == Some(token) {
-            self.poller = None;
-        }
-        let left = others
-            && match key.awaited {
-                Awaited::Connection(connection) => self.connections[connection].queue.len() > 0,
-                Awaited::Listener(listener) => !self.listeners[listener].backlog.is_empty(),
-                // Others know; the next one looks.
-                Awaited::Event(_) => true,
-            };
-        if left {
-            self.notify(key.awaited);
-        }
-    }
-
-    /// Whether futures wait and none of them polls or receives.
-    #[inline]
-    pub fn lacks_poller(&self) -> bool {
-        self.waiters.len() > 0 && self.poller.is_none() && !self.is_receiving
-    }
-
-    /// Makes a future that waits the one that polls, if none does. `arm` is called with its waker: it returns true if something
-    /// will call that once there is anything to receive; otherwise the future is woken. Returns whether a future waits that polls.
-    pub fn promote(&mut self, arm: impl FnOnce(&Waker) -> bool) -> bool {
-        if self.poller.is_some() || self.is_receiving {
-            return true;
-        }
-        let Some(token) = self.waiters.newest_that_may_poll() else { return false };
-        self.poller = Some(token);
-        if !arm(self.waiters.waker(token)) {
-            self.wake(token);
-        }
-        true
-    }
-
-    /// Wakes one future that awaits this, of those that were not woken yet.
-    pub fn notify(&mut self, awaited: Awaited) {
-        let waiting = match awaited {
-            Awaited::Connection(connection) => &self.connections[connection].waiters,
-            Awaited::Listener(listener) => &self.listeners[listener].waiters,
-            Awaited::Event(event) => &self.events[event],
-        };
-        if let Some(&token) = waiting.iter().find(|&&token| self.waiters.notify(token))
-            && (!self.is_busy || self.poller != Some(token))
-        {
-            self.woken.push(self.waiters.waker(token).clone());
-        }
-    }
-
-    fn wake(&mut self, token: usize) {
-        self.waiters.notify(token);
-        self.woken.push(self.waiters.waker(token).clone());
-    }
-
-    /// Whether any future is to be woken once the lock is free.
-    #[inline]
-    pub fn wakes(&self) -> bool {
-        !self.woken.is_empty()
-    }
-
-    /// The wakers that are to be called once the lock is free.
-    #[inline]
-    pub fn take_woken(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.woken)
-    }
-
-    /// Takes the emptied list of [`take_woken`](Self::take_woken) back, so that waking does not allocate.
-    pub fn reuse(&mut self, emptied: Vec<Waker>) {
-        if self.woken.capacity() == 0 {
-            self.woken = emptied;
-        }
-    }
-}
-
 impl<K, T> Connection<K, T> {
     fn new(key: K, state: T, is_accepted: bool) -> Self {
         let (queue, waiters) = (Queue::default(), VecDeque::new());
         Self { key, state, queue, waiters, unaccepted: 0, is_accepted, is_closed: false }
+    }
+}
+
+/// The capacity of a [`ReceiveBatch`].
+pub const BATCH: usize = 32;
+
+/// Messages of the connection whose future polls: they come here directly, past its queue and all wakers. Lives on the stack of
+/// the receiving call, without an allocation.
+pub struct ReceiveBatch<M = Buf> {
+    messages: ArrayVec<M, BATCH>,
+    connection: Option<usize>,
+    wanted: usize,
+}
+
+/// A message, or several that came in one buffer.
+pub trait Batched: Sized + Sealed {
+    /// The number of messages.
+    fn count(&self) -> usize;
+
+    /// Removes the next messages of a queue, at most `max`.
+    #[doc(hidden)]
+    fn take(queue: &mut Queue, max: usize) -> Option<Self>;
+
+    /// The first messages of a buffer in which each is `stride` bytes long but for the last, at most `max`; and the others.
+    #[doc(hidden)]
+    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>);
+}
+
+/// Not for other crates: a queue holds nothing else.
+pub trait Sealed {}
+
+impl Sealed for Buf {}
+
+impl Batched for Buf {
+    #[inline]
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline]
+    fn take(queue: &mut Queue, _: usize) -> Option<Self> {
+        queue.pop()
+    }
+
+    #[inline]
+    fn split(buffer: Buf, stride: usize, _: usize) -> (Self, Option<Pieces>) {
+        if buffer.len() <= stride { (buffer, None) } else { split_first(buffer, stride) }
+    }
+}
+
+#[cold]
+fn split_first(mut buffer: Buf, stride: usize) -> (Buf, Option<Pieces>) {
+    match buffer.split_to(stride) {
+        Ok(first) => (first, Some(buffer.into_pieces(stride))),
+        // There are more bytes than that.
+        Err(_) => (buffer, None),
+    }
+}
+
+impl Sealed for Pieces {}
+
+impl Batched for Pieces {
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn take(queue: &mut Queue, max: usize) -> Option<Self> {
+        queue.take(max)
+    }
+
+    #[inline]
+    fn split(buffer: Buf, stride: usize, max: usize) -> (Self, Option<Pieces>) {
+        let mut messages = buffer.into_pieces(stride);
+        if messages.len() <= max {
+            return (messages, None);
+        }
+        (messages.split_first(max), Some(messages))
+    }
+}
+
+impl<M: Batched> ReceiveBatch<M> {
+    /// Room for at most `max` messages of `connection`.
+    #[inline]
+    pub fn new(connection: usize, max: usize) -> Self {
+        Self { messages: ArrayVec::new_const(), connection: Some(connection), wanted: max }
+    }
+
+    /// For a future that waits for something else: everything takes the way through the queues.
+    #[inline]
+    pub fn none() -> Self {
+        Self { messages: ArrayVec::new_const(), connection: None, wanted: 0 }
+    }
+
+    /// The connection whose messages are wanted.
+    #[inline]
+    pub fn connection(&self) -> Option<usize> {
+        self.connection
+    }
+
+    /// How many more messages are wanted.
+    #[inline]
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Whether nothing more is to be pushed.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.wanted == 0 || self.messages.is_full()
+    }
+
+    /// Nothing more is wanted.
+    #[inline]
+    pub fn end(&mut self) {
+        self.wanted = 0;
+    }
+
+    /// Appends messages, of which no more than [`wanted`](Self::wanted) may be given to a batch that is not full.
+    #[inline]
+    pub fn push(&mut self, messages: M) {
+        debug_assert!(!self.is_full() && messages.count() <= self.wanted);
+        self.wanted = self.wanted.saturating_sub(messages.count());
+        let pushed = self.messages.try_push(messages);
+        debug_assert!(pushed.is_ok());
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Removes the last messages: the only ones of a batch of one.
+    #[inline]
+    pub fn pop(&mut self) -> Option<M> {
+        self.messages.pop()
+    }
+
+    /// Removes everything, in order. The iterator says how long it is, so that a vector makes room once.
+    #[inline]
+    pub fn drain(&mut self) -> impl ExactSizeIterator<Item = M> {
+        self.messages.drain(..)
+    }
+}
+
+impl<M> fmt::Debug for ReceiveBatch<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveBatch")
+            .field("len", &self.messages.len())
+            .field("wanted", &self.wanted)
+            .finish_non_exhaustive()
     }
 }
 

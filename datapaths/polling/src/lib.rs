@@ -45,15 +45,13 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
-mod batch;
 mod demux;
 mod poll_guard;
 mod queue;
 mod spin_history;
 mod waiters;
 
-pub use batch::{BATCH, Batched, ReceiveBatch};
-pub use demux::{Demux, Key, Limits, Role};
+pub use demux::{BATCH, Batched, Demux, Key, Limits, ReceiveBatch, Role};
 pub use poll_guard::{PollGuard, Received, Source, release};
 pub use spin_history::SpinHistory;
 pub use waiters::{Awaited, WaiterKey};

@@ -1,7 +1,6 @@
 //! The loop in which a future takes, receives, and waits.
 
-use crate::batch::{Batched, ReceiveBatch};
-use crate::demux::{Demux, Key, Role};
+use crate::demux::{Batched, Demux, Key, ReceiveBatch, Role};
 use crate::waiters::{Awaited, WaiterKey};
 use parking_lot::MutexGuard;
 use std::pin::pin;

@@ -24,7 +24,7 @@ pub fn claim(
     if !capabilities.is_empty() {
         parts.push(&differing);
     }
-    let whole = hash("bertha 2 claim", &parts);
+    let whole = hash("bertha 3 claim", &parts);
     let mut claim = [0; CLAIM];
     claim.copy_from_slice(&whole[..CLAIM]);
     claim

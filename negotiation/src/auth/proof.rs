@@ -24,7 +24,7 @@ pub(super) struct Head {
 
 /// The hash that identifies an offer, and binds a reply to it.
 pub(crate) fn offer_hash(message: &[u8]) -> [u8; 32] {
-    hash("bertha 2 offer", &[message])
+    hash("bertha 3 offer", &[message])
 }
 
 /// Writes a message with its proof. `context` is the hash of the offer to which it replies, or nothing.
@@ -39,7 +39,7 @@ pub(super) fn prove<M: Serialize>(
     head.is_sealed = key.is_some();
     let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, &(message, head))?;
     if let Some(signer) = signer {
-        bytes.extend(signer.sign(&hash("bertha 2 signature", &[context, &bytes])));
+        bytes.extend(signer.sign(&hash("bertha 3 signature", &[context, &bytes])));
     }
     if let Some(key) = key {
         bytes.extend(key.tag(&[context, &bytes]));
@@ -98,7 +98,7 @@ impl<M> Claimed<'_, M> {
     /// The trusted key that has signed it. The signature of any other key is not even looked at.
     pub(super) fn signer_among(&self, trusted: &[PublicKey], context: &[u8]) -> Option<PublicKey> {
         let signer = PublicKey::from_bytes(self.head.signer?);
-        let signed = hash("bertha 2 signature", &[context, self.signed]);
+        let signed = hash("bertha 3 signature", &[context, self.signed]);
         (trusted.contains(&signer) && signer.has_signed(&signed, self.signature?)).then_some(signer)
     }
 }

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 pub(crate) use crate::wire::MAC;
 
 /// Sets these keys apart from those that other protocols derive from the same secrets.
-const SALT: &[u8] = b"bertha negotiation 2";
+const SALT: &[u8] = b"bertha negotiation 3";
 
 /// A key for MACs, and for deriving further keys.
 #[derive(Clone)]

@@ -56,7 +56,7 @@ impl Session {
         reset: [u8; MAC],
         peer: Option<PublicKey>,
     ) -> Self {
-        let transcript = hash("bertha 2 transcript", &[offer, answer]);
+        let transcript = hash("bertha 3 transcript", &[offer, answer]);
         let credentials = secret.map(|secret| {
             let keys = ControlKeys::new(role, secret, BY_CREDENTIALS, &transcript);
             Box::new(ByCredentials { secret: secret.clone(), keys, reset })
@@ -84,7 +84,7 @@ impl Session {
 
     /// The transcript of a later stack of the connection; `agreed` is a hash of the messages that agreed on it.
     pub(crate) fn transcript_of(&self, agreed: &[u8; 32]) -> [u8; 32] {
-        hash("bertha 2 round", &[&self.transcript, agreed])
+        hash("bertha 3 round", &[&self.transcript, agreed])
     }
 
     /// The identity that the peer has proved: to a secure Chunnel of the stack, or else by its credentials, if this end asked
@@ -157,7 +157,7 @@ impl Session {
         encode_under(keys, Kind::Confirm, tag, message)
     }
 
-    /// A message whose kind says it all: four bytes, unless it needs a proof.
+    /// A message whose kind says it all: a header alone, unless it needs a proof.
     pub(crate) fn encode_bare(&self, kind: Kind, tag: Tag) -> Option<Vec<u8>> {
         if self.is_authenticated() { self.encode(kind, tag, &()) } else { Some(tag.header(kind).into()) }
     }

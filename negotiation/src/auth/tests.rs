@@ -1,5 +1,5 @@
 use super::*;
-use crate::wire::{self, Answer, Close, Kind, Offer, Refusal, RefusalKind, Tag, Unreadable};
+use crate::wire::{self, Answer, Close, HEADER, Kind, Offer, Refusal, RefusalKind, Tag, Unreadable};
 use bertha_core::{LayerInfo, Node};
 
 const ID: u64 = 0x1122_3344_5566_7788;
@@ -156,7 +156,7 @@ fn a_reset_is_believed_by_its_token_alone() {
     let (_, _, client, _) = agree(&pairs()[0]);
     let genuine = reset(Tag::of(ID), &[9; MAC]);
     // The reader of the message compares the header.
-    for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= 32) {
+    for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= 8 * HEADER) {
         assert!(!client.verify_reset(&altered), "bit {bit}");
     }
     assert!(!client.verify_reset(&Tag::of(ID).header(Kind::Reset)));

@@ -98,7 +98,7 @@ impl EarlyCache {
     pub(crate) fn key(&self, server: Addr, stack: &[u8]) -> Key {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.stack != stack {
-            let digest = hash("bertha 2 stack", &[stack]);
+            let digest = hash("bertha 3 stack", &[stack]);
             *last = Digested { stack: stack.to_vec(), digest };
         }
         Key { server, stack: last.digest }

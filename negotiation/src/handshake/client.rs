@@ -312,3 +312,30 @@ impl Handshake {
         Progress::Again
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use crate::wire::{HEADER, RefusalKind};
+
+    /// A sender that has not seen the offer knows no id, and so refuses none.
+    #[test]
+    fn guessed_refusals_are_not_believed() {
+        const ID: u64 = 0x0123_4567_89ab_cdef;
+        let (now, settings) = (Instant::now(), Settings::default());
+        let mut handshake = Handshake::new(&[], Requirements::OPEN, || ID, 1200, now, &settings).unwrap();
+        let text = "try something weaker".into();
+        let refusal = Refusal { id: 0, kind: RefusalKind::Incompatible, text };
+        let mut message = wire::encode(Kind::Refusal, Tag::of(0), &refusal).unwrap();
+        let mut refuses = |guess: u64| {
+            message[..HEADER].copy_from_slice(&Tag::of(guess).header(Kind::Refusal));
+            let end = message.len() - 4;
+            let check = crc32fast::hash(&message[..end]);
+            message[end..].copy_from_slice(&check.to_le_bytes());
+            handshake.handle(&message).is_err()
+        };
+        assert!((0..1 << 24).all(|guess| !refuses(guess)));
+        assert!(refuses(ID), "the tag is right");
+    }
+}

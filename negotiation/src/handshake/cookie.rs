@@ -58,7 +58,7 @@ impl Cookies {
 }
 
 fn bound(peer: &[u8], offer: &[u8]) -> [u8; 32] {
-    hash("bertha 2 cookie", &[peer, offer])
+    hash("bertha 3 cookie", &[peer, offer])
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use super::matching;
 use super::requirements::Requirements;
 use crate::auth::{Answering, Unanswerable, offer_hash, reset};
 use crate::wire::{
-    self, Answer, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable, VERSION,
+    self, Answer, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable,
+    VERSION,
 };
 use crate::{Credentials, Fresh, Session};
 use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
@@ -336,7 +337,7 @@ fn refuse(
 /// reason to ask more of a client that can't be recognised.
 fn refuse_openly(id: u64, tag: Tag, kind: RefusalKind, text: String, terms: &Terms<'_>) -> Decision {
     /// Header, version, id, kind, length of the text, check.
-    const REST: usize = 4 + 1 + 10 + 1 + 2 + 4;
+    const REST: usize = HEADER + 1 + 10 + 1 + 2 + 4;
     let error = error(Refusal { id, kind, text: text.clone() });
     let most = terms.credit.left().saturating_sub(REST).min(TEXT_LIMIT);
     let refusal = Refusal { id, kind, text: wire::cut_to(text, most) };

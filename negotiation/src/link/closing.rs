@@ -11,6 +11,15 @@ use std::sync::Arc;
 /// How often a close is sent before the peer is taken for gone.
 const CLOSE_ATTEMPTS: u32 = 3;
 
+/// The peer's reply to a close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// It has seen it, or knows no such connection.
+    Seen,
+    /// It closes as well.
+    ClosesToo,
+}
+
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Sends the close, after the answer if that has not left yet.
     ///
@@ -81,14 +90,23 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         while let Ok(message) = or_lost(self.base.recv().await) {
             // Lost data comes again, after the close does.
             let Some(message) = message else { return std::future::pending().await };
-            match wire::header(&message).filter(|(_, tag)| *tag == Tag::of(self.id)) {
-                Some((Kind::CloseSeen, _)) if self.session().verify_bare(&message) => return,
-                Some((Kind::Reset, _)) if self.session().verify_reset(&message) => return,
-                Some((Kind::Close, tag)) if self.session().decode_close(&message).is_ok() => {
-                    return self.send_close_seen(tag).await;
-                }
-                _ => self.count_dropped(),
+            match self.reply_to_close(&message) {
+                Some(Reply::Seen) => return,
+                Some(Reply::ClosesToo) => return self.send_close_seen(Tag::of(self.id)).await,
+                None => self.count_dropped(),
             }
+        }
+    }
+
+    /// The peer's reply to a close, if `message` is one.
+    pub(super) fn reply_to_close(&self, message: &[u8]) -> Option<Reply> {
+        let (kind, _) = wire::header(message).filter(|(_, tag)| *tag == Tag::of(self.id))?;
+        let session = self.session();
+        match kind {
+            Kind::CloseSeen if session.verify_bare(message) => Some(Reply::Seen),
+            Kind::Reset if session.verify_reset(message) => Some(Reply::Seen),
+            Kind::Close if session.decode_close(message).is_ok() => Some(Reply::ClosesToo),
+            _ => None,
         }
     }
 }

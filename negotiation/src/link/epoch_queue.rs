@@ -24,8 +24,8 @@ const OVER: u8 = 4;
 const PARTED: u8 = 8;
 
 pub struct EpochQueue {
-    /// The first four bytes of the epoch's data, as the number that they are compared as.
-    pub header: u32,
+    /// The header of the epoch's data, as the number that it is compared as.
+    pub header: u64,
     /// Almost always 0, and then one load is all that a reception spends on it.
     state: AtomicU8,
     queue: Mutex<VecDeque<Buf>>,
@@ -40,22 +40,22 @@ pub struct EpochQueue {
 impl EpochQueue {
     /// The queue of the epoch that a connection begins with, with the messages that overtook the answer.
     pub fn first(tag: Tag, early: VecDeque<Buf>) -> Self {
-        Self::new(u32::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
+        Self::new(u64::from_le_bytes(tag.header(Kind::Data)), early, 0, CAPACITY)
     }
 
     /// The queue of a later epoch, which does not read the base yet.
     pub fn later(tag: Tag, round: u64) -> Self {
-        Self::new(u32::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
+        Self::new(u64::from_le_bytes(tag.data_header(round)), VecDeque::new(), ASIDE, CAPACITY)
     }
 
     /// The queue of a round among any number of endpoints. Some endpoints are ahead of others, so it takes more
     /// messages.
     pub fn among(header: [u8; HEADER], is_aside: bool) -> Self {
         let aside = if is_aside { ASIDE } else { 0 };
-        Self::new(u32::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
+        Self::new(u64::from_le_bytes(header), VecDeque::new(), aside, GROUP_CAPACITY)
     }
 
-    fn new(header: u32, queue: VecDeque<Buf>, aside: u8, capacity: usize) -> Self {
+    fn new(header: u64, queue: VecDeque<Buf>, aside: u8, capacity: usize) -> Self {
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         let (state, queue) = (AtomicU8::new(queued | aside), Mutex::new(queue));
         let is_in_force = AtomicBool::new(aside == 0);

@@ -290,7 +290,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
 /// The name of an epoch's stack among those that are there at once.
 fn place(queue: &EpochQueue) -> u64 {
-    queue.header.into()
+    queue.header
 }
 
 /// The fate of a message.

@@ -1,6 +1,6 @@
 //! The link: a base connection on which two ends agreed, and on which the stack stands.
 //!
-//! It puts four bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
+//! It puts a header of eight bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
 //! data goes to `control`, off the message path.
 
 mod closing;
@@ -398,7 +398,7 @@ fn is_confirm(message: &[u8]) -> bool {
 
 /// Puts the header in front of a message.
 #[inline(always)]
-fn seal(mut message: Buf, header: u32) -> Result<Buf, Error> {
+fn seal(mut message: Buf, header: u64) -> Result<Buf, Error> {
     if message.headroom() < HEADER {
         message = with_headroom(&message)?;
     }
@@ -431,3 +431,7 @@ impl<C: Connection<Data = Buf>> fmt::Debug for Link<C> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod guessed_tests;

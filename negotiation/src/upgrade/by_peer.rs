@@ -612,7 +612,7 @@ fn said(
     if !capabilities.is_empty() {
         parts.push(&differing);
     }
-    hash("bertha 2 said", &parts)
+    hash("bertha 3 said", &parts)
 }
 
 fn error(kind: ErrorKind, what: impl Into<std::borrow::Cow<'static, str>>) -> Error {

@@ -1,15 +1,16 @@
-//! Messages between two ends: one byte holds the kind of a message, three identify its connection.
+//! Messages between two ends: one byte holds the kind of a message, seven identify its connection.
 //!
 //! ```text
-//!  byte 0      1      2      3      4 ...
-//! +--------+------+------+------+---------------------------------+
-//! |  kind  |  tag (24 bits, LE) |  payload                        |
-//! +--------+------+------+------+---------------------------------+
+//!  byte 0      1                          8 ...
+//! +--------+----------------- ~ --------+---------------------------------+
+//! |  kind  |  tag (56 bits, LE)         |  payload                        |
+//! +--------+----------------- ~ --------+---------------------------------+
 //! ```
 //!
 //! Every message of a negotiated connection begins so, data included; that no payload can be mistaken for a handshake
-//! message, nor the reverse, follows from it. The tag is the low 24 bits of the connection id that the client chose at
-//! random; data of an earlier connection between the same addresses carry another one.
+//! message, nor the reverse, follows from it. The tag is the low 56 bits of the connection id that the client chose at
+//! random; data of an earlier connection between the same addresses carry another one. A sender that has not seen
+//! the connection's messages does not guess the tag, so it can neither end a connection nor add to its data.
 //!
 //! The payload of everything but data is a protocol version byte, a postcard encoding of the message, and its CRC-32
 //! in four bytes, little-endian, over all that precedes it. A message whose check fails is dropped. With the top bit of
@@ -40,13 +41,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the protocol that this crate speaks.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// The bit of the version byte that says that the message carries a proof of its origin.
 pub(crate) const PROVEN: u8 = 0x80;
 
 /// The bytes in front of every message.
-pub const HEADER: usize = 4;
+pub const HEADER: usize = 8;
 
 /// The largest handshake message, in bytes: bounds what a server parses for a stranger.
 pub const LARGEST: usize = 8192;
@@ -127,14 +128,17 @@ impl Kind {
 /// the epoch's number.
 const LATER: u8 = 0x80;
 
-/// The three bytes that tell connections between the same addresses apart.
+/// The seven bytes that tell connections between the same addresses apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Tag(u32);
+pub struct Tag(u64);
+
+/// The bits of a tag.
+const TAG: u64 = (1 << 56) - 1;
 
 impl Tag {
     /// The tag of the connection with this id.
     pub fn of(id: u64) -> Self {
-        Self(id as u32 & 0x00ff_ffff)
+        Self(id & TAG)
     }
 
     /// The tag of a round among any number of endpoints. Those of rounds that follow each other differ.
@@ -142,7 +146,7 @@ impl Tag {
         Self::of(life.wrapping_add(round))
     }
 
-    /// The first four bytes of data of this connection in an epoch, the first of which has the number 0.
+    /// The header of data of this connection in an epoch, the first of which has the number 0.
     pub fn data_header(self, round: u64) -> [u8; HEADER] {
         let mut header = self.header(Kind::Data);
         if round > 0 {
@@ -151,16 +155,16 @@ impl Tag {
         header
     }
 
-    /// The first four bytes of a message of this connection.
+    /// The header of a message of this connection.
     pub fn header(self, kind: Kind) -> [u8; HEADER] {
-        (self.0 << 8 | u32::from(kind as u8)).to_le_bytes()
+        (self.0 << 8 | u64::from(kind as u8)).to_le_bytes()
     }
 }
 
 /// Kind and tag of a message, or nothing if it is too short or of an unknown kind.
 pub fn header(message: &[u8]) -> Option<(Kind, Tag)> {
     let first: [u8; HEADER] = message.get(..HEADER)?.try_into().ok()?;
-    Some((Kind::from_byte(first[0])?, Tag(u32::from_le_bytes(first) >> 8)))
+    Some((Kind::from_byte(first[0])?, Tag(u64::from_le_bytes(first) >> 8)))
 }
 
 /// Why a handshake message was not read.

@@ -10,13 +10,14 @@ fn offer() -> Vec<u8> {
 
 #[test]
 fn header_bytes_are_fixed() {
-    assert_eq!(Tag::of(0x1122_3344_5566_7788).header(Kind::Data), [0, 0x88, 0x77, 0x66]);
-    assert_eq!(Tag::of(0x1122_3344_5566_7788).header(Kind::Reset), [7, 0x88, 0x77, 0x66]);
-    assert_eq!(header(&[16, 0, 0, 0]), None);
-    assert_eq!(Tag::of(0x1122_3344_5566_7788).data_header(0), [0, 0x88, 0x77, 0x66]);
-    assert_eq!(Tag::of(0x1122_3344_5566_7788).data_header(129), [0x81, 0x88, 0x77, 0x66]);
-    assert_eq!(header(&[0x81, 0x88, 0x77, 0x66]).map(|it| it.0), Some(Kind::Data));
-    assert_eq!(header(&[0, 0, 0]), None);
+    let tag = Tag::of(0x1122_3344_5566_7788);
+    assert_eq!(tag.header(Kind::Data), [0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22]);
+    assert_eq!(tag.header(Kind::Reset), [7, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22]);
+    assert_eq!(tag.data_header(0), tag.header(Kind::Data));
+    assert_eq!(tag.data_header(129), [0x81, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22]);
+    assert_eq!(header(&tag.data_header(129)), Some((Kind::Data, tag)));
+    assert_eq!(header(&[16, 0, 0, 0, 0, 0, 0, 0]), None);
+    assert_eq!(header(&[0; HEADER - 1]), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use bertha_negotiation::Credentials;
 use bertha_negotiation::handshake::{
     Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, claim, decide,
 };
-use bertha_negotiation::wire::{self, Kind, LARGEST_JOINED};
+use bertha_negotiation::wire::{self, CLAIM, HEADER, Kind, LARGEST_JOINED};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -230,8 +230,9 @@ fn claiming(message: &[u8], server: Server) -> Vec<u8> {
     if message[0] == Kind::Early as u8 {
         let server_picks: &[u8] = if server == Server::Changed { &[] } else { &[0] };
         let client_picks: &[u8] = if server == Server::Changed { &[1] } else { &[0] };
-        let at = 7 + usize::from(u16::from_le_bytes([message[5], message[6]]));
-        message[at..at + 16].copy_from_slice(&claim(client_picks, server_picks, 30_000, &[]));
+        let len = HEADER + 1;
+        let at = len + 2 + usize::from(u16::from_le_bytes([message[len], message[len + 1]]));
+        message[at..at + CLAIM].copy_from_slice(&claim(client_picks, server_picks, 30_000, &[]));
         let end = message.len() - 4;
         let check = crc32fast::hash(&message[..end]);
         message[end..].copy_from_slice(&check.to_le_bytes());

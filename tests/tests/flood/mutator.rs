@@ -1,6 +1,7 @@
 //! Messages that a hostile sender makes of others that it has seen.
 
 use crate::dice::Dice;
+use bertha_negotiation::wire::HEADER;
 
 /// Makes one datagram after another: noise, messages as they were recorded, and mutations of them.
 pub(crate) struct Mutator {
@@ -26,7 +27,7 @@ impl Mutator {
             }
             // Noise that says it is a message of some kind.
             1 => {
-                let len = 4 + self.dice.below(100);
+                let len = HEADER + self.dice.below(100);
                 let mut noise = self.dice.bytes(len);
                 noise[0] = self.dice.below(10) as u8;
                 noise
@@ -78,7 +79,7 @@ impl Mutator {
             }
             // The version, or the first byte of what is not a handshake message.
             6 => {
-                if let Some(version) = bytes.get_mut(4) {
+                if let Some(version) = bytes.get_mut(HEADER) {
                     *version = dice.next() as u8;
                 }
             }

@@ -145,7 +145,7 @@ fn memory_stays_and_clients_are_served() {
             meter.live() - before
         });
         let grown = grown.await;
-        assert!(outcomes.accepted.get() > 1000 && outcomes.refused.get() > 20, "{outcomes:?}");
+        assert!(outcomes.accepted.get() > 1000 && outcomes.refused.get() > 10, "{outcomes:?}");
         replies.assert_deep();
         let injected = network.counters().injected;
         assert!(injected >= 1_000_000, "{injected} datagrams");

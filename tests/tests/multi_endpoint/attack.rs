@@ -9,7 +9,7 @@ use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimGroup, SimTask, Verdict};
 use bertha_negotiation::Pick;
-use bertha_negotiation::wire::{self, Kind, PeerProgress};
+use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PeerProgress};
 use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +76,7 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
     match dice.roll(4) {
         0 => payload.truncate(dice.roll(len) as usize),
         // Where the round, the number and the sender stand.
-        1 => payload[dice.roll(len.min(16)) as usize] ^= 1 << dice.roll(8),
+        1 => payload[dice.roll(len.min(GROUP_HEADER as u64)) as usize] ^= 1 << dice.roll(8),
         2 => payload[dice.roll(len) as usize] = dice.roll(256) as u8,
         _ => payload.extend((0..dice.roll(40)).map(|byte| byte as u8)),
     }

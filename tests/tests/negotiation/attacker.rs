@@ -169,14 +169,14 @@ impl Attacker {
     }
 
     fn edit(&mut self, payload: &mut Vec<u8>) {
-        if payload.len() < HEADER + 5 || payload[0] == 0 {
+        if payload.len() < HEADER + 6 || payload[0] == 0 {
             return;
         }
         let len = payload.len() as u64;
         match self.roll(6) {
             // Where ids, picks and lengths stand.
             0 | 1 => {
-                let at = 5 + self.roll((len - 9).min(30)) as usize;
+                let at = HEADER + 1 + self.roll((len - HEADER as u64 - 5).min(30)) as usize;
                 payload[at] = self.roll(4) as u8;
             }
             2 => {
@@ -184,9 +184,9 @@ impl Attacker {
                 payload[at] ^= 1 << self.roll(8);
             }
             3 => strip(payload),
-            4 => payload[4] ^= 0x80,
+            4 => payload[HEADER] ^= 0x80,
             _ => {
-                let keep = 5 + self.roll(len - 8) as usize;
+                let keep = HEADER + 1 + self.roll(len - HEADER as u64 - 4) as usize;
                 payload.truncate(keep);
                 payload.extend([0; 4]);
             }

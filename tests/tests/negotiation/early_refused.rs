@@ -8,7 +8,7 @@ use bertha_core::{
     select,
 };
 use bertha_datapath_sim::{Datagram, Network, Verdict};
-use bertha_negotiation::wire::{self, Kind};
+use bertha_negotiation::wire::{self, HEADER, Kind};
 use bertha_negotiation::{Credentials, EarlyCache, Negotiate, Settings, SharedKey, ZeroRtt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -208,8 +208,10 @@ fn a_forged_claim_is_of_no_use() {
         let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
         network.tap(|datagram| {
             if datagram.payload[0] == Kind::Early as u8 {
-                let len = usize::from(u16::from_le_bytes([datagram.payload[5], datagram.payload[6]]));
-                datagram.payload[7 + len] ^= 1;
+                let version = HEADER;
+                let len = [datagram.payload[version + 1], datagram.payload[version + 2]];
+                let claim = version + 3 + usize::from(u16::from_le_bytes(len));
+                datagram.payload[claim] ^= 1;
                 let end = datagram.payload.len() - 4;
                 let check = crc32fast::hash(&datagram.payload[..end]);
                 datagram.payload[end..].copy_from_slice(&check.to_le_bytes());

@@ -4,6 +4,7 @@ use crate::scene::{A, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::{Addr, Connection, Datapath, ErrorKind, make_stack};
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::Negotiate;
+use bertha_negotiation::wire::HEADER;
 use std::sync::{Arc, Mutex};
 
 #[test]
@@ -14,7 +15,7 @@ fn another_version_is_a_typed_error_on_both_sides() {
             if datagram.payload.first() == Some(&1) {
                 let mut offer = datagram.payload.to_vec();
                 let end = offer.len() - 4;
-                offer[4] = 9;
+                offer[HEADER] = 9;
                 let check = crc32fast::hash(&offer[..end]);
                 offer[end..].copy_from_slice(&check.to_le_bytes());
                 datagram.payload = offer;
@@ -89,7 +90,7 @@ fn a_server_never_answers_with_more_than_it_was_sent() {
         echo(&network, incoming, |_| {});
         // Messages that need no knowledge of a valid offer.
         for kind in 0..=255u8 {
-            for len in [1, 4, 5, 20] {
+            for len in [1, HEADER, HEADER + 1, 24] {
                 let stranger = network.host([10, 0, 0, 3]).connect(server_addr()).await.unwrap();
                 let mut payload = vec![7; len];
                 payload[0] = kind;

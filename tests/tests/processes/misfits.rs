@@ -30,7 +30,7 @@ async fn an_oversize_message_fails_alone() {
     let error = connection.send("x".repeat(70_000)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
     let text = error.to_string();
-    assert!(text.contains("Serialize") && text.contains("more than 65503 bytes"), "{text}");
+    assert!(text.contains("Serialize") && text.contains("more than 65499 bytes"), "{text}");
     assert_echoes(&connection).await;
 }
 

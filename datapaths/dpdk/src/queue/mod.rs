@@ -14,12 +14,12 @@ use crate::{Counters, QueueCounters};
 use bertha_netstack::Flow;
 use bertha_polling::Limits;
 pub(crate) use connections::{Connected, Connections, Ending, Listening};
-pub(crate) use network::{Network, Transmitter, TxQueue};
+pub(crate) use network::Network;
 use parking_lot::{Mutex, MutexGuard};
 #[cfg(feature = "tcp")]
 pub(crate) use receive::wait_for;
 pub(crate) use receive::{QueueSource, RxQueue};
-pub(crate) use send::{Frame, Sent};
+pub(crate) use send::{Frame, Sent, Transmitter, TxQueue};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

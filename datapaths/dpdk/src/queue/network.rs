@@ -1,64 +1,13 @@
-//! The network side of a queue: its stack, and the way of frames out.
+//! The network side of a queue: its stack, and the frames of the stack's own.
 
+use super::send::Transmitter;
 use crate::mbuf::{Burst, Packet};
 use crate::port::PortHandle;
 use crate::{Counters, Pool};
 use bertha_core::Error;
-use bertha_dpdk_sys as sys;
 use bertha_netstack::Stack;
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// A transmit queue of a port.
-// The only value with its port and number.
-pub(crate) struct TxQueue {
-    port: Arc<PortHandle>,
-    number: u16,
-}
-
-impl TxQueue {
-    /// # Safety
-    /// The port was set up with a transmit queue of this number, and this is called once for each.
-    pub(crate) unsafe fn new(port: Arc<PortHandle>, number: u16) -> Self {
-        Self { port, number }
-    }
-
-    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
-    #[inline]
-    pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
-        let (port, number) = (self.port.number, self.number);
-        let send = |frames, count| {
-            // SAFETY: the port is open as long as its handle lives. No other thread sends to the queue: `self` is exclusive, and the
-            // only one of its number. `empty` gives `count` whole packets.
-            unsafe { sys::bertha_transmit(port, number, frames, count) }
-        };
-        // SAFETY: `rte_eth_tx_burst` returns how many packets it has taken, from the first on.
-        unsafe { burst.empty(send) }
-    }
-}
-
-/// A queue's way to a transmit queue.
-pub(crate) enum Transmitter {
-    /// A transmit queue of its own.
-    Own(TxQueue),
-    /// One that it shares with other queues, since the port has too few. Nothing else is locked under this lock.
-    Shared(Arc<Mutex<TxQueue>>),
-    /// The port has none.
-    None,
-}
-
-impl Transmitter {
-    /// Sends frames from the front of `burst`, as many as the port takes at the moment, and returns how many those were.
-    #[inline]
-    pub(crate) fn transmit(&mut self, burst: &mut Burst) -> usize {
-        match self {
-            Self::Own(queue) => queue.transmit(burst),
-            Self::Shared(queue) => queue.lock().transmit(burst),
-            Self::None => 0,
-        }
-    }
-}
 
 /// The stack of a queue, with everything it takes to send frames.
 pub(crate) struct Network {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::waiters::WaiterKey;
 use std::task::Waker;
 
 const PEER: u32 = 7;

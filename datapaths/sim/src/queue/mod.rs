@@ -154,7 +154,13 @@ impl<T> Queue<T> {
     pub(crate) fn push(&self, item: T) -> impl Future<Output = Result<(), Error>> {
         let mut item = Some(item);
         Wait::new(self, Side::Senders, move |state: &mut State<T>| {
-            state.room().map_ok(|()| item.take().into_iter().for_each(|item| state.add(item)))
+            let room = state.room();
+            if matches!(room, Poll::Ready(Ok(())))
+                && let Some(item) = item.take()
+            {
+                state.add(item);
+            }
+            room
         })
     }
 
@@ -164,19 +170,27 @@ impl<T> Queue<T> {
         mut items: impl Iterator<Item = Result<T, Error>>,
     ) -> impl Future<Output = Result<(), Error>> {
         // The item that waits for room. It is taken before, since a burst that has ended needs no room.
-        let mut next = None;
+        let mut waiting = None;
         Wait::new(self, Side::Senders, move |state: &mut State<T>| {
             loop {
                 if let Some(ending) = state.ending {
                     return Poll::Ready(Err(ending.error()));
                 }
-                next = match next.take().or_else(|| items.next()) {
-                    Some(Err(error)) => return Poll::Ready(Err(error)),
-                    None => return Poll::Ready(Ok(())),
-                    item => item,
+                let item = match waiting.take() {
+                    Some(item) => item,
+                    None => match items.next() {
+                        Some(Ok(item)) => item,
+                        Some(Err(error)) => return Poll::Ready(Err(error)),
+                        None => return Poll::Ready(Ok(())),
+                    },
                 };
+                if state.items.len() < state.capacity && state.notice.is_none() {
+                    state.add(item);
+                    continue;
+                }
+                waiting = Some(item);
                 match state.room() {
-                    Poll::Ready(Ok(())) => next.take().into_iter().flatten().for_each(|item| state.add(item)),
+                    Poll::Ready(Ok(())) => {}
                     other => return other,
                 }
             }

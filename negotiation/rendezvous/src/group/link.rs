@@ -43,7 +43,7 @@ struct Rounds {
     /// Messages of rounds that others are in and this end is not yet.
     strays: VecDeque<Buf>,
     /// The first bytes of messages of rounds that have ended, newest last.
-    retired: VecDeque<u32>,
+    retired: VecDeque<u64>,
 }
 
 impl<B: Connection<Data = Buf>> Shared<B> {
@@ -107,7 +107,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
                 Sorted::Other => {}
             }
         }
-        let header = message.first_chunk().map(|header| u32::from_le_bytes(*header));
+        let header = message.first_chunk().map(|header| u64::from_le_bytes(*header));
         let is_data = matches!(wire::header(&message), Some((Kind::GroupData, _)));
         if !is_data {
             return Some(message);

@@ -1,0 +1,128 @@
+//! The identity of this end.
+
+use super::pem::{self, read};
+use super::{invalid, provider};
+use bertha_core::{Error, ErrorKind};
+use parking_lot::RwLock;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The identity that this end proves in TLS: a chain of certificates with the private key of the first, or a raw public key
+/// (RFC 7250).
+///
+/// Clones share it, so one [`reload`](Self::reload) serves every Chunnel that has it. Keys are RSA, ECDSA on P-256 or P-384, or
+/// Ed25519.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The certificates and the key, where they came from files.
+    files: Option<[PathBuf; 2]>,
+    is_raw: bool,
+    /// Locked for a copy of the pointer.
+    current: RwLock<Arc<CertifiedKey>>,
+}
+
+impl TlsIdentity {
+    /// Reads a chain of certificates, the own one first, and its private key (PKCS #8, PKCS #1 or SEC 1), from files in PEM
+    /// (RFC 7468).
+    ///
+    /// # Errors
+    /// Those of reading; [`Invalid`](ErrorKind::Invalid), which names the file, if the content can't be used, or the key belongs to
+    /// another certificate.
+    pub fn from_pem_files(certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> Result<Self, Error> {
+        let files = [certificates.as_ref().to_owned(), key.as_ref().to_owned()];
+        let current = from_files(&files)?;
+        Ok(Self::new(Some(files), false, current))
+    }
+
+    /// As [`from_pem_files`](Self::from_pem_files), from bytes.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if they can't be used, or the key belongs to another certificate.
+    pub fn from_pem(certificates: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Result<Self, Error> {
+        let current = from_bytes(certificates.as_ref(), key.as_ref(), &["the PEM given"; 2])?;
+        Ok(Self::new(None, false, current))
+    }
+
+    /// A raw public key, without certificates: the public part of this private key (PKCS #8 in DER). The other end has to
+    /// [trust](super::Trust::raw_public_keys) it.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if the key can't be used.
+    pub fn raw_public_key(pkcs8: impl AsRef<[u8]>) -> Result<Self, Error> {
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(pkcs8.as_ref().to_vec()));
+        let key = provider().key_provider.load_private_key(key);
+        let key = key.map_err(|error| invalid("the private key can't be used", error))?;
+        let public = key.public_key().ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, "a key of this type has no raw public key; use Ed25519 or ECDSA")
+        })?;
+        let public = CertificateDer::from(public.to_vec());
+        Ok(Self::new(None, true, CertifiedKey::new(vec![public], key)))
+    }
+
+    /// Reads the files again. Connections made from then on show the new certificates, and none of them resumes a session from before;
+    /// connections in use go on.
+    ///
+    /// # Errors
+    /// As for [`from_pem_files`](Self::from_pem_files), and [`Invalid`](ErrorKind::Invalid) if the identity did not come from files.
+    /// Everything stays as it was then.
+    pub fn reload(&self) -> Result<(), Error> {
+        let Some(files) = &self.shared.files else {
+            let what =
+                "the identity was made from bytes, so there is no file to read again; use from_pem_files";
+            return Err(Error::new(ErrorKind::Invalid, what));
+        };
+        let new = from_files(files)?;
+        *self.shared.current.write() = Arc::new(new);
+        Ok(())
+    }
+
+    fn new(files: Option<[PathBuf; 2]>, is_raw: bool, current: CertifiedKey) -> Self {
+        Self { shared: Arc::new(Shared { files, is_raw, current: RwLock::new(Arc::new(current)) }) }
+    }
+
+    /// The certificates and the key of the connections that begin now.
+    pub(super) fn current(&self) -> Arc<CertifiedKey> {
+        self.shared.current.read().clone()
+    }
+
+    pub(super) fn is_raw(&self) -> bool {
+        self.shared.is_raw
+    }
+}
+
+/// Omits the private key.
+impl fmt::Debug for TlsIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsIdentity")
+            .field("files", &self.shared.files)
+            .field("is_raw", &self.shared.is_raw)
+            .finish_non_exhaustive()
+    }
+}
+
+fn from_files(files: &[PathBuf; 2]) -> Result<CertifiedKey, Error> {
+    let [certificates, key] = files;
+    let names = [certificates.display().to_string(), key.display().to_string()];
+    from_bytes(&read(certificates)?, &read(key)?, &[&names[0], &names[1]])
+}
+
+fn from_bytes(certificates: &[u8], key: &[u8], sources: &[&str; 2]) -> Result<CertifiedKey, Error> {
+    let [certificates_from, key_from] = sources;
+    let chain = pem::certificates(certificates, certificates_from)?;
+    let key = PrivateKeyDer::from_pem_slice(key)
+        .map_err(|error| invalid(&format!("there is no private key in {key_from}"), error))?;
+    // Compares the keys as well.
+    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
+        let what =
+            format!("the private key in {key_from} can't be used for the certificate in {certificates_from}");
+        invalid(&what, error)
+    })
+}

@@ -1,0 +1,44 @@
+//! Identities in TLS, the trust in those of others, and the parts of TLS that `Tls` and `Quic` share.
+//!
+//! [`TlsIdentity`] is the own end's proof, [`Trust`] the belief about the other's. Both are certificates (RFC 5280) or raw public keys
+//! (RFC 7250).
+//!
+//! # Sessions
+//!
+//! An end builds its configuration once, from these two values, and all its connections share it. Later connections resume
+//! the session of an earlier one (RFC 8446, section 2.2) with a new key exchange, so resumed connections are forward secret
+//! as well. Sessions belong to one value of a Chunnel and its clones: another trust, another name or a
+//! [reload](TlsIdentity::reload) begins without any. What the other end proved is checked again when a session is resumed, so
+//! a certificate that has expired since is refused. No data is sent early.
+
+mod believed;
+pub(crate) mod binding;
+mod certificate;
+mod date;
+mod der;
+mod identity;
+mod noted;
+mod pem;
+pub(crate) mod refusal;
+pub(crate) mod side;
+mod trust;
+mod verifier;
+
+pub use identity::TlsIdentity;
+pub use trust::Trust;
+
+use bertha_core::{Error, ErrorKind};
+use rustls::crypto::CryptoProvider;
+use std::sync::{Arc, LazyLock};
+
+/// The cryptography: `ring`, as in the rest of the crate.
+fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: LazyLock<Arc<CryptoProvider>> =
+        LazyLock::new(|| Arc::new(rustls::crypto::ring::default_provider()));
+    PROVIDER.clone()
+}
+
+#[cold]
+fn invalid(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{what}: {error}")).because(error)
+}

@@ -1,0 +1,175 @@
+//! The futures that wait at a source, and the one that polls it for all.
+
+use super::{Demux, Key};
+use crate::waiters::{Awaited, WaiterKey};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// How a future waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It never polls: it waits at a source that others poll.
+    Onlooker,
+    /// Another future polls at this moment. This one may be [promoted](Demux::promote) later.
+    Follower,
+    /// It polls if no other future does, and it takes over when it begins to wait: a future that has just dealt with a message is
+    /// the most likely to get the next one.
+    Poller,
+}
+
+impl<K: Key, T> Demux<K, T> {
+    /// Whether the future waits while another one polls.
+    #[inline]
+    pub fn follows(&self, key: &WaiterKey) -> bool {
+        key.waits() && self.poller != key.token
+    }
+
+    /// Whether other futures than this one wait.
+    #[inline]
+    pub fn others_wait(&self, key: &WaiterKey) -> bool {
+        self.waiters.len() > usize::from(key.waits())
+    }
+
+    /// The waker of the future that polls.
+    pub fn poller(&self) -> Option<Waker> {
+        self.poller.map(|token| self.waiters.waker(token).clone())
+    }
+
+    /// Makes the caller the one that receives without the lock, unless another does. It calls
+    /// [`end_receiving`](Self::end_receiving) soon, without waiting in between.
+    #[inline]
+    pub fn begin_receiving(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_receiving, true)
+    }
+
+    /// The caller has received, and everything that arrived was delivered.
+    #[inline]
+    pub fn end_receiving(&mut self) {
+        self.is_receiving = false;
+    }
+
+    /// The future waits. Returns whether it is the one that polls.
+    pub fn wait(&mut self, key: &mut WaiterKey, waker: &Waker, role: Role) -> bool {
+        let may_poll = role != Role::Onlooker;
+        let (token, is_new) = match key.token {
+            Some(token) => {
+                self.waiters.renew(token, waker, may_poll);
+                (token, false)
+            }
+            None => {
+                let token = self.waiters.join(waker, may_poll);
+                key.token = Some(token);
+                self.waiters_of(key.awaited).push_back(token);
+                (token, true)
+            }
+        };
+        let polls = match role {
+            Role::Poller => is_new || self.poller.is_none_or(|poller| poller == token),
+            Role::Onlooker | Role::Follower => false,
+        };
+        if polls {
+            self.poller = Some(token);
+        } else if self.poller == Some(token) {
+            // The future that receives at this moment sees to another one.
+            self.poller = None;
+        }
+        polls
+    }
+
+    fn waiters_of(&mut self, awaited: Awaited) -> &mut VecDeque<usize> {
+        match awaited {
+            Awaited::Connection(connection) => &mut self.connections[connection].waiters,
+            Awaited::Listener(listener) => &mut self.listeners[listener].waiters,
+            Awaited::Event(event) => &mut self.events[event],
+        }
+    }
+
+    /// The future waits no longer, with or without what it waited for: others get what it left.
+    #[inline]
+    pub fn leave(&mut self, key: &mut WaiterKey) {
+        if key.waits() {
+            self.leave_list(key);
+        }
+    }
+
+    /// Out of line: a future that finds a message at once has not waited.
+    #[inline(never)]
+    fn leave_list(&mut self, key: &mut WaiterKey) {
+        let Some(token) = key.token.take() else { return };
+        self.waiters.leave(token);
+        let waiters = self.waiters_of(key.awaited);
+        waiters.retain(|&other| other != token);
+        let others = !waiters.is_empty();
+        if self.poller == Some(token) {
+            self.poller = None;
+        }
+        let left = others
+            && match key.awaited {
+                Awaited::Connection(connection) => self.connections[connection].queue.len() > 0,
+                Awaited::Listener(listener) => !self.listeners[listener].backlog.is_empty(),
+                // Others know; the next one looks.
+                Awaited::Event(_) => true,
+            };
+        if left {
+            self.notify(key.awaited);
+        }
+    }
+
+    /// Whether futures wait and none of them polls or receives.
+    #[inline]
+    pub fn lacks_poller(&self) -> bool {
+        self.waiters.len() > 0 && self.poller.is_none() && !self.is_receiving
+    }
+
+    /// Makes a future that waits the one that polls, if none does. `arm` is called with its waker: it returns true if something
+    /// will call that once there is anything to receive; otherwise the future is woken. Returns whether a future waits that polls.
+    pub fn promote(&mut self, arm: impl FnOnce(&Waker) -> bool) -> bool {
+        if self.poller.is_some() || self.is_receiving {
+            return true;
+        }
+        let Some(token) = self.waiters.newest_that_may_poll() else { return false };
+        self.poller = Some(token);
+        if !arm(self.waiters.waker(token)) {
+            self.wake(token);
+        }
+        true
+    }
+
+    /// Wakes one future that awaits this, of those that were not woken yet.
+    pub fn notify(&mut self, awaited: Awaited) {
+        let waiting = match awaited {
+            Awaited::Connection(connection) => &self.connections[connection].waiters,
+            Awaited::Listener(listener) => &self.listeners[listener].waiters,
+            Awaited::Event(event) => &self.events[event],
+        };
+        if let Some(&token) = waiting.iter().find(|&&token| self.waiters.notify(token))
+            && (!self.is_busy || self.poller != Some(token))
+        {
+            self.woken.push(self.waiters.waker(token).clone());
+        }
+    }
+
+    pub(super) fn wake(&mut self, token: usize) {
+        self.waiters.notify(token);
+        self.woken.push(self.waiters.waker(token).clone());
+    }
+
+    /// Whether any future is to be woken once the lock is free.
+    #[inline]
+    pub fn wakes(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
+    /// The wakers that are to be called once the lock is free.
+    #[inline]
+    pub fn take_woken(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Takes the emptied list of [`take_woken`](Self::take_woken) back, so that waking does not allocate.
+    pub fn reuse(&mut self, emptied: Vec<Waker>) {
+        if self.woken.capacity() == 0 {
+            self.woken = emptied;
+        }
+    }
+}
