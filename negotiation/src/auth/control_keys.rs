@@ -64,13 +64,13 @@ impl ControlKeys {
 }
 
 /// The part of a proven message that is in front of the MAC.
-struct Parts<'m> {
-    body: &'m [u8],
-    counter: u64,
+pub(super) struct Parts<'m> {
+    pub(super) body: &'m [u8],
+    pub(super) counter: u64,
 }
 
 impl<'m> Parts<'m> {
-    fn of(message: &'m [u8]) -> Result<Self, Unreadable> {
+    pub(super) fn of(message: &'m [u8]) -> Result<Self, Unreadable> {
         let (version, body) = wire::open(message)?;
         if version & PROVEN == 0 {
             return Err(Unreadable::Unproven);
@@ -81,7 +81,7 @@ impl<'m> Parts<'m> {
     }
 }
 
-fn of_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, Unreadable> {
+pub(super) fn of_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, Unreadable> {
     match postcard::take_from_bytes(body) {
         Ok((message, [])) => Ok(message),
         _ => Err(Unreadable::Malformed),

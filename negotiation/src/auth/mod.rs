@@ -19,6 +19,7 @@ mod control_keys;
 mod credentials;
 mod early;
 mod fresh;
+mod group;
 mod identity;
 mod offering;
 mod proof;
@@ -29,6 +30,7 @@ mod shared_key;
 
 pub use credentials::Credentials;
 pub use fresh::Fresh;
+pub use group::{GroupKey, SenderKey};
 pub use identity::{IdentityKey, PublicKey};
 pub(crate) use session::Proof;
 pub use session::Session;

@@ -80,10 +80,19 @@ pub(crate) struct Keyed(Hmac<Sha256>);
 
 impl Keyed {
     /// As [`MacKey::tag`].
-    pub(crate) fn tag(&self, message: &[u8]) -> [u8; MAC] {
+    pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
+        shortened(self.mac(parts))
+    }
+
+    /// As [`MacKey::is_tag`].
+    pub(crate) fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
+        self.mac(parts).verify_truncated_left(tag).is_ok()
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
-        mac.update(message);
-        shortened(mac)
+        parts.iter().for_each(|part| mac.update(part));
+        mac
     }
 }
 

@@ -16,7 +16,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
             Kind::Confirm => self.on_confirm(&message),
-            Kind::KeepAlive if is_ours && self.session().verify_bare(&message) => self.heard_client(),
+            Kind::KeepAlive if is_ours && self.session().verify_bare(&message) => self.on_keep_alive(),
             Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours && self.session().verify_reset(&message) => {
                 self.liveness.end(End::Reset);
@@ -60,6 +60,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             return self.count_dropped();
         };
         if hash == *offer {
+            self.liveness.arrived();
             return self.send_bytes(answer).await;
         }
         match replacement.offered(message, &hash, &self.base) {
@@ -69,8 +70,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// A sign of life is genuine, if signs of life have proofs.
-    fn heard_client(&self) {
+    /// A sign of life, which is genuine if there are proofs.
+    fn on_keep_alive(&self) {
+        self.liveness.arrived();
         if let Some(replacement) = &self.replacement {
             replacement.heard(self.base.base().runtime().now());
         }

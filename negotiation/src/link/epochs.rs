@@ -195,7 +195,6 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let reception = pin!(self.base.recv());
         let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
         let Some(message) = reception.await? else { return Ok(()) };
-        self.liveness.arrived();
         self.deal_with(None, [message]).await;
         Ok(())
     }
@@ -237,6 +236,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     pub(super) async fn peer_upgrades(&self, message: &[u8]) {
         match self.session().decode_with_proof::<Upgrade>(message) {
             Ok((upgrade, proof)) if upgrade.id == self.id => {
+                self.liveness.arrived();
                 let agent = lock(&self.epochs.agent).clone();
                 match agent {
                     // A full queue means a peer that repeats itself, and it will do so again.

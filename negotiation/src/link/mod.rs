@@ -265,8 +265,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
-            shared.liveness.arrived();
             if self.queue.strip(&mut message) {
+                shared.liveness.arrived();
                 return Ok(message);
             }
             Box::pin(shared.deal_with(Some(&self.queue), [message])).await;
@@ -320,9 +320,11 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 Parked::new(&shared.liveness, &self.queue, state, reception).await?
             };
             let Some(received) = received else { continue };
-            shared.liveness.arrived();
             let others = filter.others;
             let data = received.saturating_sub(others.len());
+            if data > 0 {
+                shared.liveness.arrived();
+            }
             if !others.is_empty() {
                 Box::pin(shared.deal_with(Some(&self.queue), others)).await;
             }
@@ -385,7 +387,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         for message in sorted {
             match message {
                 Sorted::Control(message) => self.control(message).await,
-                Sorted::Kept(queue) => self.room(&queue).await,
+                Sorted::Kept(queue) => {
+                    self.liveness.arrived();
+                    self.room(&queue).await;
+                }
                 Sorted::Dropped => {}
             }
         }

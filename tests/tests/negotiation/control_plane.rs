@@ -3,7 +3,10 @@
 use crate::keyed::Keyed;
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
 use bertha_core::guarantee::Set;
-use bertha_core::{Buf, Connection, ErrorKind, Runtime, make_stack, select};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
+    select,
+};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
 use bertha_negotiation::wire::{self, Answer, Close, Confirm, Kind, Offer, Tag, Upgrade, UpgradeStep};
 use bertha_negotiation::{Credentials, Negotiate, Negotiated, Pick, Runs, Settings, SharedKey};
@@ -51,8 +54,9 @@ where
     let listening = stack();
     let mut incoming =
         listening.listen(server(network), server_addr()).settings(settings.clone()).await.unwrap();
+    let connecting = stack();
     let connecting =
-        stack().connect(client(network).from_port(5000), server_addr()).settings(settings.clone());
+        connecting.connect(client(network).from_port(5000), server_addr()).settings(settings.clone());
     let (served, connected) = join(incoming.next(), connecting.into_future()).await;
     let ends = (connected.unwrap(), served.unwrap().unwrap());
     // The listener goes on, for clients that come back.
@@ -166,26 +170,76 @@ fn a_close_that_is_meant_is_understood() {
     }
 }
 
-/// One end is secured when the other gives up: there is no key to prove that with, and none to check the other's close with.
+/// How the two ends of a connection that can't be have ended, within a second.
+async fn ends_of<S>(network: &Network, stack: impl Fn() -> S) -> (Error, Error)
+where
+    S: bertha_core::Describe + Send + Sync + 'static,
+    SimDatapath: Runs<S>,
+    <SimDatapath as Runs<S>>::Out: Connection<Data = Buf>,
+{
+    let listening = stack();
+    let mut incoming = listening.listen(server(network), server_addr()).await.unwrap();
+    let connecting = async {
+        match stack().connect(client(network), server_addr()).await {
+            Ok(connection) => connection.recv().await.unwrap_err(),
+            Err(error) => error,
+        }
+    };
+    let serving = async {
+        match incoming.next().await.unwrap() {
+            Ok(connection) => connection.recv().await.unwrap_err(),
+            Err(error) => error,
+        }
+    };
+    let (late, both) = (pin!(pause(network, Duration::from_secs(1))), pin!(join(connecting, serving)));
+    match first_of(both, late).await {
+        Either::Left((ends, _)) => ends,
+        Either::Right(_) => panic!("an end waits for its peer"),
+    }
+}
+
+/// There is no key yet with which the server could prove its close, and none with which the client could check it.
 #[test]
-fn a_close_of_an_end_that_is_not_ready_yet_is_understood() {
+fn a_close_of_an_end_whose_handshake_has_failed_is_understood() {
     simulate(3, async |network: Network| {
-        let mut incoming = Keyed::failing().listen(server(&network), server_addr()).await.unwrap();
-        let connecting =
-            async { Keyed::failing().connect(client(&network), server_addr()).await.err().unwrap() };
-        let serving = async {
-            // Ready, unless the client's end came first.
-            match incoming.next().await.unwrap() {
-                Ok(served) => served.recv().await.unwrap_err(),
-                Err(error) => error,
-            }
-        };
-        let patient = first_of(pin!(serving), pin!(pause(&network, Duration::from_secs(60))));
-        let (at_client, at_server) = join(connecting, patient).await;
-        assert_eq!(at_client.kind(), ErrorKind::Unauthenticated);
-        let Either::Left((at_server, _)) = at_server else { panic!("waits on") };
-        assert!([ErrorKind::Refused, ErrorKind::TimedOut].contains(&at_server.kind()), "{at_server}");
+        let (at_client, at_server) = ends_of(&network, Keyed::failing).await;
+        assert_eq!(at_server.kind(), ErrorKind::Unauthenticated);
+        assert!(at_client.to_string().contains("a key that nobody trusts"), "{at_client}");
     });
+}
+
+/// Does not start on the end that says so.
+#[derive(Debug, Clone, Identity)]
+struct Refuses(Role);
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Refuses {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, context: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        if context.role() == self.0 {
+            return Err(Error::new(ErrorKind::Exhausted, "no licence left").at("Refuses"));
+        }
+        Ok(inner)
+    }
+}
+
+/// One end has its key, and proves its close with it; the other has it too, or not yet.
+#[test]
+fn a_close_of_an_end_that_is_secured_is_understood_by_one_that_is_not_yet() {
+    for (role, loses_hellos) in [(Role::Client, false), (Role::Server, false), (Role::Server, true)] {
+        simulate(4, async |network: Network| {
+            network.tap(move |datagram| {
+                let is_from_server = datagram.from == server_addr().ip("test").unwrap();
+                let is_data = matches!(wire::header(&datagram.payload), Some((Kind::Data, _)));
+                if loses_hellos && is_from_server && is_data { Verdict::Drop } else { Verdict::Pass }
+            });
+            let (at_client, at_server) =
+                ends_of(&network, || make_stack!(Refuses(role), Keyed::default())).await;
+            for end in [at_client, at_server] {
+                assert!(end.to_string().contains("no licence left"), "{role:?}: {end}");
+            }
+        });
+    }
 }
 
 /// Somebody who sees the client's messages offers, and confirms, in its name.
@@ -270,11 +324,12 @@ async fn take_off(network: &Network, seen: &Seen, plain_first: &[bertha_core::No
         tell_both(network, &to_server, &wire::encode(Kind::Upgrade, Tag::of(id), &upgrade).unwrap());
     };
     say(UpgradeStep::Propose { offer: Offer::new(id, plain_first).unwrap() });
-    pause(network, Duration::from_millis(200)).await;
-    say(UpgradeStep::Begin { sent: 0 });
-    pause(network, Duration::from_millis(200)).await;
-    say(UpgradeStep::BeginSeen);
-    pause(network, Duration::from_millis(200)).await;
+    // As soon as the stacks are there, and before either hears from the other that it has proposed nothing.
+    for _ in 0..50 {
+        say(UpgradeStep::Begin { sent: 0 });
+        pause(network, Duration::from_micros(10)).await;
+    }
+    pause(network, Duration::from_secs(1)).await;
 }
 
 /// The stacks in use at both ends after the attack.
@@ -316,32 +371,35 @@ fn a_third_party_takes_no_encryption_off() {
 /// Messages that come before a stack is ready wait for it, and must not be taken for proved ones then.
 #[test]
 fn a_proposal_that_came_before_the_stack_was_secured_does_not_count() {
-    simulate(8, async |network: Network| {
-        use bertha_core::Describe;
-        let mut settings = Settings::default();
-        settings.may_lose = Set::ALL;
-        let stack = || make_stack!(select!(Keyed::default(), B)).upgradable();
-        let plain_first = Pick::alternative(1).preferred(&stack().nodes(), &[0]).unwrap();
-        // As soon as there is an answer, both ends are told.
-        let injector = network.clone();
-        network.tap(move |datagram| {
-            if let Ok(answer) = wire::decode::<Answer>(&datagram.payload) {
-                let (id, tag) = (answer.id, Tag::of(answer.id));
-                let to_server = Datagram { from: datagram.to, to: datagram.from, payload: Vec::new() };
-                for step in [
-                    UpgradeStep::Propose { offer: Offer::new(id, &plain_first).unwrap() },
-                    UpgradeStep::Begin { sent: 0 },
-                ] {
+    for keyed in [Keyed::mute, Keyed::default] {
+        simulate(8, async |network: Network| {
+            use bertha_core::Describe;
+            let mut settings = Settings::default();
+            settings.may_lose = Set::ALL;
+            let stack = || make_stack!(select!(keyed(), B)).upgradable();
+            let plain_first = Pick::alternative(1).preferred(&stack().nodes(), &[0]).unwrap();
+            // As soon as there is an answer, both ends are told.
+            let (injector, replies) = (network.clone(), Arc::new(Mutex::new(0)));
+            let count = replies.clone();
+            network.tap(move |datagram| {
+                if let Ok(answer) = wire::decode::<Answer>(&datagram.payload) {
+                    let (id, tag) = (answer.id, Tag::of(answer.id));
+                    let to_server = Datagram { from: datagram.to, to: datagram.from, payload: Vec::new() };
+                    let step = UpgradeStep::Propose { offer: Offer::new(id, &plain_first).unwrap() };
                     let upgrade = Upgrade { id, round: 1, step };
                     tell_both(&injector, &to_server, &wire::encode(Kind::Upgrade, tag, &upgrade).unwrap());
                 }
-            }
-            Verdict::Pass
+                let is_upgrade = matches!(wire::header(&datagram.payload), Some((Kind::Upgrade, _)));
+                *count.lock().unwrap() += usize::from(is_upgrade);
+                Verdict::Pass
+            });
+            let (client, server) = connect(&network, stack, &settings).await;
+            still_talk(&network, &client, &server).await;
+            assert_eq!([&client, &server].map(|end| end.explain().round()), [0, 0]);
+            let is_deaf = client.explain().is_authenticated();
+            assert_eq!(*replies.lock().unwrap() == 0, is_deaf, "a proposal is answered");
         });
-        let (client, server) = connect(&network, stack, &settings).await;
-        still_talk(&network, &client, &server).await;
-        assert_eq!([&client, &server].map(|end| end.explain().round()), [0, 0]);
-    });
+    }
 }
 
 async fn while_receiving<T>(
@@ -358,13 +416,14 @@ async fn while_receiving<T>(
 #[test]
 fn a_change_to_a_secure_stack_protects_all_that_follows_and_one_that_fails_nothing() {
     simulate(9, async |network: Network| {
-        let stack = || make_stack!(select!(A, Keyed::default(), Keyed::failing())).upgradable();
+        let refused = || make_stack!(Refuses(Role::Client), Keyed::default());
+        let stack = || make_stack!(select!(A, Keyed::default(), refused())).upgradable();
         let seen = watch(&network);
         let (client, server) = connect(&network, stack, &Settings::default()).await;
         assert!(!client.explain().is_authenticated());
         for end in [&client, &server] {
             let upgrading = while_receiving(end.upgrade(Pick::alternative(2)), &client, &server);
-            assert!(upgrading.await.unwrap_err().to_string().contains("a key that nobody trusts"));
+            assert!(upgrading.await.unwrap_err().to_string().contains("no licence left"));
         }
         assert!(!client.explain().is_authenticated() && !server.explain().is_authenticated());
         still_talk(&network, &client, &server).await;

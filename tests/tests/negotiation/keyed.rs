@@ -28,7 +28,7 @@ enum Conduct {
     Good,
     /// It reports nothing.
     Mute,
-    /// It fails on the client.
+    /// The server fails in place of saying hello.
     Fails,
 }
 
@@ -38,7 +38,7 @@ impl Keyed {
         Self { conduct: Conduct::Mute }
     }
 
-    /// Fails on the client, once it has heard the server.
+    /// Has the server fail once it has heard the client.
     pub(crate) fn failing() -> Self {
         Self { conduct: Conduct::Fails }
     }
@@ -112,11 +112,9 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Keyed {
             sent: AtomicU64::new(0),
             received: Mutex::default(),
             early: Mutex::default(),
+            conduct: self.conduct,
         };
         connection.meet().await?;
-        if self.conduct == Conduct::Fails && context.role() == Role::Client {
-            return Err(Error::new(ErrorKind::Unauthenticated, "a key that nobody trusts").at("Keyed"));
-        }
         if self.conduct != Conduct::Mute {
             context.secured(Secured::new(connection.secret.control_key()));
         }
@@ -131,6 +129,7 @@ pub(crate) struct KeyedConnection<Inner> {
     received: Mutex<ReplayWindow<8>>,
     /// What came before the other end's hello.
     early: Mutex<VecDeque<Buf>>,
+    conduct: Conduct,
 }
 
 impl<Inner: Connection<Data = Buf>> KeyedConnection<Inner> {
@@ -164,6 +163,11 @@ impl<Inner: Connection<Data = Buf>> KeyedConnection<Inner> {
     async fn take(&self, mut message: Buf) -> Result<Heard, Error> {
         match self.secret.open(&mut message) {
             Some((HELLO, _)) => {
+                if self.secret.is_server && self.conduct == Conduct::Fails {
+                    return Err(
+                        Error::new(ErrorKind::Unauthenticated, "a key that nobody trusts").at("Keyed")
+                    );
+                }
                 if self.secret.is_server {
                     self.say_hello().await?;
                 }
