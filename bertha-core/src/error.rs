@@ -34,7 +34,7 @@ pub enum ErrorKind {
     Unauthenticated,
     /// Bytes that do not follow the agreed format.
     Malformed,
-    /// A message, with the headers of the layers below, exceeds what one of them carries or what its buffer holds.
+    /// A message, with the headers of the layers below, exceeds the limit of one of them or the room in its buffer.
     TooLarge,
     /// A bounded resource (buffers, queue, table) is used up for the moment.
     Exhausted,

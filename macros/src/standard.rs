@@ -8,7 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Error, Generics, Token, Type, parse_quote};
 
-/// Types, separated by commas. What stands in their `<..>` or tuples are their parameters.
+/// Types, separated by commas. The types in their `<..>` or tuples are their parameters.
 pub(crate) struct Standard(Punctuated<Type, Token![,]>);
 
 impl Parse for Standard {

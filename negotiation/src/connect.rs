@@ -13,18 +13,30 @@ use std::sync::Arc;
 /// Nothing is sent before it is awaited. Dropping its future gives the connection up; the server notices by its own
 /// time-outs.
 #[must_use = "nothing is sent before it is awaited"]
-pub struct Connect<'s, S: ?Sized, D> {
+pub struct Connect<'s, S: ?Sized, D, C> {
     stack: &'s S,
     datapath: D,
     to: Addr,
     settings: Settings,
+    connect: fn(&'s S, D, Addr, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>,
 }
 
-impl<'s, S: ?Sized, D> Connect<'s, S, D> {
+impl<'s, S, D> Connect<'s, S, D, D::Out>
+where
+    S: Describe + Sync + ?Sized,
+    D: Runs<S>,
+{
+    /// The function is chosen here rather than where it is called: of a stack that does not run over the datapath the compiler
+    /// says so once, and not also that this can't be awaited.
     pub(crate) fn new(stack: &'s S, datapath: D, to: Addr) -> Self {
-        Self { stack, datapath, to, settings: Settings::default() }
+        let connect = |stack, datapath, to, settings| -> BoxFuture<'s, _> {
+            Box::pin(connect(stack, datapath, to, settings))
+        };
+        Self { stack, datapath, to, settings: Settings::default(), connect }
     }
+}
 
+impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
     /// Sets other times, bounds, credentials or a floor than the [defaults](Settings).
     pub fn settings(self, settings: Settings) -> Self {
         Self { settings, ..self }
@@ -51,7 +63,7 @@ impl<'s, S: ?Sized, D> Connect<'s, S, D> {
     where
         S: Clone,
     {
-        let Self { stack, datapath, to, settings } = self;
+        let Self { stack, datapath, to, settings, .. } = self;
         ConnectEarly { stack: stack.clone(), datapath, to, cache: cache.clone(), settings }
     }
 }
@@ -66,21 +78,17 @@ impl<'s, S: ?Sized, D> Connect<'s, S, D> {
 ///   [needs](bertha_core::guarantee) a guarantee that nothing below it gives, or the [floor](Settings::floor) can't be
 ///   reached. Nothing was sent.
 /// * Those of the datapath and of the Chunnels.
-impl<'s, S, D> IntoFuture for Connect<'s, S, D>
-where
-    S: Describe + Sync + ?Sized,
-    D: Runs<S>,
-{
-    type Output = Result<Negotiated<D::Out>, Error>;
+impl<'s, S: ?Sized, D, C> IntoFuture for Connect<'s, S, D, C> {
+    type Output = Result<Negotiated<C>, Error>;
     type IntoFuture = BoxFuture<'s, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { stack, datapath, to, settings } = self;
-        Box::pin(connect(stack, datapath, to, settings))
+        let Self { stack, datapath, to, settings, connect } = self;
+        connect(stack, datapath, to, settings)
     }
 }
 
-impl<S: Describe + ?Sized, D> fmt::Debug for Connect<'_, S, D> {
+impl<S: Describe + ?Sized, D, C> fmt::Debug for Connect<'_, S, D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Connect([{}] to {})", self.stack.explain(), self.to)
     }

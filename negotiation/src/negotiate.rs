@@ -23,7 +23,7 @@ pub trait Negotiate: Describe + Send + Sync {
     /// ```
     ///
     /// Its errors stand with [`Connect`].
-    fn connect<D: Runs<Self>>(&self, datapath: D, to: impl Into<Addr>) -> Connect<'_, Self, D> {
+    fn connect<D: Runs<Self>>(&self, datapath: D, to: impl Into<Addr>) -> Connect<'_, Self, D, D::Out> {
         Connect::new(self, datapath, to.into())
     }
 

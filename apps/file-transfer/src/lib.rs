@@ -1,7 +1,7 @@
 //! Sends files from one machine to another, whole or not at all.
 //!
-//! A [`Receiver`] keeps what it is sent in a directory. [`send`](send()) offers it a file. Both hash what passes, and the file gets its
-//! name only when the two hashes agree. What has arrived when a connection breaks stays in a file of its own; the next
+//! A [`Receiver`] keeps files in a directory. [`send`](send()) offers it a file. Both hash the bytes that pass, and the file gets its
+//! name only when the two hashes agree. The part that has arrived when a connection breaks stays in a file of its own; the next
 //! connection goes on behind it, once both ends know that it is the beginning of the same file ([`message`]).
 //!
 //! Neither end holds more of a file in memory than the connection's buffers, whatever its size.

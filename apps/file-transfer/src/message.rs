@@ -10,7 +10,7 @@
 //!                             <-      Kept { digest }
 //! ```
 //!
-//! At any time the receiver may say `Refused` instead, and closes. Both ends hash what passes while it passes; to go on with a
+//! At any time the receiver may say `Refused` instead, and closes. Both ends hash the bytes while they pass; to go on with a
 //! transfer each of them reads the part that is there once, so the offset is one that both have verified.
 
 use crate::{Digest, Name};
@@ -89,7 +89,7 @@ pub enum Refusal {
     Superseded,
     /// The bytes that arrived have another digest, and were thrown away.
     WrongDigest {
-        /// The digest of what arrived.
+        /// The digest of the bytes that arrived.
         found: Digest,
     },
     /// The messages make no sense in that order, or a chunk exceeds its bounds.

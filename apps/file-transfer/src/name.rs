@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The longest name in bytes: what Linux allows, less what the unfinished file has in addition.
+/// The longest name in bytes: that of Linux, less the addition of the unfinished file.
 const MOST: usize = 255 - 6;
 
 /// The name of a file in the receiver's directory, and of nothing outside it.

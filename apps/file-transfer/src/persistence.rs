@@ -12,7 +12,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// Decides after each failed connection whether to make another one, and how long to pause before it.
 ///
 /// The time runs while nothing more of the file gets through: it begins again when the receiver has more of the file than
-/// ever before, or when a connection broke that had taken more. A refusing receiver has thrown away what the last connection
+/// ever before, or when a connection broke that had taken more. A refusing receiver has thrown away the part that the last connection
 /// took, so after a refusal its own word alone counts.
 #[derive(Debug)]
 pub(crate) struct Persistence {

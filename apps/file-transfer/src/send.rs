@@ -55,8 +55,8 @@ impl Progress {
     }
 }
 
-/// Sends a file, over as many connections as it takes. Dropping the future ends the connection; what arrived can be gone on
-/// with.
+/// Sends a file, over as many connections as it takes. Dropping the future ends the connection; a later call goes
+/// on behind the part that arrived.
 ///
 /// # Errors
 /// [`Error::Name`], [`Error::File`] and [`Error::Changed`] for the file; [`Error::Refused`] with the receiver's reason, above

@@ -1,6 +1,6 @@
 //! The stacks that carry the messages.
 //!
-//! Over datagrams it takes three Chunnels to make what a file needs; over a stream the datapath promises it already. Which it is
+//! Over datagrams a file needs three Chunnels; over a stream the datapath promises as much already. Which it is
 //! follows from the datapath, so both ends have to choose the same; if they don't, negotiation says so.
 
 use crate::Message;
@@ -13,14 +13,14 @@ use std::time::Duration;
 /// Over a datapath that loses nothing and keeps the order.
 pub type OverStreams = Stack<Serialize<Message, Postcard>, Bottom>;
 
-/// Over a datapath that promises nothing, with a transport that repeats what is lost.
+/// Over a datapath that promises nothing, with a transport that repeats lost packets.
 pub type OverDatagrams<Transport> =
     Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Transport>>>;
 
 /// Names the messages for negotiation. To be changed with them.
 const SCHEMA: &str = "file-transfer-1";
 
-/// The largest message, a chunk and what stands around it.
+/// The largest message, a chunk and the fields around it.
 const LARGEST: u32 = CHUNK as u32 + 64;
 
 /// Bytes and messages in each buffer of Reliable. It may hand on as many packets before one that was sent earlier.

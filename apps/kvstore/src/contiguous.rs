@@ -1,4 +1,4 @@
-//! Serialises what holds bytes as one run of bytes.
+//! Serialises containers of bytes as one run of bytes.
 //!
 //! The derived form of a list of bytes is a sequence that visits them one by one. A codec copies a byte string
 //! in one go, and on the wire both look the same in bincode and in postcard, and as a string of the same bytes.

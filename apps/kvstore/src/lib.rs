@@ -1,6 +1,6 @@
 //! A key-value store, split into shards that each belong to one thread.
 //!
-//! [`Message`] is what travels in both directions, and [`Store`] holds the records of one shard and turns each
+//! [`Message`] travels in both directions, and [`Store`] holds the records of one shard and turns each
 //! request into its reply. Neither knows how messages reach it. [`Server`] runs a router and its shards, each on a
 //! thread of its own, over the datapath of this build.
 //!

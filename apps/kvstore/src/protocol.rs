@@ -13,7 +13,7 @@ use crate::Key;
 /// integers, so the key itself always begins at the same offset of a serialised message.
 pub const MAX_KEY: usize = 127;
 
-/// The longest value in bytes: what a UDP datagram still carries next to the longest key and the headers.
+/// The longest value in bytes: the room in a UDP datagram next to the longest key and the headers.
 pub const MAX_VALUE: usize = 60 * 1024;
 
 /// A request or a reply.

@@ -11,7 +11,7 @@ use crate::Message;
 pub enum Sharding {
     /// The client, which sends each request straight to its shard.
     Client,
-    /// The server, which passes on what the client sends to one address.
+    /// The server, which passes on the client's requests to one address.
     Server,
     /// Either: the two ends agree on one of them when they connect, preferably the client.
     #[default]

@@ -12,7 +12,7 @@ use crate::{Body, Key, Message, Reason};
 pub struct Capacity {
     /// The number of records.
     pub records: usize,
-    /// The bytes of all keys and values together, without what the map itself needs.
+    /// The bytes of all keys and values together, without the map's own memory.
     pub bytes: usize,
 }
 
@@ -62,8 +62,8 @@ impl Store {
     /// Carries out a request and returns the reply to it.
     ///
     /// The key moves into the reply, the value of a put moves into the map, and the reply to a get shares the value
-    /// with it. What is copied is the part of an update, the key of a new record, and the value that is updated while
-    /// a reply still holds it. Whatever cannot be done is answered with [`Body::Failed`], and leaves the records as
+    /// with it. Copies are made of the part of an update, of the key of a new record, and of a value that is
+    /// updated while a reply still holds it. Whatever cannot be done is answered with [`Body::Failed`], and leaves the records as
     /// they were.
     pub fn handle(&mut self, mut request: Message) -> Message {
         self.answer(&mut request);

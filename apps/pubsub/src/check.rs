@@ -39,7 +39,7 @@ impl fmt::Display for Summary {
 /// publisher it received all, until either left.
 ///
 /// # Errors
-/// Says what is wrong.
+/// If one of these does not hold; the text says which.
 pub(crate) fn check(lines: &[Line], is_lossy: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     let mut rounds = BTreeMap::new();

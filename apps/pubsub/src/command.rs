@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Takes part in a topic. Prints what happens as one JSON object a line, and obeys the lines of its standard input:
+    /// Takes part in a topic. Prints each event as one JSON object a line, and obeys the lines of its standard input:
     /// `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE`, `leave`; it leaves at the end of the input as well.
     Join {
         /// Where the store is: redis://host:port or etcd://host:port[,host:port...].

@@ -1,4 +1,4 @@
-//! The latency of each message over time, with what was in force: the shape of the thesis's Figure 3.7.
+//! The latency of each message over time, with the stack in force: the shape of the thesis's Figure 3.7.
 
 use crate::history::{Line, What};
 use std::fmt::Write;

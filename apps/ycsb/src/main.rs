@@ -1,4 +1,4 @@
-//! `ycsb`: loads the key-value store with the YCSB core workloads, and plots what it found.
+//! `ycsb`: loads the key-value store with the YCSB core workloads, and plots the results.
 
 mod command;
 

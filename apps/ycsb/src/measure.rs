@@ -53,7 +53,7 @@ impl Tally {
         self.latency.saturating_record(u64::try_from(finished.latency.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         // Both have the same bounds, so this cannot fail.
         let _ = self.latency.add(&other.latency);
@@ -94,7 +94,7 @@ impl Measurements {
         self.0.entry(finished.kind).or_default().record(finished);
     }
 
-    /// Adds what another connection measured.
+    /// Adds the measurements of another connection.
     pub fn merge(&mut self, other: &Self) {
         for (kind, tally) in &other.0 {
             self.0.entry(*kind).or_default().merge(tally);

@@ -14,7 +14,7 @@ impl Properties {
     ///
     /// # Errors
     /// [`PropertyError::Unreadable`] if the file cannot be read, [`PropertyError::BadEscape`] if its text is
-    /// malformed; what was here before stays as it is.
+    /// malformed; the properties from before stay as they are.
     pub fn read_file(&mut self, path: &Path) -> Result<(), PropertyError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PropertyError::Unreadable { path: path.display().to_string(), source })?;
@@ -44,7 +44,7 @@ impl Properties {
     /// The value as a `T`, or `default` if there is none.
     ///
     /// # Errors
-    /// [`PropertyError::BadValue`] if it does not parse; `expected` tells the reader what would.
+    /// [`PropertyError::BadValue`] if it does not parse; `expected` describes the values that do.
     pub fn parsed<T: FromStr>(
         &self,
         name: &'static str,
@@ -143,7 +143,7 @@ pub enum PropertyError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A backslash is followed by what is no escape.
+    /// A backslash begins no known escape.
     BadEscape {
         /// Counted from 1.
         line: usize,

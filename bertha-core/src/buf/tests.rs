@@ -173,7 +173,7 @@ fn an_arena_has_messages_made_behind_each_other() {
         room = burst.join(message).unwrap();
     }
     assert_eq!(&*burst, [9, 9, 0, 0, 0, 0, 0, 9, 9, 1, 1, 1, 1, 1, 9, 9, 2, 2, 2, 2, 2]);
-    // Too large for what is left.
+    // Too large for the room that is left.
     arena.offer(room);
     assert!(burst.join(arena.buffer(600, 0).unwrap()).is_err());
     assert_eq!(arena.take_back().unwrap().tailroom(), 512 - 21);

@@ -20,7 +20,7 @@ use crate::{Describe, Identity, Node};
 /// #[derive(Identity)] struct Trace;
 /// #[derive(Identity)] struct Order;
 ///
-/// /// Traces what the application sends and receives.
+/// /// Traces the messages that the application sends and receives.
 /// struct TraceTop;
 ///
 /// impl Pass for TraceTop {
@@ -49,7 +49,7 @@ pub trait Apply<S>: Pass {
     /// Whether another round of passes should look at the result.
     type Changed: Bool;
 
-    /// Rewrites the stack, and reports what it changed.
+    /// Rewrites the stack, and reports its changes.
     fn apply(&self, stack: S, report: &mut Report) -> Self::Output;
 }
 

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anything {}
 
-/// In a pattern, any number of elements, none included. What follows is a Chunnel.
+/// In a pattern, any number of elements, none included. A Chunnel follows.
 #[derive(Debug)]
 pub enum Gap {}
 

@@ -37,6 +37,7 @@
 mod arrivals;
 mod frame;
 mod receiver;
+mod reception;
 mod sequencer;
 #[cfg(test)]
 mod tests;
@@ -46,9 +47,6 @@ pub use receiver::{ReceiverOrdered, ReceiverOrderedConnection};
 pub use sequencer::{SequencerOrdered, SequencerOrderedConnection};
 
 use std::time::Duration;
-
-/// The number of messages received from below at a time.
-const BURST: usize = 64;
 
 /// The size of the buffer, and the time for which a missing message is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

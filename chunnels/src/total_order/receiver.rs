@@ -1,14 +1,12 @@
 //! One order for the messages of each sender.
 
+use super::Limits;
 use super::arrivals::Arrivals;
-use super::{BURST, Limits};
+use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Runtime};
-use futures_util::future::{FutureExt, pending};
-use futures_util::select_biased;
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::fmt;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -97,6 +95,32 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
         Ok(message)
     }
 
+    fn pop(&self) -> Option<Buf> {
+        let mut arrivals = self.arrivals.lock();
+        let taken = arrivals.pop();
+        if arrivals.has_ready() {
+            self.ready.notify_one();
+        }
+        taken
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Reorders for ReceiverOrderedConnection<Inner> {
+    type Inner = Inner;
+    type Message = Buf;
+
+    fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    fn ready(&self) -> &Notify {
+        &self.ready
+    }
+
+    fn arrivals(&self) -> MappedMutexGuard<'_, Arrivals<Buf>> {
+        MutexGuard::map(self.arrivals.lock(), |arrivals| arrivals)
+    }
+
     fn insert(&self, mut message: Buf) {
         let now = self.inner.base().runtime().now();
         let mut arrivals = self.arrivals.lock();
@@ -110,49 +134,6 @@ impl<Inner: Connection<Data = Buf>> ReceiverOrderedConnection<Inner> {
             }
             _ => arrivals.dropped += 1,
         }
-    }
-
-    fn pop(&self) -> Option<Buf> {
-        let mut arrivals = self.arrivals.lock();
-        let taken = arrivals.pop();
-        if arrivals.has_ready() {
-            self.ready.notify_one();
-        }
-        taken
-    }
-
-    /// Waits for a message, a notification or a time-out.
-    async fn progress(&self) -> Result<(), Error> {
-        let runtime = self.inner.base().runtime();
-        // Created before the deadline is read, so that no notification is missed.
-        let mut ready = pin!(self.ready.notified().fuse());
-        let deadline = self.arrivals.lock().deadline();
-        let mut late = pin!(
-            async {
-                match deadline {
-                    Some(deadline) => runtime.sleep_until(deadline).await,
-                    None => pending().await,
-                }
-            }
-            .fuse()
-        );
-        let mut burst = Burst(self);
-        let mut receiving = pin!(self.inner.recv_batch(&mut burst, BURST).fuse());
-        select_biased! {
-            received = receiving => match received {
-                Ok(_) => {}
-                Err(error) => {
-                    let mut arrivals = self.arrivals.lock();
-                    arrivals.flush(runtime.now());
-                    if !arrivals.has_ready() {
-                        return Err(error);
-                    }
-                }
-            },
-            () = ready => {}
-            () = late => self.arrivals.lock().expire(runtime.now()),
-        }
-        Ok(())
     }
 }
 
@@ -177,7 +158,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
             if let Some(message) = self.pop() {
                 return Ok(message);
             }
-            self.progress().await?;
+            progress(self).await?;
         }
     }
 
@@ -192,11 +173,7 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
         if limit == 0 {
             return Ok(0);
         }
-        into.extend([self.recv().await?]);
-        let mut count = 1;
-        let rest = std::iter::from_fn(|| self.pop()).take(limit - 1);
-        into.extend(rest.inspect(|_| count += 1));
-        Ok(count)
+        Ok(extend(into, limit, self.recv().await?, || self.pop()))
     }
 
     fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
@@ -205,15 +182,6 @@ impl<Inner: Connection<Data = Buf>> Connection for ReceiverOrderedConnection<Inn
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Inserts the messages of a burst.
-struct Burst<'a, Inner>(&'a ReceiverOrderedConnection<Inner>);
-
-impl<Inner: Connection<Data = Buf>> Extend<Buf> for Burst<'_, Inner> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
-        messages.into_iter().for_each(|message| self.0.insert(message));
     }
 }
 

@@ -1,15 +1,15 @@
 //! One order for all messages, decided by one participant.
 
+use super::Limits;
 use super::arrivals::Arrivals;
 use super::frame::{Frame, HEADER, Placed};
-use super::{BURST, Limits};
+use super::reception::{Reorders, extend, progress};
 use crate::burst::send_encoded;
 use bertha_core::{
     Base, Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime,
 };
-use futures_util::future::{Either, FutureExt, pending, select};
-use futures_util::select_biased;
-use parking_lot::Mutex;
+use futures_util::future::{Either, select};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -145,35 +145,6 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         state.next_place - 1
     }
 
-    fn insert(&self, message: Buf) {
-        let now = self.inner.base().runtime().now();
-        let mut state = self.state.lock();
-        let Some(frame) = Frame::parse(message) else {
-            state.arrivals.dropped += 1;
-            return;
-        };
-        let has_new_gap = match (frame.placed.place, self.leads) {
-            // A sender's messages are ordered as they were sent.
-            (None, true) => state.arrivals.insert(now, frame.placed.sender, frame.placed.number, frame),
-            (Some(place), false) => {
-                if frame.placed.sender == self.sender {
-                    state.ordered = state.ordered.max(frame.placed.number + 1);
-                    self.progress.notify_waiters();
-                }
-                state.arrivals.insert(now, 0, place, frame)
-            }
-            // Meant for the sequencer alone.
-            (None, false) => false,
-            (Some(_), true) => {
-                state.arrivals.dropped += 1;
-                false
-            }
-        };
-        if has_new_gap {
-            self.ready.notify_waiters();
-        }
-    }
-
     /// The next message to deliver that is not this end's own.
     fn pop(&self) -> Option<Frame> {
         let mut state = self.state.lock();
@@ -213,39 +184,51 @@ impl<Inner: Connection<Data = Buf>> SequencerOrderedConnection<Inner> {
         std::mem::forget(unsent);
         Ok(self.pop().map(|frame| frame.payload))
     }
+}
 
-    /// Waits for a message, a notification or a time-out.
-    async fn progress(&self) -> Result<(), Error> {
-        let runtime = self.inner.base().runtime();
-        // Created before the deadline is read, so that no notification is missed.
-        let mut ready = pin!(self.ready.notified().fuse());
-        let deadline = self.state.lock().arrivals.deadline();
-        let mut late = pin!(
-            async {
-                match deadline {
-                    Some(deadline) => runtime.sleep_until(deadline).await,
-                    None => pending().await,
+impl<Inner: Connection<Data = Buf>> Reorders for SequencerOrderedConnection<Inner> {
+    type Inner = Inner;
+    type Message = Frame;
+
+    fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    fn ready(&self) -> &Notify {
+        &self.ready
+    }
+
+    fn arrivals(&self) -> MappedMutexGuard<'_, Arrivals<Frame>> {
+        MutexGuard::map(self.state.lock(), |state| &mut state.arrivals)
+    }
+
+    fn insert(&self, message: Buf) {
+        let now = self.inner.base().runtime().now();
+        let mut state = self.state.lock();
+        let Some(frame) = Frame::parse(message) else {
+            state.arrivals.dropped += 1;
+            return;
+        };
+        let has_new_gap = match (frame.placed.place, self.leads) {
+            // A sender's messages are ordered as they were sent.
+            (None, true) => state.arrivals.insert(now, frame.placed.sender, frame.placed.number, frame),
+            (Some(place), false) => {
+                if frame.placed.sender == self.sender {
+                    state.ordered = state.ordered.max(frame.placed.number + 1);
+                    self.progress.notify_waiters();
                 }
+                state.arrivals.insert(now, 0, place, frame)
             }
-            .fuse()
-        );
-        let mut burst = Burst(self);
-        let mut receiving = pin!(self.inner.recv_batch(&mut burst, BURST).fuse());
-        select_biased! {
-            received = receiving => match received {
-                Ok(_) => {}
-                Err(error) => {
-                    let mut state = self.state.lock();
-                    state.arrivals.flush(runtime.now());
-                    if !state.arrivals.has_ready() {
-                        return Err(error);
-                    }
-                }
-            },
-            () = ready => {}
-            () = late => self.state.lock().arrivals.expire(runtime.now()),
+            // Meant for the sequencer alone.
+            (None, false) => false,
+            (Some(_), true) => {
+                state.arrivals.dropped += 1;
+                false
+            }
+        };
+        if has_new_gap {
+            self.ready.notify_waiters();
         }
-        Ok(())
     }
 }
 
@@ -273,7 +256,7 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
             };
             match taken {
                 Some(message) => return Ok(message),
-                None => self.progress().await?,
+                None => progress(self).await?,
             }
         }
     }
@@ -289,14 +272,9 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
         if limit == 0 {
             return Ok(0);
         }
-        into.extend([self.recv().await?]);
-        let mut count = 1;
         // The sequencer sends each message to the others before it delivers it, which `recv` does.
-        if !self.leads {
-            let rest = std::iter::from_fn(|| self.pop()).take(limit - 1);
-            into.extend(rest.inspect(|_| count += 1).map(|frame| frame.payload));
-        }
-        Ok(count)
+        let pop = || if self.leads { None } else { self.pop().map(|frame| frame.payload) };
+        Ok(extend(into, limit, self.recv().await?, pop))
     }
 
     async fn drain(&self) -> Result<(), Error> {
@@ -324,15 +302,6 @@ impl<Inner: Connection<Data = Buf>> Connection for SequencerOrderedConnection<In
 
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.close()
-    }
-}
-
-/// Inserts the messages of a burst.
-struct Burst<'a, Inner>(&'a SequencerOrderedConnection<Inner>);
-
-impl<Inner: Connection<Data = Buf>> Extend<Buf> for Burst<'_, Inner> {
-    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
-        messages.into_iter().for_each(|message| self.0.insert(message));
     }
 }
 

@@ -115,7 +115,7 @@ pub struct PortSetup {
     pub mtu: u16,
     /// Whether to take frames for other addresses as well.
     pub promiscuous: bool,
-    /// Whether the port is to do what it can about checksums.
+    /// Whether the port is to compute and verify the checksums that it can.
     pub offload: bool,
     /// The key of the hash of UDP flows, if there are several queues.
     pub rss_key: [u8; RSS_KEY],

@@ -89,7 +89,7 @@ mod tests {
         let error = missing_interface("net_af_packet0,qpairs=1,iface=nosuch").unwrap();
         assert!(error.context().contains("no network interface `nosuch`"), "{error}");
         assert!(missing_interface("net_af_packet0,iface=lo").is_none());
-        // Those make what they are told the name of.
+        // Those make a device of any name that they are given.
         assert!(missing_interface("net_tap0,iface=nosuch").is_none());
         assert!(missing_interface("net_vhost0,iface=/run/nosuch").is_none());
     }

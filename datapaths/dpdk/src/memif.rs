@@ -18,7 +18,7 @@ const BUFFER: u16 = 2048;
 ///
 /// The driver would spread a frame over several buffers, each of which takes an mbuf of its own on arrival. And DPDK 22.11's leaves the
 /// mark that a frame goes on in the next buffer where the first one of a short frame is written later: its receiver then goes on
-/// into what nobody has written. Of the same length, since then it copies by the burst at both ends.
+/// into memory that nobody has written. Of the same length, since then it copies by the burst at both ends.
 pub(crate) fn with_buffers(device: &str, frame: u16) -> Cow<'_, str> {
     let is_told = device.split(',').any(|word| word.starts_with("bsize="));
     if frame <= BUFFER || is_told || !device.starts_with("net_memif") {

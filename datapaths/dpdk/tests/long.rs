@@ -108,7 +108,7 @@ fn nothing_is_lost_uncounted_and_no_buffer_is_kept() {
     };
     let (server, client) = (open(0, "server", "10.0.0.1/24"), open(1, "client", "10.0.0.2/24"));
     let addr: Addr = "10.0.0.1:9".parse().unwrap();
-    // Made and ended outside of what is counted.
+    // Made and ended outside of the counted part.
     let (receiver, sender) = (runtime(), runtime());
     let listener = receiver.block_on(server.listen(addr.clone())).unwrap();
     fill_the_table_of_waiting_threads();

@@ -141,7 +141,7 @@ impl MulticastConnection {
     /// A message of another member; `None` if none has arrived.
     fn take(&self) -> io::Result<Option<Buf>> {
         loop {
-            // Room for the largest there can be. What came is copied to a buffer of its size, since it may be kept for
+            // Room for the largest there can be. A message is copied to a buffer of its size, since it may be kept for
             // long, and most are small.
             let mut space = Buf::new(MTU, 0).map_err(io::Error::other)?;
             match self.incoming.try_recv_from(&mut space) {

@@ -27,7 +27,7 @@ pub trait Key: Eq + Hash + Clone + Send + Sync + 'static {}
 
 impl<K: Eq + Hash + Clone + Send + Sync + 'static> Key for K {}
 
-/// Bounds of what may wait.
+/// Bounds of the messages and connections that may wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Connections of one listener that were not accepted yet.
@@ -63,7 +63,7 @@ struct Listener {
 
 /// The demultiplexer of one source: sans-IO, and meant to be behind the source's lock.
 ///
-/// `K` names a connection, and `T` is what the datapath keeps for each.
+/// `K` names a connection, and `T` is the datapath's own state of each.
 #[derive(Debug)]
 pub struct Demux<K, T = ()> {
     connections: Slab<Connection<K, T>>,
@@ -170,7 +170,7 @@ impl<K: Key, T> Demux<K, T> {
         Some((number, connection.key.clone()))
     }
 
-    /// The name of a connection, and what the datapath keeps for it.
+    /// The name of a connection, and the datapath's state of it.
     #[inline]
     pub fn connection_mut(&mut self, connection: usize) -> (&K, &mut T) {
         let Connection { key, state, .. } = &mut self.connections[connection];
@@ -304,7 +304,7 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// Forgets a connection, and returns what the datapath kept for it. No future waits for it any more, since each borrows it.
+    /// Forgets a connection, and returns the datapath's state of it. No future waits for it any more, since each borrows it.
     pub fn remove(&mut self, number: usize) -> Option<(K, T)> {
         let connection = self.connections.try_remove(number)?;
         self.queued -= connection.queue.len();
@@ -331,7 +331,7 @@ impl<K: Key, T> Demux<K, T> {
         self.events.try_remove(event);
     }
 
-    /// Wakes one future that waits for the event. When it leaves, with or without what it came for, it wakes the next.
+    /// Wakes one future that waits for the event. When it leaves, in vain or not, it wakes the next.
     pub fn announce(&mut self, event: usize) {
         self.notify(Awaited::Event(event));
     }

@@ -26,12 +26,12 @@
 //!
 //! # To adopt it
 //!
-//! 1. Put a [`Demux`] behind the lock of whatever receives. The key `K` is what tells connections apart (`SocketAddr`, `Flow`),
-//!    `T` is what you keep for each connection beside its queue (headers, path MTU); reach it by
+//! 1. Put a [`Demux`] behind the lock of whatever receives. The key `K` tells connections apart (`SocketAddr`, `Flow`),
+//!    `T` is your own state of each connection, beside its queue (headers, path MTU); reach it by
 //!    [`connection_mut`](Demux::connection_mut). Ports are yours: ask [`find`](Demux::find), and if it knows nothing, look the
 //!    listener up and [`admit`](Demux::admit) the stranger.
 //! 2. Implement [`Source`] for a small struct that borrows the shared object; it lives as long as one receiving call, and may hold
-//!    what that call needs (how its own datagrams look, how far its spinning is). `receive` gives messages of
+//!    the state of that call (the shape of its own datagrams, the time until which it spins). `receive` gives messages of
 //!    [`ReceiveBatch::connection`] to [`ReceiveBatch::push`] until it [is full](ReceiveBatch::is_full), all others to
 //!    [`Demux::deliver`]; after one that had to take the way through the queue, [`Demux::keep_order`].
 //! 3. `recv`, `recv_batch` and `accept` are a [`PollGuard`] in a `poll_fn`, whose `take` looks into the batch, then into the queue

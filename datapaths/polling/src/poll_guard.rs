@@ -33,7 +33,7 @@ pub trait Source<'a> {
     /// The demultiplexer in the state.
     fn demux(state: &mut Self::State) -> &mut Demux<Self::Key, Self::Connection>;
 
-    /// Receives once for the future with this key, and sorts what arrived into `batch`, as far as it belongs to that connection, and into the demultiplexer.
+    /// Receives once for the future with this key, and sorts the messages that arrived: those of that connection into `batch`, the others into the demultiplexer.
     ///
     /// A source that unlocks meanwhile calls [`Demux::begin_receiving`] before and [`Demux::end_receiving`] after.
     fn receive(
@@ -50,7 +50,7 @@ pub trait Source<'a> {
         1
     }
 
-    /// The future has found what it wanted, after an earlier poll of it had found nothing if `has_waited`.
+    /// The future has found a message or connection, after an earlier poll of it had found nothing if `has_waited`.
     #[inline]
     fn on_taken(&mut self, has_waited: bool) {
         let _ = has_waited;

@@ -2,7 +2,7 @@
 //!
 //! [`Sim`] runs a test's tasks on the calling thread. Its [`Network`] delays, loses, duplicates, reorders, corrupts
 //! and cuts as it is told; [`Network::host`] gives a [`SimDatapath`] for each address. An hour of time-outs passes in
-//! no time, and what fails with one seed fails with it every time.
+//! no time, and a test that fails with one seed fails with it every time.
 //!
 //! [`pair`] gives two connected ends in memory, without a network, for any runtime.
 

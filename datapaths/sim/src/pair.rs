@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many messages either direction holds before `send` waits.
 const CAPACITY: usize = 1024;
 
-/// The largest message in bytes: as over UDP, so that what fits here fits there.
+/// The largest message in bytes: as over UDP, so that a message that fits here fits there.
 const MTU: usize = 65_507;
 
 /// Two connected ends without a network in between: reliable, ordered, no copy, no allocation per message. They work
-/// on any executor; `runtime` is what their [`Base`] offers to Chunnels.
+/// on any executor; their [`Base`] offers `runtime` to Chunnels.
 ///
 /// Each direction holds at most 1024 messages, of at most 65,507 bytes; then `send` waits. When one end is closed or
-/// dropped, the other still receives what was sent.
+/// dropped, the other still receives the messages sent before.
 ///
 /// ```
 /// # use bertha_core::{Buf, Connection};

@@ -116,7 +116,7 @@ mod tests {
         assert_ne!(TokioRuntime.random(), TokioRuntime.random());
     }
 
-    /// Distant waits work without the timers of tokio, so they can't be what arms them.
+    /// Distant waits work without the timers of tokio, so it is not they that arm them.
     #[test]
     fn distant_waits_leave_the_timers_of_the_runtime_alone() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -4,7 +4,7 @@
 //! runtimes takes a fifth longer while each of them merely watches over one idle connection. So distant deadlines lie
 //! here, and cost the runtime nothing until then.
 //!
-//! A task that only waits would also cost what every task does: aligned memory, a place among the runtime's tasks, and two visits
+//! A task that only waits would also cost as much as every task: aligned memory, a place among the runtime's tasks, and two visits
 //! of the scheduler, the last when it is given up. Tasks that keep connections alive have nothing to do for seconds, and most
 //! connections end sooner. So until its time a task is an entry in an ordered map.
 

@@ -41,7 +41,7 @@ fn by_closure(
     matched: &[Ident],
     replacing: &[Ident],
 ) -> TokenStream {
-    // Bound one by one rather than called, since lints of the user's crate look at what is generated there.
+    // Bound one by one rather than called, since lints of the user's crate look at the code that is generated there.
     let inputs = closure.inputs.iter().zip(rule.pattern.chunnels()).map(|(pattern, chunnel)| match pattern {
         Pat::Type(typed) => typed.to_token_stream(),
         pattern => quote!(#pattern: #chunnel),

@@ -34,7 +34,7 @@ pub(super) struct Carriage {
     faults: Faults,
 }
 
-/// For trying out what a bad network does.
+/// For trying out a bad network.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "A bad network, for trying things out (over udp and unix)")]
 struct Faults {

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// QUIC or our own, and what QUIC needs.
+/// QUIC or our own, and the settings of QUIC.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The transport (over udp and unix)")]
 pub(super) struct Transport {

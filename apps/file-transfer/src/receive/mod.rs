@@ -59,10 +59,10 @@ impl Receiver {
     }
 
     /// Takes the one file that comes over this connection, and closes it. A newer connection with the same file ends this
-    /// one, since its sender is likely to have given it up. Dropping the future keeps what has arrived, for the next connection.
+    /// one, since its sender is likely to have given it up. Dropping the future keeps the part that has arrived, for the next connection.
     ///
     /// # Errors
-    /// [`Error::Declined`] with what the sender was told; [`Error::File`], [`Error::Connection`].
+    /// [`Error::Declined`] with the reason that the sender was given; [`Error::File`], [`Error::Connection`].
     pub async fn serve(&self, connection: &impl Connection<Data = Message>) -> Result<Kept, Error> {
         let kept = self.receive(connection).await;
         let reply = match &kept {

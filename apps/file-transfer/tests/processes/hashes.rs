@@ -1,4 +1,4 @@
-//! Files that are not what they should be.
+//! Files that differ from their hashes.
 
 use crate::program::{Scene, content, failure, program, sending, sha256, success};
 

@@ -28,7 +28,7 @@ fn options<'a>(transport: &'a str, further: &'a [String]) -> Vec<&'a str> {
     ["--transport", transport].into_iter().chain(further.iter().map(String::as_str)).collect()
 }
 
-/// The file arrives whole, over what both ends say.
+/// The file arrives whole, over the transport that both ends name.
 fn arrives(scene: &Scene, receiver: &mut Receiver, sender: &[&str], name: &str, agreed: &str) {
     let path = scene.file(name, LEN, 1);
     let said = success(&sending(program(), &path, &receiver.addr, sender).output().unwrap());

@@ -79,8 +79,8 @@ impl Server {
     /// The threads inherit the caller's processor affinity.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used or the shards make no map, and what keeps the
-    /// system from starting threads.
+    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used or the shards make no map, and the
+    /// error of the system if it can't start threads.
     pub fn start(options: Options) -> Result<Self, Error> {
         let stopper = Stopper::new();
         let (local, mut queues) = match &options.shards {

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-/// Ends what has [subscribed](Self::subscribe), when told to or when dropped.
+/// Ends the tasks that have [subscribed](Self::subscribe), when told to or when dropped.
 #[derive(Debug)]
 pub struct Stopper(watch::Sender<bool>);
 

@@ -58,7 +58,7 @@ async fn expiry(timer: &Receiver, duration: Duration) -> std::io::Result<()> {
     loop {
         timer.readable().await?;
         // Arming has cleared an earlier expiry that was never read, but tokio may still take the timer for
-        // readable; so only what can be read from it counts.
+        // readable; so only the bytes that can be read from it count.
         match timer.try_read(&mut [0; EXPIRIES]) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             other => return other.map(drop),

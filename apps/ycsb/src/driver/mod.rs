@@ -26,8 +26,8 @@ pub use port::{Port, PortError};
 
 /// A set of connections to the store, each driven by a task of its own.
 ///
-/// Phases follow one another over the same connections. Dropping the future of a phase aborts its tasks; what was
-/// in flight is then not accounted for.
+/// Phases follow one another over the same connections. Dropping the future of a phase aborts its tasks; requests
+/// in flight are then not accounted for.
 #[derive(Debug)]
 pub struct Driver<P> {
     ports: Vec<Arc<P>>,
@@ -142,7 +142,7 @@ impl Phased {
     }
 
     /// How long the phase counts: until it closed for all connections at once, or else until the last answer. The
-    /// time that is spent on waiting for what is given up in the end does not count.
+    /// time spent waiting for requests that are given up in the end does not count.
     pub fn elapsed(&self) -> Duration {
         let last_answer = self.parts.iter().map(|part| part.last_answer).max();
         self.closed_at.or(last_answer).unwrap_or_default()

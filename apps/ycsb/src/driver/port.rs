@@ -18,7 +18,7 @@ pub trait Port: Send + Sync + 'static {
     /// full queue) is a loss, not an error.
     fn send_batch(&self, messages: &mut Vec<Message>) -> impl Future<Output = Result<(), PortError>> + Send;
 
-    /// Waits for at least one message, appends what is there up to `limit`, and returns how many that are.
+    /// Waits for at least one message, appends those that are there up to `limit`, and returns their number.
     ///
     /// Cancellation safe: if the future is dropped before it is ready, no message is lost. Malformed messages are
     /// dropped and counted below.

@@ -135,7 +135,7 @@ impl Report {
     }
 
     /// Joins the runs of reports that have one label, each under the first of them. So loads can be measured in turn
-    /// with those of another line, and what the machine does meanwhile hits both alike.
+    /// with those of another line, and other work of the machine meanwhile hits both alike.
     pub fn joined(reports: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut joined: Vec<Self> = Vec::new();
         for report in reports {

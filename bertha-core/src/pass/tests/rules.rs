@@ -128,7 +128,7 @@ fn a_match_does_not_reach_into_a_choice() {
 
 #[test]
 fn passes_run_until_nothing_changes() {
-    // The second pass makes what the first one looks for.
+    // The second pass makes the stack that the first one looks for.
     let stack = optimize!(make_stack!(D(1)), AbIsC, DIsAb, NoC);
     assert_eq!(layers(&stack), "nothing");
     let changes = ["AbIsC: A / B became C", "DIsAb: D became A / B", "NoC: C became nothing"];

@@ -191,7 +191,7 @@ impl Recovery {
                     self.bytes_in_flight -= sent.bytes;
                     self.packets_in_flight -= 1;
                     on_packet(sent, Outcome::Lost);
-                    // Only what was sent after the first sample counts (section 7.6.2).
+                    // Only packets sent after the first sample count (section 7.6.2).
                     if self.rtt.first_sample.is_some_and(|first| sent.at > first) {
                         let since = *lost_since.get_or_insert(sent.at);
                         is_persistent |= sent.at.saturating_sub(since) > persistent;
@@ -314,7 +314,7 @@ mod tests {
         let mut recovery = sent(6);
         acked(&mut recovery, [5], ms(45));
         assert_eq!(lost(&mut recovery, ms(45)).0, [0, 1, 2]);
-        // They are forgotten with those before them; only what is behind a gap is still known.
+        // They are forgotten with those before them; only packets behind a gap are still known.
         let mut recovery = sent(6);
         acked(&mut recovery, [3, 1], ms(45));
         assert_eq!(lost(&mut recovery, ms(45)).0, [0]);

@@ -65,7 +65,7 @@ impl Tcp {
         Ok(Self::over(&Dpdk::open(config)?))
     }
 
-    /// The datapath of datagrams over the same port; it also tells what was dropped.
+    /// The datapath of datagrams over the same port; it also counts the frames that were dropped.
     pub fn dpdk(&self) -> &Dpdk {
         &self.dpdk
     }

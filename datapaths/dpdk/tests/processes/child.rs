@@ -193,8 +193,8 @@ fn by_threads<F: Future<Output = ()>>(work: impl Fn() -> F + Sync) {
     });
 }
 
-/// No buffer is in use, but for those in the port's rings: virtio lends all that it may receive into, and gets back what was
-/// sent when it sends more.
+/// No buffer is in use, but for those in the port's rings: virtio lends all that it may receive into, and gets buffers back
+/// that were sent when it sends more.
 fn assert_nothing_is_kept(dpdk: &Dpdk) {
     let config = Config::from_env().unwrap();
     // Two rings of 256 descriptors for each queue.
@@ -335,14 +335,14 @@ async fn tell(to: Addr, count: usize) {
     say("done");
 }
 
-/// In two threads, so that each queue learns what the path carries.
+/// In two threads, so that each queue learns how much the path carries.
 fn too_large_by_threads(to: &Addr, carries: usize) {
     let dpdk = dpdk();
     by_threads(async || too_large(&dpdk, to, carries).await);
     say("done");
 }
 
-/// Sends what the interface carries, until a router says that the path carries no more than `carries` bytes in a packet.
+/// Sends messages as large as the interface carries, until a router says that the path carries no more than `carries` bytes in a packet.
 async fn too_large(dpdk: &Dpdk, to: &Addr, carries: usize) {
     let connection = dpdk.connect(to.clone()).await.unwrap();
     let headers = if to.ip("test").unwrap().is_ipv4() { 28 } else { 48 };

@@ -70,7 +70,7 @@ fn frames_of_a_single_queue_are_handed_to_the_others() {
         let mut client = namespaces.child("a", "ask-threads", to, MESSAGES, &settings);
         let queues = queues(&client.says());
         let half = MESSAGES as u64 / 2;
-        // Some have arrived more often: what they were asked about neighbours.
+        // Some have arrived more often: questions about neighbours.
         assert!(queues[0].received >= 2 * half && queues[1].received == 0, "{queues:?}");
         assert!(queues[0].handed_on >= half && queues[1].handed_on == 0, "{queues:?}");
         assert!(queues[1].taken_over >= half, "{queues:?}");

@@ -31,7 +31,7 @@ impl<S: DatagramSocket> DatagramConnection<S> {
 
     #[inline]
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flag stands for itself; what `close` did to the queue is under the lock.
+        // Relaxed: the flag stands for itself; the effect of `close` on the queue is under the lock.
         if self.closed.load(Ordering::Relaxed) { Err(self.base.closed()) } else { Ok(()) }
     }
 

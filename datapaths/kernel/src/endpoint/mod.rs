@@ -82,7 +82,7 @@ pub struct Received {
 /// A socket and its demultiplexer.
 pub(crate) struct Endpoint<S: ReceivingSocket> {
     socket: Arc<S>,
-    /// Connections of one socket are used from several threads, and each may receive what belongs to another, so the
+    /// Connections of one socket are used from several threads, and each may receive messages of another, so the
     /// queues and the role of the poller need mutual exclusion; atomics don't do, since a delivery and the registration of
     /// a future that waits for it have to exclude each other. Never held over a system call that transfers data, nor while
     /// foreign code runs (wakers, `Extend`), so it is contended for some hundred nanoseconds at most. A lock per
@@ -178,7 +178,7 @@ impl<S: ReceivingSocket> Endpoint<S> {
         })
     }
 
-    /// Moves a batch to `into`, then what is left in the queue, at most `max` messages in all. The lock is taken once in a batch
+    /// Moves a batch to `into`, then messages from the queue, at most `max` messages in all. The lock is taken once in a batch
     /// of buffers, and not held while `into` runs.
     fn extend(
         &self,

@@ -107,7 +107,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Polls it if it was woken; what it received, if it is done.
+    /// Polls it if it was woken; the message that it received, if it is done.
     fn run(&mut self) -> Option<Vec<u8>> {
         if !self.woken.0.swap(false, Ordering::Relaxed) {
             return None;

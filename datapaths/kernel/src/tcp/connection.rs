@@ -55,7 +55,7 @@ impl TcpConnection {
 
     #[inline]
     fn open(&self) -> Result<(), Error> {
-        // Relaxed: the flags stand for themselves; what `close` did to the queue is under the lock.
+        // Relaxed: the flags stand for themselves; the effect of `close` on the queue is under the lock.
         if self.closed.load(Ordering::Relaxed) {
             return Err(self.base.closed());
         }

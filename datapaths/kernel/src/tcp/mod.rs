@@ -19,8 +19,8 @@ const NAME: &str = "Tcp";
 
 /// TCP over IPv4 and IPv6 as a datapath. Messages are framed as [`framing`](bertha_core::framing) says.
 ///
-/// Messages go out at once (`TCP_NODELAY`), a burst in one call. What one call receives is handed out message by
-/// message without a copy.
+/// Messages go out at once (`TCP_NODELAY`), a burst in one call. The messages of one receiving call are handed
+/// out one by one without a copy.
 #[derive(Debug, Clone)]
 pub struct Tcp {
     waiting: Waiting,

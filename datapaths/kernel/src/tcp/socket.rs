@@ -11,7 +11,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use tokio::net::TcpStream;
 
-/// A stream, and what arrived of the next message.
+/// A stream, and the part of the next message that has arrived.
 #[derive(Debug)]
 pub(super) struct TcpSocket {
     stream: TcpStream,

@@ -8,7 +8,7 @@ use std::array::from_fn;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 
-/// How much of what was handed over is written.
+/// How many of the bytes that were handed over are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
     /// How many whole messages the stream and the writer took.
@@ -32,7 +32,7 @@ impl Writer {
         self.begun > mark || self.rest.is_none()
     }
 
-    /// Writes what is left of the last message.
+    /// Writes the rest of the last message.
     pub(super) fn flush(&mut self, stream: impl AsFd) -> io::Result<()> {
         while let Some(rest) = &mut self.rest {
             let written = write(&stream, &[IoSlice::new(rest)])?;

@@ -20,8 +20,8 @@ pub type UdpListener = DatagramListener<UdpSocket>;
 
 /// UDP over IPv4 and IPv6 as a datapath. A message is a datagram.
 ///
-/// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments what exceeds the path's
-/// MTU. Of a burst, messages of equal length go out as one segmented datagram where the kernel has it, and may overtake
+/// Messages may be as large as a datagram, 65507 bytes (65527 over IPv6): the kernel fragments messages that exceed the
+/// path's MTU. Of a burst, messages of equal length go out as one segmented datagram where the kernel has it, and may overtake
 /// those of another length; the rest goes in one `sendmmsg`. Messages are received in up to 32 buffers at a time,
 /// each of up to 64 coalesced messages.
 ///
@@ -52,7 +52,7 @@ impl Udp {
 
     /// Has no datagram fragmented, by this host or by a router: a message larger than the path carries is lost, without an
     /// error unless it exceeds the interface's own MTU ([`TooLarge`](bertha_core::ErrorKind::TooLarge)). For layers that find out
-    /// how large datagrams may be, as RFC 8899 asks; what the kernel believes to know of the path is not used. Off at first.
+    /// how large datagrams may be, as RFC 8899 asks; the kernel's own estimate of the path MTU is not used. Off at first.
     #[must_use]
     pub fn keep_whole(mut self) -> Self {
         self.keeps_whole = true;

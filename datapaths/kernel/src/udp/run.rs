@@ -2,7 +2,7 @@
 
 use bertha_core::{Buf, Error};
 
-/// The longest message that goes into a run with others: what an Ethernet frame carries of UDP over IPv6. Segments
+/// The longest message that goes into a run with others: the payload of UDP over IPv6 in an Ethernet frame. Segments
 /// can't be fragmented, so on a path with a smaller MTU segmentation fails, and is given up for the connection.
 pub(super) const SEGMENT: usize = 1500 - 40 - 8;
 
@@ -13,7 +13,7 @@ pub(super) const SEGMENTS: usize = 128;
 const CONTENTS: usize = 65_535 - 20 - 8;
 
 /// Messages of one length. The first stays where it was made. The others are made behind it where they can be, and else
-/// are copied there, which costs a fraction of what a way of their own through the network stack would.
+/// are copied there, which costs a fraction of a way of their own through the network stack.
 #[derive(Debug)]
 pub(super) struct Run {
     contents: Buf,

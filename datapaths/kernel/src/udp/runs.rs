@@ -28,7 +28,7 @@ pub struct Runs {
     leaving: Leaving,
     /// Whether the room behind the last message lies in the arena, unless the next message took it.
     offered: bool,
-    /// Whether offers are worth while: not if layers above keep what is made there.
+    /// Whether offers are worth while: not if layers above keep the messages that are made there.
     offers: bool,
 }
 
@@ -141,7 +141,7 @@ impl Runs {
         if let (Some(made_for), Some(spent)) = (made_for, spent)
             && let Some(run) = &mut self.runs[made_for]
         {
-            // Copied although it was the next for that run: then the layers above have kept what was made there.
+            // Copied although it was the next for that run: then the layers above have kept the message that was made there.
             self.offers = made_for != number && run.reclaim(spent)?;
         }
         if self.runs[number].as_ref().is_some_and(Run::is_full) {
@@ -176,7 +176,7 @@ impl Runs {
         }
     }
 
-    /// Takes back what was offered. If a message was made there instead, the number of the run behind which it was.
+    /// Takes the offer back. If a message was made there instead, the number of the run behind which it was.
     fn withdraw(&mut self, arena: &BurstArena) -> Option<usize> {
         if !std::mem::take(&mut self.offered) {
             return None;

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::io::Interest;
 
-/// The room for what one receive puts into a buffer: the largest datagram, or as many as the kernel coalesces.
+/// The room for one receive: the largest datagram, or as many as the kernel coalesces.
 const RECEIVE: usize = 65_536;
 
 /// The longest message that is copied to a buffer of its size.
@@ -65,7 +65,7 @@ mod mode {
     pub(super) const SECOND: u8 = 1;
     /// Messages come one by one. Plain calls, which can't tell how many were coalesced, cost half as much for one of them.
     pub(super) const SINGLE: u8 = 2;
-    /// There was a burst: the kernel coalesces what arrives.
+    /// There was a burst: the kernel coalesces datagrams that arrive.
     pub(super) const COALESCED: u8 = 3;
 }
 
@@ -84,7 +84,7 @@ pub struct UdpSocket {
     /// The peer that it is connected to.
     peer: Option<SocketAddr>,
     /// The size of the kernel's receive buffer that is yet to be asked for; 0 if none is. A socket that connects does so when it receives
-    /// for the second time: many exchange one message, and the kernel's own size holds what a peer says first.
+    /// for the second time: many exchange one message, and the kernel's own size holds the first messages of a peer.
     receive_buffer: AtomicUsize,
     /// An error, as the system numbers it, that came behind a message in one call; 0 for none.
     late_error: AtomicI32,

@@ -19,7 +19,7 @@ pub type UnixListener = DatagramListener<UnixSocket>;
 /// Unix datagram sockets as a datapath between processes of one machine.
 ///
 /// Messages may be as large as 64 KiB. The kernel neither loses nor reorders them, and lets a sender wait for a
-/// listener that is behind; but a connection of a listener drops what exceeds its [`queue`](Self::queue), so the
+/// listener that is behind; but a connection of a listener drops messages beyond its [`queue`](Self::queue), so the
 /// datapath is not [`reliable`](bertha_core::Properties::reliable).
 ///
 /// An address is the path of a socket, which the listener makes, and removes when it and the last of its connections

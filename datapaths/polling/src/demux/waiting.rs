@@ -84,7 +84,7 @@ impl<K: Key, T> Demux<K, T> {
         }
     }
 
-    /// The future waits no longer, with or without what it waited for: others get what it left.
+    /// The future waits no longer, in vain or not: others get the messages that it left.
     #[inline]
     pub fn leave(&mut self, key: &mut WaiterKey) {
         if key.waits() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 use std::time::Duration;
 
-/// The time since the start, and what is scheduled for later.
+/// The time since the start, and the events after it.
 #[derive(Default)]
 pub(super) struct Timeline {
     pub(super) now: Duration,

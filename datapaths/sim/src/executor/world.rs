@@ -206,7 +206,7 @@ impl World {
         drop(tasks);
     }
 
-    /// Ends every task and forgets what was scheduled. Both may hold on to this world, which would then never go.
+    /// Ends every task and forgets all events. Both may hold on to this world, which would then never go.
     pub(crate) fn end(&self) {
         self.state.lock().over = true;
         self.end_tasks();

@@ -17,7 +17,7 @@ pub(super) type Inbox = Arc<Queue<Buf>>;
 /// so that late messages after a `close` don't make a new one. A closed port is reported once, by the next `send` or
 /// `recv`, as [`Unreachable`](bertha_core::ErrorKind::Unreachable); the connection goes on.
 ///
-/// Streams tell the peer, which first receives what was sent before.
+/// Streams tell the peer, which first receives the messages sent before.
 pub struct SimConnection {
     base: SimBase,
     transport: Transport,

@@ -26,8 +26,8 @@ impl SimDatapath {
     }
 
     /// Connects and listens with reliable, ordered streams of messages, as framed TCP does, rather than with
-    /// datagrams. Loss and cuts then delay messages, up to about a minute; what corrupts, duplicates or reorders
-    /// datagrams has no effect. Ports of streams and of datagrams are apart.
+    /// datagrams. Loss and cuts then delay messages, up to about a minute; corruption, duplication
+    /// and reordering have no effect. Ports of streams and of datagrams are apart.
     #[must_use]
     pub fn streams(self) -> Self {
         Self { streams: true, ..self }

@@ -37,7 +37,7 @@ impl Groups {
         }
     }
 
-    /// Forgets everyone on `ip`, and returns what they receive from.
+    /// Forgets all members on `ip`, and returns the queues that they receive from.
     pub(super) fn restart(&mut self, ip: IpAddr) -> Vec<Inbox> {
         let mut inboxes = Vec::new();
         self.members.retain(|local, (_, inbox)| {

@@ -33,7 +33,7 @@ pub struct Link {
 
 /// A place on the way that sends datagrams one after the other, and queues those that have to wait.
 ///
-/// It comes before the delay and the faults of the link. Only payloads take time and room. What is injected passes by it.
+/// It comes before the delay and the faults of the link. Only payloads take time and room. Injected datagrams pass by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bottleneck {
     /// How many bytes it sends per second.

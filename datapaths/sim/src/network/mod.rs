@@ -57,7 +57,7 @@ struct State {
     streams: StreamTable,
     default_link: Link,
     links: BTreeMap<(IpAddr, IpAddr), Link>,
-    /// Until when the bottleneck of each direction is busy with what it has.
+    /// The time until which the bottleneck of each direction is busy.
     busy: BTreeMap<(IpAddr, IpAddr), Duration>,
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     ports: Ports,
@@ -122,7 +122,7 @@ impl Network {
         busy.unwrap_or_default().saturating_sub(now)
     }
 
-    /// Drops what `from` sends to `to` until it is healed. What is on its way still arrives.
+    /// Drops messages from `from` to `to` until it is healed. Those on their way still arrive.
     pub fn cut_one_way(&self, from: impl Into<IpAddr>, to: impl Into<IpAddr>) {
         self.state().cuts.insert((from.into(), to.into()));
     }
@@ -147,7 +147,7 @@ impl Network {
         self.state().cuts.clear();
     }
 
-    /// Bounds what hosts keep, for listeners and connections that are made from now on.
+    /// Bounds the queues of hosts, for listeners and connections that are made from now on.
     pub fn set_limits(&self, limits: Limits) {
         self.state().limits = limits;
     }

@@ -49,7 +49,7 @@ impl StreamTable {
         self.streams.push(Arc::downgrade(stream));
     }
 
-    /// Takes out what is on the host `ip`.
+    /// Takes out the listeners and streams on the host `ip`.
     pub(super) fn of_host(&mut self, ip: IpAddr) -> Lost {
         let mut lost = Lost { backlogs: Vec::new(), streams: Vec::new() };
         self.listeners.retain(|local, backlog| {

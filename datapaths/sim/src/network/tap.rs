@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A datagram on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// The sender's address, or what it pretends to be.
+    /// The sender's address, or the one that it pretends to have.
     pub from: SocketAddr,
     /// The receiver's address.
     pub to: SocketAddr,

@@ -1,4 +1,4 @@
-//! A bounded queue between tasks of any executor: what connections receive from.
+//! A bounded queue between tasks of any executor, from which connections receive.
 
 mod wait;
 mod waiters;
@@ -254,7 +254,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Nothing more is taken; what is there can still be had. The first ending stays.
+    /// Nothing more is taken; the items that are there can still be had. The first ending stays.
     pub(crate) fn end(&self, ending: Ending) {
         let mut state = self.state.lock();
         state.ending.get_or_insert(ending);
@@ -262,7 +262,7 @@ impl<T> Queue<T> {
         self.unlock_and_wake(state);
     }
 
-    /// As [`end`](Self::end), and returns what was there.
+    /// As [`end`](Self::end), and returns the items that were there.
     pub(crate) fn end_now(&self, ending: Ending) -> VecDeque<T> {
         self.end(ending);
         std::mem::take(&mut self.state.lock().items)

@@ -1,4 +1,4 @@
-//! Two hosts and what they say to each other.
+//! Two hosts and their messages to each other.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use bertha_core::{Addr, Buf, Connection, Datapath, Error, Listener};

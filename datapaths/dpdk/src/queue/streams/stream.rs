@@ -236,7 +236,7 @@ impl Stream {
         timer.into_iter().chain(timeout).min()
     }
 
-    /// Moves what fits of the message that is being sent to smoltcp's buffer.
+    /// Moves as much of the message that is being sent to smoltcp's buffer as fits.
     fn pump(&mut self) {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         if let Some(message) = &self.outgoing.message

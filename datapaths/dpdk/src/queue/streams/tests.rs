@@ -132,7 +132,7 @@ impl World {
         [server, client]
     }
 
-    /// Sends a message that may be longer than what waits anywhere, to an end that receives.
+    /// Sends a message that may be longer than all buffers on its way, to an end that receives.
     fn transfer(&mut self, from: (usize, usize), to: (usize, usize), bytes: &[u8]) -> Vec<u8> {
         let (mut message, mut number) = (Some(Buf::copy_of(bytes, 0).unwrap()), 0);
         let received = self.until("transfer", |world| {
@@ -318,7 +318,7 @@ fn a_flood_of_strangers_costs_little_and_shuts_nobody_out() {
     for number in 0..1000 {
         let syn = syn(&mut world, number);
         world.arrive(0, &syn);
-        // Nobody answers to what the server says.
+        // Nobody answers the server.
         world.cables[0].0.clear();
         assert!(world.ends[0].len() <= 128);
     }

@@ -1,7 +1,7 @@
 //! Reliable, ordered streams of messages over links that lose.
 //!
-//! Not a transport protocol: both ends live in one structure, and loss is what a retransmission would make of it, a
-//! delay that also holds up all that comes behind.
+//! Not a transport protocol: both ends live in one structure, and loss is a delay, as by a
+//! retransmission, that also holds up all that comes behind.
 
 mod end;
 
@@ -63,7 +63,7 @@ impl Stream {
         Arc::new(Self { network, addrs, pipes, gone: [const { AtomicBool::new(false) }; 2] })
     }
 
-    /// Carries on with what `end` has sent, unless that is going on already.
+    /// Carries on with the messages of `end`, unless that is going on already.
     fn resume(self: &Arc<Self>, end: usize) {
         if !self.pipes[end].busy.swap(true, Ordering::Relaxed) {
             self.carry(end);
@@ -133,7 +133,7 @@ impl Stream {
         self.pipes[1 - end].inbox.end(why);
     }
 
-    /// `end` closes: what it has sent still arrives, and then the other end hears of it.
+    /// `end` closes: its messages still arrive, and then the other end hears of it.
     fn close(self: &Arc<Self>, end: usize) {
         let segment = Segment { due: self.due(end), message: None };
         self.pipes[end].outbox.push_last(segment, Ending::HERE);
@@ -148,7 +148,7 @@ impl Stream {
         drop(self.pipes[1 - end].inbox.end_now(why));
     }
 
-    /// When arrives what `end` sends now, if nothing holds it up.
+    /// The time at which a message that `end` sends now arrives, if nothing holds it up.
     fn due(&self, end: usize) -> Duration {
         let mut state = self.network.state();
         let link = state.link(self.addrs[end].ip(), self.addrs[1 - end].ip());
