@@ -5,7 +5,7 @@
 //! the store is told; once the store has it in force, the change is decided. A participant that was taken for gone meanwhile may find
 //! a round in force that it has not staged: it builds that at once, and follows.
 
-use super::round::RoundId;
+use super::round_id::RoundId;
 use crate::member::{Event, InForce};
 use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Preference, preferred};

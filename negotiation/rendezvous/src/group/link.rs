@@ -1,7 +1,8 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
 use super::proofs::ProgressProofs;
-use super::round::{RoundId, RoundQueue, Sorted};
+use super::round::{RoundQueue, Sorted};
+use super::round_id::RoundId;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};

@@ -27,6 +27,7 @@ mod progress;
 mod proofs;
 mod rest;
 mod round;
+mod round_id;
 mod runs_among;
 mod senders;
 mod sync;

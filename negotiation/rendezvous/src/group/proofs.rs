@@ -3,7 +3,7 @@
 //! The key of a sender follows from the key of the group, the round and the sender's id. So all participants can compute it, and
 //! nobody else can.
 
-use super::round::RoundId;
+use super::round_id::RoundId;
 use crate::store::limits::PARTICIPANTS;
 use ahash::AHashMap;
 use bertha_core::replay_window::ReplayWindow;

@@ -2,19 +2,13 @@
 
 use super::counter::Counter;
 use super::proofs::RoundProofs;
+use super::round_id::RoundId;
 use super::senders::Senders;
 use bertha_core::{Buf, Error};
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{EpochQueue, GROUP_CAPACITY};
-use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, PROVEN_GROUP_HEADER, Tag, origin};
+use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, PROVEN_GROUP_HEADER, origin};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A round of a connection, across the lives of its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct RoundId {
-    pub(super) life: u64,
-    pub(super) number: u64,
-}
 
 /// A round's messages.
 pub(crate) struct RoundQueue {
@@ -41,12 +35,6 @@ pub(super) enum Sorted {
     Bad,
     /// Something else.
     Other,
-}
-
-impl RoundId {
-    fn header(self, kind: Kind) -> [u8; HEADER] {
-        Tag::of_round(self.life, self.number).header(kind)
-    }
 }
 
 impl RoundQueue {
