@@ -26,6 +26,9 @@ const LARGEST: u32 = CHUNK as u32 + 64;
 /// Bytes and messages in each buffer of Reliable. It may hand on as many packets before one that was sent earlier.
 const BUFFER: (usize, usize) = (4 << 20, 4_096);
 
+/// Longer than the longest time-out of a transport, which repeats what is lost until then.
+const EXPIRY: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+
 /// Without further Chunnels.
 pub fn over_streams() -> OverStreams {
     make_stack!(messages())
@@ -34,8 +37,9 @@ pub fn over_streams() -> OverStreams {
 /// With packets of up to `packet` bytes, which `transport` carries: [`reliable`], or QUIC, which splits messages itself.
 pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDatagrams<Transport> {
     // 52 bytes for the headers of Reliable and of the pieces.
-    let fragment =
-        Fragment::new().limit(LARGEST).piece(packet.saturating_sub(52)).assembly(BUFFER.1 * (packet + 512));
+    let piece = packet.saturating_sub(52);
+    let memory = BUFFER.1 * (packet + 512);
+    let fragment = Fragment::new().limit(LARGEST).piece(piece).assembly(memory).expiry(EXPIRY);
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
 }
 

@@ -1,37 +1,48 @@
 //! The reassembly of messages, without I/O.
 
+use super::age::Age;
+use super::budget::{Account, Budget, Debtor};
+use super::partial::Partial;
 use super::piece::Piece;
+use super::settings::Settings;
 use bertha_core::Buf;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// The bytes that an incomplete message counts besides its own and its bitmap.
-const RECORD: usize = 512;
+/// The memory of all connections that one `Fragment` makes.
+pub(super) type SharedBudget = Budget<Mutex<Assembly>>;
 
 /// The incomplete messages of a connection.
 #[derive(Debug)]
 pub(super) struct Assembly {
     messages: BTreeMap<u32, Partial>,
+    /// The numbers of the messages, the oldest one first: by when they began, were last found to be active, or got their memory.
+    by_age: BTreeMap<Age, u32>,
+    next_age: Age,
     /// The largest message.
     limit: u32,
+    /// The number of messages that may be incomplete at a time.
+    max_messages: usize,
     /// The bytes that all may occupy.
-    budget: usize,
-    occupied: usize,
-    /// The number of messages begun so far.
-    begun: u64,
-    /// The number of messages that were evicted.
+    max_bytes: usize,
+    /// The bytes that they do occupy.
+    account: Account<Mutex<Self>>,
+    expiry: Duration,
+    /// The number of messages that were evicted or have expired.
     pub(super) abandoned: u64,
+    /// The peer's violation of the protocol, if there was one.
+    pub(super) refused: Option<Contradiction>,
 }
 
-#[derive(Debug)]
-struct Partial {
-    message: Buf,
-    size: u16,
-    missing: u32,
-    /// A bit for each piece that has arrived.
-    arrived: Box<[u64]>,
-    /// The number of messages begun before it.
-    age: u64,
+/// What became of a piece.
+enum Step {
+    /// It is inserted, and completes this message, if any.
+    Done(Option<Buf>),
+    /// Another connection has to give up a message first.
+    Owed(Arc<Mutex<Assembly>>),
 }
 
 /// A violation of the protocol by the peer.
@@ -59,171 +70,175 @@ impl fmt::Display for Contradiction {
 }
 
 impl Assembly {
-    /// Reassembles messages of up to `limit` bytes, in three times that and `spare` bytes of memory.
-    pub(super) fn new(limit: u32, spare: usize) -> Self {
-        // Enough for the message that is being sent, one before it that lacks a piece, and records.
-        let budget = 3 * limit as usize + 64 * 1024 + spare;
-        Self { messages: BTreeMap::new(), limit, budget, occupied: 0, begun: 0, abandoned: 0 }
+    pub(super) fn new(settings: Settings, budget: &Arc<SharedBudget>) -> Arc<Mutex<Self>> {
+        let Settings { limit, incomplete: max_messages, expiry, .. } = settings;
+        let max_bytes = settings.memory_of_one();
+        Arc::new_cyclic(|this| {
+            let account = budget.open(this.clone());
+            let (messages, by_age, next_age, abandoned, refused) = Default::default();
+            Mutex::new(Self {
+                messages,
+                by_age,
+                next_age,
+                limit,
+                max_messages,
+                max_bytes,
+                account,
+                expiry,
+                abandoned,
+                refused,
+            })
+        })
     }
 
-    /// Inserts a piece, and returns the message that it completes, if any.
+    /// Inserts a piece into `this`, and returns the message that it completes, if any. Reads the clock where a message begins or
+    /// gets its memory.
     ///
     /// # Errors
-    /// A [`Contradiction`] of the piece with itself or another.
-    pub(super) fn insert(&mut self, piece: Piece, bytes: &[u8]) -> Result<Option<Buf>, Contradiction> {
+    /// A [`Contradiction`] of the piece with itself or another, which the connection remembers.
+    pub(super) fn insert(
+        this: &Mutex<Self>,
+        piece: Piece,
+        bytes: &[u8],
+        now: impl Fn() -> Instant,
+    ) -> Result<Option<Buf>, Contradiction> {
+        loop {
+            let step = this.lock().step(piece, bytes, &now);
+            match step {
+                Ok(Step::Done(message)) => return Ok(message),
+                // With no other lock in hand, so two connections can't wait for each other.
+                Ok(Step::Owed(debtor)) => debtor.lock().evict_oldest(),
+                Err(contradiction) => {
+                    this.lock().refused.get_or_insert(contradiction);
+                    return Err(contradiction);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, piece: Piece, bytes: &[u8], now: impl Fn() -> Instant) -> Result<Step, Contradiction> {
         if piece.length > self.limit {
             return Err(Contradiction::Limit);
         }
-        let range = piece.range().filter(|range| range.len() == bytes.len()).ok_or(Contradiction::Extent)?;
-        if !self.messages.contains_key(&piece.message) {
-            self.begin(piece);
+        piece.range().filter(|range| range.len() == bytes.len()).ok_or(Contradiction::Extent)?;
+        if !self.messages.contains_key(&piece.message)
+            && let Err(debtor) = self.begin(piece, now())
+        {
+            return Ok(Step::Owed(debtor));
         }
-        let Some(partial) = self.messages.get_mut(&piece.message) else { return Ok(None) };
-        if partial.message.len() != piece.length as usize || partial.size != piece.size {
+        let Some(partial) = self.messages.get(&piece.message) else { return Ok(Step::Done(None)) };
+        if !partial.has_shape_of(piece) {
             return Err(Contradiction::Shape);
         }
-        let target = &mut partial.message[range];
-        let (word, bit) = (piece.index as usize / 64, 1 << (piece.index % 64));
-        if partial.arrived[word] & bit != 0 {
-            return if target == bytes { Ok(None) } else { Err(Contradiction::Content) };
+        if let Some(before) = partial.arrived(piece) {
+            return if before == bytes { Ok(Step::Done(None)) } else { Err(Contradiction::Content) };
         }
-        partial.arrived[word] |= bit;
-        target.copy_from_slice(bytes);
-        partial.missing -= 1;
-        if partial.missing > 0 {
-            return Ok(None);
+        let further = partial.further_cost(piece, bytes);
+        if further > 0
+            && let Err(debtor) = self.make_room(piece, further, now())
+        {
+            return Ok(Step::Owed(debtor));
         }
-        Ok(self.remove(piece.message).map(|partial| partial.message))
+        let completed = match self.messages.get_mut(&piece.message) {
+            Some(partial) => partial.insert(piece, bytes),
+            None => false,
+        };
+        let message = completed.then(|| self.remove(piece.message)).flatten();
+        Ok(Step::Done(message.and_then(Partial::into_message)))
     }
 
     /// Begins a message, and evicts the oldest ones where it needs their memory. Without memory it is not begun.
-    fn begin(&mut self, piece: Piece) {
-        let words = piece.count().div_ceil(64) as usize;
-        let size = cost(piece.length as usize, words);
-        while self.occupied + size > self.budget {
-            let oldest = self.messages.iter().min_by_key(|(_, partial)| partial.age);
-            let Some(oldest) = oldest.map(|(number, _)| *number) else { break };
+    fn begin(&mut self, piece: Piece, now: Instant) -> Result<(), Arc<Mutex<Self>>> {
+        self.expire(now);
+        while self.messages.len() >= self.max_messages {
+            self.evict_oldest();
+        }
+        let cost = Partial::first_cost(piece);
+        self.take(cost, 0)?;
+        let age = self.advance();
+        match Partial::new(piece, age, now) {
+            Some(partial) => {
+                self.by_age.insert(age, piece.message);
+                self.messages.insert(piece.message, partial);
+            }
+            None => self.account.give(cost),
+        }
+        Ok(())
+    }
+
+    /// Gives a message its memory, and makes it the youngest. Without memory it is dropped.
+    fn make_room(&mut self, piece: Piece, further: usize, now: Instant) -> Result<(), Arc<Mutex<Self>>> {
+        self.refresh(piece.message, now);
+        self.take(further, 1)?;
+        let partial = self.messages.get_mut(&piece.message);
+        if !partial.is_some_and(|partial| partial.make_room(piece)) {
+            self.account.give(further);
+            self.remove(piece.message);
+            self.abandoned += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes `bytes` from the budget, and evicts the oldest messages for them, except the `kept` youngest ones.
+    fn take(&mut self, bytes: usize, kept: usize) -> Result<(), Arc<Mutex<Self>>> {
+        loop {
+            let may_give = self.messages.len() > kept;
+            if may_give && self.account.bytes() + bytes > self.max_bytes {
+                self.evict_oldest();
+                continue;
+            }
+            match self.account.take(bytes, may_give) {
+                Ok(()) => return Ok(()),
+                Err(Debtor::Asker) => self.evict_oldest(),
+                Err(Debtor::Other(debtor)) => return Err(debtor),
+            }
+        }
+    }
+
+    /// Drops the oldest messages that have been waiting too long. Each that was active in the meantime begins to wait anew, so this
+    /// looks at most once at each for each of its pieces.
+    fn expire(&mut self, now: Instant) {
+        while let Some((_, &number)) = self.by_age.first_key_value() {
+            let Some(partial) = self.messages.get(&number) else { return };
+            if now.saturating_duration_since(partial.since) < self.expiry {
+                return;
+            }
+            match partial.is_active {
+                true => self.refresh(number, now),
+                false => self.evict_oldest(),
+            }
+        }
+    }
+
+    /// Makes a message the youngest.
+    fn refresh(&mut self, message: u32, now: Instant) {
+        let age = self.advance();
+        if let Some(partial) = self.messages.get_mut(&message) {
+            self.by_age.remove(&partial.age);
+            self.by_age.insert(age, message);
+            (partial.age, partial.since, partial.is_active) = (age, now, false);
+        }
+    }
+
+    fn advance(&mut self) -> Age {
+        self.next_age.0 += 1;
+        self.next_age
+    }
+
+    fn evict_oldest(&mut self) {
+        if let Some((_, &oldest)) = self.by_age.first_key_value() {
             self.remove(oldest);
             self.abandoned += 1;
         }
-        let Ok(message) = Buf::new(piece.length as usize, 0) else { return };
-        let arrived = vec![0; words].into();
-        let partial = Partial { message, size: piece.size, missing: piece.count(), arrived, age: self.begun };
-        self.begun += 1;
-        self.occupied += size;
-        self.messages.insert(piece.message, partial);
     }
 
     fn remove(&mut self, message: u32) -> Option<Partial> {
         let partial = self.messages.remove(&message)?;
-        self.occupied -= cost(partial.message.len(), partial.arrived.len());
+        self.by_age.remove(&partial.age);
+        self.account.give(partial.cost);
         Some(partial)
     }
 }
 
-fn cost(length: usize, words: usize) -> usize {
-    length + 8 * words + RECORD
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn pieces(message: u32, bytes: &[u8], size: u16) -> Vec<(Piece, Vec<u8>)> {
-        let of = |index| Piece { message, length: bytes.len() as u32, index, size };
-        (0..of(0).count()).map(|index| (of(index), bytes[of(index).range().unwrap()].to_vec())).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_in_any_order_and_number_make_the_message_once(
-            bytes in prop::collection::vec(any::<u8>(), 1..2000),
-            size in 64..500_u16,
-            dice in prop::collection::vec(any::<prop::sample::Index>(), 0..200),
-        ) {
-            let pieces = pieces(7, &bytes, size);
-            let mut assembly = Assembly::new(4096, 0);
-            let mut made = Vec::new();
-            // All but the last, in any order and number, then all in order.
-            let some = dice.iter().map(|at| &pieces[at.index(pieces.len())]).filter(|(piece, _)| piece.index > 0);
-            for (piece, content) in some.chain(&pieces) {
-                if made.is_empty() {
-                    made.extend(assembly.insert(*piece, content).unwrap());
-                }
-            }
-            prop_assert_eq!(made.len(), 1);
-            prop_assert_eq!(&made[0][..], &bytes[..]);
-            prop_assert_eq!(assembly.occupied, 0);
-        }
-
-        #[test]
-        fn no_piece_panics_and_memory_is_bounded(
-            hostile in prop::collection::vec(
-                (0..9_u32, any::<u32>(), any::<u32>(), any::<u16>(), 0..300_usize), 0..200),
-        ) {
-            let mut assembly = Assembly::new(10_000, 5_000);
-            for (message, length, index, size, len) in hostile {
-                let piece = Piece { message, length: length % 12_000, index: index % 80, size: size % 300 };
-                let len = piece.range().map_or(len, |range| range.len());
-                let _ = assembly.insert(piece, &vec![0; len]);
-                prop_assert!(assembly.occupied <= assembly.budget);
-                let held = assembly.messages.values().map(|partial| cost(partial.message.len(), partial.arrived.len()));
-                prop_assert_eq!(held.sum::<usize>(), assembly.occupied);
-            }
-        }
-    }
-
-    #[test]
-    fn contradictions_are_found_and_repetitions_are_none() {
-        let mut assembly = Assembly::new(1000, 0);
-        let piece = Piece { message: 1, length: 300, index: 1, size: 100 };
-        assert!(assembly.insert(piece, &[1; 100]).unwrap().is_none());
-        assert!(assembly.insert(piece, &[1; 100]).unwrap().is_none());
-        let cases: [(Piece, &[u8], Contradiction); 6] = [
-            (piece, &[2; 100], Contradiction::Content),
-            (Piece { length: 301, ..piece }, &[1; 100], Contradiction::Shape),
-            (Piece { size: 110, ..piece }, &[1; 110], Contradiction::Shape),
-            (piece, &[1; 99], Contradiction::Extent),
-            (Piece { index: 3, ..piece }, &[], Contradiction::Extent),
-            (Piece { length: 1001, ..piece }, &[1; 100], Contradiction::Limit),
-        ];
-        for (piece, bytes, expected) in cases {
-            assert_eq!(assembly.insert(piece, bytes).unwrap_err(), expected, "{piece:?}");
-        }
-        // Pieces that are too short would need more records than bytes.
-        let tiny = Piece { message: 2, length: 300, index: 0, size: 1 };
-        assert_eq!(assembly.insert(tiny, &[1]).unwrap_err(), Contradiction::Extent);
-    }
-
-    #[cfg(feature = "reliable")]
-    #[test]
-    fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
-        // As above a Reliable that repeats the first piece of each message once its buffer is full of later ones.
-        let max = crate::reliable::settings::Settings::default().messages;
-        let each = pieces(0, &[7; 65_000], 1_300);
-        let mut assembly = Assembly::new(65_000, super::super::settings::ASSEMBLY);
-        let messages = (max / each.len()) as u32;
-        for message in 0..messages {
-            for (piece, bytes) in &each[1..] {
-                assert!(assembly.insert(Piece { message, ..*piece }, bytes).unwrap().is_none());
-            }
-        }
-        let (piece, bytes) = &each[0];
-        for message in 0..messages {
-            assert!(assembly.insert(Piece { message, ..*piece }, bytes).unwrap().is_some(), "{message}");
-        }
-        assert_eq!((assembly.abandoned, assembly.occupied), (0, 0));
-    }
-
-    #[test]
-    fn the_oldest_makes_room() {
-        let mut assembly = Assembly::new(100_000, 0);
-        for message in 0..10 {
-            let piece = Piece { message, length: 100_000, index: 0, size: 100 };
-            assert!(assembly.insert(piece, &[0; 100]).unwrap().is_none());
-        }
-        assert_eq!((assembly.abandoned, assembly.messages.len()), (7, 3));
-        assert!(assembly.messages.keys().eq(&[7, 8, 9]));
-    }
-}
+mod tests;

@@ -1,16 +1,22 @@
 //! The Chunnel itself.
 
 use super::FragmentConnection;
+use super::assembly::SharedBudget;
 use super::piece::{MAX_PIECE, MIN_PIECE};
 use super::settings::Settings;
 use bertha_core::{Buf, Capability, Carries, Chunnel, ConnectContext, Error, Identity};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Splits messages that are too large for the connection below. See the [module](crate::fragment).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+///
+/// The connections that it and its clones make share one budget of [memory](Self::memory).
+#[derive(Debug, Clone, Identity)]
 #[chunnel(capability = Self::capability)]
 pub struct Fragment {
     settings: Settings,
+    budget: Arc<SharedBudget>,
 }
 
 /// The largest message, on which the two ends have to agree.
@@ -23,7 +29,8 @@ pub(super) struct Limit {
 impl Fragment {
     /// Carries messages of up to 64 MiB, in pieces of up to 1,300 bytes.
     pub fn new() -> Self {
-        Self { settings: Settings::default() }
+        let settings = Settings::default();
+        Self { settings, budget: Arc::new(SharedBudget::new(settings.memory)) }
     }
 
     /// Sets the largest message to `bytes`, at most 127 MiB. Both ends need the same limit.
@@ -49,7 +56,7 @@ impl Fragment {
         self
     }
 
-    /// Sets the memory for incomplete messages to `bytes`, besides three times the limit. 8 MiB by default.
+    /// Sets the memory for incomplete messages of a connection to `bytes`, besides three times the limit. 8 MiB by default.
     ///
     /// When it is full the oldest message is dropped and counted. Above [`Reliable`](crate::Reliable) that must not happen: a
     /// repeated piece may arrive after as many later ones as its buffer holds messages, so `bytes` has to be that number times the
@@ -60,10 +67,52 @@ impl Fragment {
         self
     }
 
+    /// Sets the number of messages that may be incomplete at a time on a connection, at least 1. 8,192 by default.
+    ///
+    /// When there are more the oldest one is dropped and counted. Above [`Reliable`](crate::Reliable) it has to be at least the number
+    /// of messages in its buffer.
+    #[must_use]
+    pub fn incomplete(mut self, messages: usize) -> Self {
+        self.settings.incomplete = messages.max(1);
+        self
+    }
+
+    /// Sets how long an incomplete message waits for its next piece. 60 seconds by default.
+    ///
+    /// A message that has waited for so long is dropped and counted when the next message in pieces begins, at the latest after
+    /// twice the time. Above [`Reliable`](crate::Reliable) it has to be longer than its
+    /// [`idle_timeout`](crate::Reliable::idle_timeout), or a repeated piece comes too late.
+    #[must_use]
+    pub fn expiry(mut self, time: Duration) -> Self {
+        self.settings.expiry = time;
+        self
+    }
+
+    /// Sets the memory for incomplete messages of all connections to `bytes`: those that this value and its clones make from now
+    /// on, and so all of a listener. 1 GiB by default.
+    ///
+    /// When it is full the connection that holds most of it drops its oldest message, so that one that holds no more than others
+    /// loses nothing to them. A single message is always carried, whatever the budget.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.settings.memory = bytes;
+        self.budget = Arc::new(SharedBudget::new(bytes));
+        self
+    }
+
     fn capability(&self) -> Limit {
         Limit { bytes: self.settings.limit }
     }
 }
+
+/// By their settings.
+impl PartialEq for Fragment {
+    fn eq(&self, other: &Self) -> bool {
+        self.settings == other.settings
+    }
+}
+
+impl Eq for Fragment {}
 
 impl Default for Fragment {
     fn default() -> Self {
@@ -79,6 +128,6 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Fragment {
         inner: Inner,
         _: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(FragmentConnection::new(inner, self.settings))
+        Ok(FragmentConnection::new(inner, self.settings, &self.budget))
     }
 }

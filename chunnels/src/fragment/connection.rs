@@ -1,6 +1,6 @@
 //! The connection that fragments and reassembles.
 
-use super::assembly::{Assembly, Contradiction};
+use super::assembly::{Assembly, SharedBudget};
 use super::discovery::{self, Discovery};
 use super::piece::{self, Arrived, MIN_PIECE, PIECE_HEADER, WHOLE};
 use super::pieces::Pieces;
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 /// The connection of [`Fragment`](super::Fragment) over one that carries bytes.
 ///
 /// Loss and backpressure are those of the connection below. A `send` whose future is dropped may have sent some pieces,
-/// which the receiver keeps until it needs their memory. Dropping the future of `recv` loses nothing.
+/// which the receiver keeps until they expire or it needs their memory. Dropping the future of `recv` loses nothing.
 ///
 /// # Errors
 /// Those of the connection below. `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond the limit; `recv` with
@@ -34,7 +34,7 @@ pub struct FragmentConnection<Inner: Connection> {
     /// Permits one message in pieces at a time, which bounds the receiver's memory. Whole messages need no permit.
     turn: Semaphore,
     /// Locked for one piece at a time, never across an await.
-    assembly: Mutex<State>,
+    assembly: Arc<Mutex<Assembly>>,
     malformed: AtomicU64,
     /// The number of the latest probe to acknowledge, behind the bit [`UNACKED`]; zero if there is none.
     unacked: AtomicU64,
@@ -46,17 +46,12 @@ pub struct FragmentConnection<Inner: Connection> {
 /// The bit in front of the number of a probe to acknowledge.
 const UNACKED: u64 = 1 << 32;
 
-struct State {
-    assembly: Assembly,
-    refused: Option<Contradiction>,
-}
-
 impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: Settings) -> Self {
-        let Settings { limit, piece, assembly, discovers_path } = settings;
+    pub(super) fn new(inner: Inner, settings: Settings, budget: &Arc<SharedBudget>) -> Self {
+        let Settings { limit, piece, discovers_path, .. } = settings;
         let below = inner.base().reserved();
         inner.base().reserve(1);
-        let assembly = Mutex::new(State { assembly: Assembly::new(limit, assembly), refused: None });
+        let assembly = Assembly::new(settings, budget);
         let mtu = limit as usize + inner.base().reserved();
         let inner = Arc::new(inner);
         let (next, malformed, unacked) = Default::default();
@@ -77,9 +72,9 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         self.discovery.as_ref().map(|discovery| discovery.size())
     }
 
-    /// The number of incomplete messages that were dropped to free memory for others.
+    /// The number of incomplete messages that were dropped: to make room for others, or since they waited too long.
     pub fn abandoned(&self) -> u64 {
-        self.assembly.lock().assembly.abandoned
+        self.assembly.lock().abandoned
     }
 
     /// The number of messages that were dropped as malformed.
@@ -140,14 +135,8 @@ impl<Inner: Connection<Data = Buf>> FragmentConnection<Inner> {
         match piece::decode(bytes) {
             Some(Arrived::Whole(message)) => Some(message),
             Some(Arrived::Piece(piece, bytes)) => {
-                let mut state = self.assembly.lock();
-                match state.assembly.insert(piece, &bytes) {
-                    Ok(message) => message,
-                    Err(contradiction) => {
-                        state.refused.get_or_insert(contradiction);
-                        None
-                    }
-                }
+                // A contradiction is remembered, and reported by `check`.
+                Assembly::insert(&self.assembly, piece, &bytes, || self.runtime().now()).unwrap_or_default()
             }
             Some(Arrived::Probe(number)) => {
                 self.unacked.store(UNACKED | u64::from(number), Relaxed);

@@ -42,10 +42,15 @@
 //!
 //! # Memory
 //!
-//! Incomplete messages occupy at most three times the limit and 8 MiB ([`Fragment::assembly`]), their records
-//! included. A message that would exceed that evicts the oldest one, which is dropped and counted
-//! ([`FragmentConnection::abandoned`]). One end sends one message in pieces at a time, and `Reliable` delivers a bounded number of
+//! Of each connection at most 8,192 messages are incomplete at a time ([`Fragment::incomplete`]), and occupy at most three times
+//! the limit and 8 MiB ([`Fragment::assembly`]), their records included. A message that would exceed that evicts the oldest one,
+//! which is dropped and counted ([`FragmentConnection::abandoned`]); so is one that has waited for its next piece for 60 seconds
+//! ([`Fragment::expiry`]). One end sends one message in pieces at a time, and `Reliable` delivers a bounded number of
 //! later pieces before an earlier one: with the default settings of both no message is evicted above it.
+//!
+//! All connections of a listener share 1 GiB ([`Fragment::memory`]). When that is full, the connection that holds most drops its
+//! oldest message. A message of more than 64 KiB gets its memory when a sixteenth of it has arrived, so a peer has to send what it
+//! wants a server to hold.
 //!
 //! A peer whose pieces contradict each other (in length, size or content; exact repetitions are normal), or whose message
 //! exceeds the limit that both ends agreed on, is refused: from then on `recv` fails with
@@ -59,11 +64,17 @@
 //! | [`piece`](Fragment::piece) | 1,300 bytes; with path discovery 65,535 |
 //! | [`discover_path`](Fragment::discover_path) | off |
 //! | [`assembly`](Fragment::assembly) | 8 MiB |
+//! | [`incomplete`](Fragment::incomplete) | 8,192 messages |
+//! | [`expiry`](Fragment::expiry) | 60 seconds |
+//! | [`memory`](Fragment::memory), of all connections | 1 GiB |
 
+mod age;
 mod assembly;
+mod budget;
 mod chunnel;
 mod connection;
 mod discovery;
+mod partial;
 mod path;
 mod piece;
 mod pieces;

@@ -1,5 +1,7 @@
 //! The settings of a connection.
 
+use std::time::Duration;
+
 /// Memory for the 4,096 pieces of 1,300 bytes, with records, that `Reliable` may deliver before an earlier one.
 pub(super) const ASSEMBLY: usize = 8 << 20;
 
@@ -12,12 +14,36 @@ pub(super) struct Settings {
     pub(super) piece: usize,
     /// The memory for incomplete messages, besides three times the limit.
     pub(super) assembly: usize,
+    /// The number of messages that may be incomplete at a time.
+    pub(super) incomplete: usize,
+    /// How long an incomplete message waits for its next piece.
+    pub(super) expiry: Duration,
+    /// The memory for incomplete messages of all connections.
+    pub(super) memory: usize,
     /// Whether the MTU of the path is discovered.
     pub(super) discovers_path: bool,
 }
 
+impl Settings {
+    /// The memory for incomplete messages of one connection: enough for the message that is being sent, one before it that lacks
+    /// a piece, and records.
+    pub(super) fn memory_of_one(&self) -> usize {
+        3 * self.limit as usize + 64 * 1024 + self.assembly
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Self { limit: 64 * 1024 * 1024, piece: 1_300, assembly: ASSEMBLY, discovers_path: false }
+        Self {
+            limit: 64 * 1024 * 1024,
+            piece: 1_300,
+            assembly: ASSEMBLY,
+            // Twice the messages that `Reliable` may deliver before a piece that it has to repeat.
+            incomplete: 8_192,
+            // As for the fragments of IPv6 (RFC 8200, 4.5), and longer than `Reliable` waits for an acknowledgement.
+            expiry: Duration::from_secs(60),
+            memory: 1 << 30,
+            discovers_path: false,
+        }
     }
 }

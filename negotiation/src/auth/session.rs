@@ -4,7 +4,7 @@ use super::PublicKey;
 use super::control_keys::{BY_CREDENTIALS, ControlKeys, decode_unverified};
 use super::schedule::{MAC, MacKey, hash};
 use super::secured_stacks::{Material, SecuredStacks};
-use crate::wire::{self, Close, Kind, PROVEN, Tag, Unreadable, VERSION};
+use crate::wire::{self, Close, Confirm, Kind, PROVEN, Tag, Unreadable, VERSION};
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -151,10 +151,9 @@ impl Session {
         encode_under(self.control_keys(), kind, tag, message)
     }
 
-    /// As [`encode`](Self::encode), of a confirmation: its receiver has yet to build a stack.
-    pub(crate) fn encode_confirm<M: Serialize>(&self, tag: Tag, message: &M) -> Option<Vec<u8>> {
-        let keys = self.credentials.as_ref().map(|it| &it.keys);
-        encode_under(keys, Kind::Confirm, tag, message)
+    /// As [`encode`](Self::encode), of a confirmation: its receiver may have yet to build a stack.
+    pub(crate) fn encode_confirm(&self, tag: Tag, confirm: &Confirm) -> Option<Vec<u8>> {
+        encode_under(self.credentials.as_ref().map(|it| &it.keys), Kind::Confirm, tag, confirm)
     }
 
     /// A message whose kind says it all: a header alone, unless it needs a proof.
@@ -190,6 +189,12 @@ impl Session {
             self.add_forged(1);
         }
         received
+    }
+
+    /// Reads a confirmation, as [`encode_confirm`](Self::encode_confirm) writes it.
+    pub(crate) fn decode_confirm(&self, message: &[u8]) -> Result<Confirm, Unreadable> {
+        let Some(credentials) = &self.credentials else { return wire::decode(message) };
+        credentials.keys.decode(message).inspect_err(|_| self.add_forged(1))
     }
 
     /// Reads a close. An end without keys believes one without a valid proof: its peer's secure Chunnel may have been ready, or have

@@ -26,7 +26,8 @@ pub struct Terms<'t> {
     pub idle_timeout: Duration,
     /// The server's own proofs, and the proofs that it asks of the client.
     pub credentials: &'t Credentials,
-    /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered.
+    /// If it is there, the client has to confirm. With credentials it has to be there, else nothing is answered; and for an
+    /// address that is not proven.
     pub fresh: Option<&'t Fresh>,
     /// The guarantees required of the stack, and those of the transport.
     pub requirements: Requirements,
@@ -48,7 +49,7 @@ pub enum EarlyData {
     Spent,
     /// It takes them once the client has confirmed.
     Confirmed,
-    /// It takes them at once, and asks for no confirmation of this offer.
+    /// It takes them at once, and asks for no confirmation of this offer if the address is proven.
     AtOnce,
 }
 
@@ -76,7 +77,7 @@ pub enum Decision {
         /// The error for the server's application.
         error: Error,
     },
-    /// Send the reply, and instantiate the stack; if there was something fresh, not before the client has confirmed.
+    /// Send the reply, and instantiate the stack; with credentials, and of a busy server, not before the client has confirmed.
     Accept(Box<Accepted>),
 }
 
@@ -99,14 +100,6 @@ pub struct Accepted {
     pub early: VecDeque<Buf>,
     /// Whether messages came with the offer, taken or not.
     pub is_flight: bool,
-}
-
-impl Accepted {
-    /// Whether the reply may wait for the server's first message: a client that has sent messages with its offer waits
-    /// for that message rather than for the reply, and has nothing to confirm.
-    pub(crate) fn may_wait(&self) -> bool {
-        self.answer.early > 0 && self.answer.confirm.is_none()
-    }
 }
 
 /// Decides about `message`, the first from an address, for a server whose stack describes itself as `nodes`.
@@ -237,7 +230,7 @@ fn accept(
     };
     let early = early_messages(answering, whole, (found, answer.idle_ms), terms);
     answer.early = u16::try_from(early.len()).unwrap_or_default();
-    if !early.is_empty() && terms.early_data == EarlyData::AtOnce {
+    if !early.is_empty() && terms.early_data == EarlyData::AtOnce && terms.credit == Credit::UNLIMITED {
         answer.confirm = None;
     }
     let token = match terms.credentials.is_some() {

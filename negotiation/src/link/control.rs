@@ -46,7 +46,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             self.count_dropped();
         }
         if let Some(reply) = reply {
-            self.send_bytes(&reply).await;
+            // Within the candidate's credit, or no longer than the message.
+            self.transmit_bytes(&reply).await;
         }
     }
 
@@ -61,10 +62,11 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         };
         if hash == *offer {
             self.liveness.arrived();
+            self.credit_for_offer(&message);
             return self.send_bytes(answer).await;
         }
         match replacement.offered(message, &hash, &self.base) {
-            Ok(Some(reply)) => self.send_bytes(&reply).await,
+            Ok(Some(reply)) => self.transmit_bytes(&reply).await,
             Ok(None) => {}
             Err(()) => self.count_dropped(),
         }
@@ -79,6 +81,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     fn on_confirm(&self, message: &[u8]) {
+        if self.is_confirmed_by(message) {
+            return;
+        }
         let is_handed_over = self.replacement.as_ref().is_some_and(|replacement| {
             !self.is_client_there(replacement) && replacement.hand_over(message, &self.base)
         });
@@ -146,7 +151,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(super) async fn send_close(&self, failure: String) {
-        let close = Close { id: self.id, failure: wire::cut_to(failure, self.longest_reason) };
+        let close = Close { id: self.id, failure: wire::cut_to(failure, self.longest_reason()) };
         if let Some(message) = self.session().encode(Kind::Close, Tag::of(self.id), &close) {
             self.send_bytes(&message).await;
         }
@@ -158,9 +163,16 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
-    /// Sends a control message. A failure is not reported: the peer repeats what matters, and the next `send` or
-    /// `recv` meets the same failure.
+    /// Sends a control message, unless it is more than an address that is not proven may get. That is not reported, and no
+    /// failure is: the peer repeats what matters, and the next `send` or `recv` meets the same failure.
     pub(super) async fn send_bytes(&self, bytes: &[u8]) {
+        if self.may_send(bytes.len()) {
+            self.transmit_bytes(bytes).await;
+        }
+    }
+
+    /// As `send_bytes`, of bytes that are charged to nothing or are charged already.
+    pub(super) async fn transmit_bytes(&self, bytes: &[u8]) {
         if let Ok(message) = Buf::copy_of(bytes, 0) {
             let _ = self.base.send(message).await;
         }

@@ -195,6 +195,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let reception = pin!(self.base.recv());
         let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
         let Some(message) = reception.await? else { return Ok(()) };
+        self.credit_for(&message);
         self.deal_with(None, [message]).await;
         Ok(())
     }

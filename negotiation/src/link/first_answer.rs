@@ -16,10 +16,14 @@ impl<C: Connection<Data = Buf>> Link<C> {
     /// Sends the first message, with the answer or with the offer; or gives it back, to be sent as any other.
     #[cold]
     pub(super) async fn send_first(&self, message: Buf) -> Result<Option<Buf>, Error> {
-        match self.shared.liveness.is_answering() {
-            true => self.shared.answer_with(message, &self.queue).await,
-            false => self.shared.send_opening(message).await,
+        if self.shared.liveness.is_answering() {
+            return self.shared.answer_with(message, &self.queue).await;
         }
+        if self.shared.liveness.is_unproven() {
+            let data = seal(message, self.queue.header)?;
+            return self.shared.send_within_credit(data, &self.queue).await.map(|()| None);
+        }
+        self.shared.send_opening(message).await
     }
 
     /// As `send_first` for as many as go so. Gives back the one that is to be sent next, if it was taken.
@@ -28,24 +32,28 @@ impl<C: Connection<Data = Buf>> Link<C> {
         &self,
         messages: &mut (impl Iterator<Item = Buf> + Send),
     ) -> Result<Option<Buf>, Error> {
-        if !self.shared.liveness.is_answering() {
-            return self.shared.send_batch_opening(messages).await;
+        while self.shared.liveness.is_answering() || self.shared.liveness.is_unproven() {
+            let Some(message) = messages.next() else { return Ok(None) };
+            if let Some(left) = self.send_first(message).await? {
+                return Ok(Some(left));
+            }
         }
-        match messages.next() {
-            Some(message) => self.shared.answer_with(message, &self.queue).await,
-            None => Ok(None),
-        }
+        self.shared.send_batch_opening(messages).await
     }
 
-    /// Waits until the link can be used. Before it waits for the peer, the peer gets its answer.
+    /// Waits until the link can be used. Before it waits for the peer, the peer gets its answer. A message if the peer has yet to
+    /// prove its address, and there is one.
     #[cold]
-    pub(super) async fn ready_to_receive(&self) -> Result<(), Error> {
+    pub(super) async fn receive_first(&self) -> Result<Option<Buf>, Error> {
+        if self.shared.liveness.is_unproven() {
+            return self.receive_unproven().await;
+        }
         if !self.shared.liveness.is_answering() {
-            return self.shared.opened().await;
+            return self.shared.opened().await.map(|()| None);
         }
         self.shared.answer().await;
-        self.shared.liveness.answered();
-        Ok(())
+        self.shared.has_answered();
+        Ok(None)
     }
 }
 
@@ -60,27 +68,27 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Sends the answer with `message` behind it, or alone, and then gives the message back.
-    async fn answer_with(&self, message: Buf, queue: &EpochQueue) -> Result<Option<Buf>, Error> {
+    async fn answer_with(&self, message: Buf, queue: &Arc<EpochQueue>) -> Result<Option<Buf>, Error> {
         let Some(answer) = self.unsent() else { return Ok(Some(message)) };
         let data = seal(message, queue.header)?;
-        match joined(answer, &data, self.base.base().mtu())? {
+        match joined(answer, &data, self.base.base().mtu())?.filter(|both| self.may_send(both.len())) {
             Some(both) => {
                 self.base.send(both).await?;
-                self.liveness.answered();
-                Ok(None)
+                self.has_answered();
             }
             None => {
                 self.answer().await;
-                self.base.send(data).await.map(|()| None)
+                self.send_within_credit(data, queue).await?;
             }
         }
+        Ok(None)
     }
 
     /// Sends the answer alone, if it has not left yet.
     pub(super) async fn answer(&self) {
         if let Some(answer) = self.unsent() {
             self.send_bytes(answer).await;
-            self.liveness.answered();
+            self.has_answered();
         }
     }
 

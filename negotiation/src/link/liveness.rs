@@ -24,6 +24,8 @@ pub enum End {
     Replaced = 6,
     /// The server did not agree.
     NotAgreed = 7,
+    /// The client did not show in time that its address is its own.
+    Unproven = 8,
 }
 
 /// In the place of an `End`: the link can't be used yet, since the server has not answered.
@@ -32,13 +34,17 @@ const OPENING: u8 = u8::MAX;
 /// In the place of an `End`: the link can be used, and its answer, which waits for data to go with, goes first.
 const ANSWERING: u8 = u8::MAX - 1;
 
+/// In the place of an `End`: the link can be used, and its peer may not have the address that it names, so that calls take the
+/// [slow way](super::unproven).
+const UNPROVEN: u8 = u8::MAX - 2;
+
 /// More waiting tasks than this are woken to ask again, so that the list stays short.
 const WAITERS: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Liveness {
-    /// `OPENING` at first if the link is there before the server has answered, `ANSWERING` if this end has yet to, 0 while it is
-    /// in use, then an `End`. The first end counts.
+    /// `OPENING` at first if the link is there before the server has answered, `ANSWERING` if this end has yet to, then `UNPROVEN`
+    /// until the client has shown its address, 0 while it is in use, then an `End`. The first end counts.
     ended: AtomicU8,
     /// A running count of receptions that show that the peer is there.
     arrivals: AtomicU32,
@@ -65,13 +71,29 @@ impl Liveness {
         Self { ended: AtomicU8::new(ANSWERING), ..Self::default() }
     }
 
+    /// Of a link whose peer may not have the address that it names.
+    pub fn unproven() -> Self {
+        Self { ended: AtomicU8::new(UNPROVEN), ..Self::default() }
+    }
+
     pub fn is_answering(&self) -> bool {
         self.ended.load(Ordering::Acquire) == ANSWERING
     }
 
-    /// The answer has left.
-    pub fn answered(&self) {
-        let _ = self.ended.compare_exchange(ANSWERING, 0, Ordering::AcqRel, Ordering::Acquire);
+    /// The answer has left, to an address that is proven or not.
+    pub fn answered(&self, is_proven: bool) {
+        let next = if is_proven { 0 } else { UNPROVEN };
+        let _ = self.ended.compare_exchange(ANSWERING, next, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub fn is_unproven(&self) -> bool {
+        self.ended.load(Ordering::Acquire) == UNPROVEN
+    }
+
+    /// The peer has the address that it names: from now on nothing has to be done before a call.
+    pub fn proven(&self) {
+        let _ = self.ended.compare_exchange(UNPROVEN, 0, Ordering::AcqRel, Ordering::Acquire);
+        self.wake();
     }
 
     pub fn is_opening(&self) -> bool {
@@ -89,15 +111,15 @@ impl Liveness {
         self.ended.load(Ordering::Acquire) == 0
     }
 
-    /// Whether the link can be used, its answer sent or not.
+    /// Whether the link can be used, its answer sent or not, its peer's address proven or not.
     pub fn is_up(&self) -> bool {
-        matches!(self.ended.load(Ordering::Acquire), 0 | ANSWERING)
+        matches!(self.ended.load(Ordering::Acquire), 0 | ANSWERING | UNPROVEN)
     }
 
     /// An error unless the link can be used.
     pub fn check(&self) -> Result<(), Error> {
         match self.ended.load(Ordering::Acquire) {
-            0 | ANSWERING => Ok(()),
+            0 | ANSWERING | UNPROVEN => Ok(()),
             end => Err(self.error(end)),
         }
     }
@@ -117,6 +139,7 @@ impl Liveness {
                 let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
                 failure.clone().unwrap_or((ErrorKind::Refused, "the server did not agree".into()))
             }
+            8 => (ErrorKind::TimedOut, "the client did not confirm its address in time".into()),
             OPENING => (ErrorKind::Unavailable, "the server has not answered yet".into()),
             4 => (
                 ErrorKind::Reset,
@@ -252,7 +275,7 @@ impl Liveness {
 
 /// Whether this stands for an [`End`].
 const fn is_end(ended: u8) -> bool {
-    !matches!(ended, 0 | OPENING | ANSWERING)
+    !matches!(ended, 0 | OPENING | ANSWERING | UNPROVEN)
 }
 
 #[cfg(test)]

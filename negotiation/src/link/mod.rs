@@ -21,10 +21,11 @@ mod parking;
 mod replacement;
 mod setup;
 mod sync;
+mod unproven;
 mod watchdog;
 
-use crate::handshake::{CLOSE_ALLOWANCE, Credit};
-use crate::wire::{HEADER, Kind, TEXT_LIMIT, Tag, header, parted};
+use crate::handshake::Credit;
+use crate::wire::{HEADER, Kind, Tag, header, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use epochs::{Epochs, Sorted};
@@ -38,6 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
+use unproven::Unproven;
 
 pub(crate) use connector::LinkConnector;
 pub use epoch_queue::{EpochQueue, GROUP_CAPACITY};
@@ -80,10 +82,8 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     closing: OnceLock<TaskOf<C>>,
     /// On a server, what happens if the client turns out to have restarted.
     replacement: Option<replacement::Replacement<C>>,
-    /// Counts a server's link whose client has not shown that its address is its own.
-    _unproven: Option<Counted>,
-    /// The longest reason that its end may be given, in bytes.
-    longest_reason: usize,
+    /// On a server, the credit of a client that was let in on its word.
+    unproven: Option<Unproven>,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
     dropped: Arc<AtomicU64>,
@@ -91,9 +91,6 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     /// The time-out that both ends agreed on; the settings hold the one that this end asked for.
     idle_timeout: Duration,
 }
-
-/// The minimum length of the text about a failure, in bytes.
-const SHORTEST_REASON: usize = 16;
 
 /// The message that is repeated if the peer repeats itself.
 pub(crate) enum Agreed {
@@ -126,8 +123,9 @@ pub(crate) struct Start<C> {
     pub(crate) session: Arc<Session>,
     pub(crate) agreed: Agreed,
     pub(crate) listener: Option<Sender<FromLink<C>>>,
-    /// There for a client that has not shown that its address is its own, with what may still be sent to it.
-    pub(crate) unproven: Option<(Counted, Credit)>,
+    /// There for a client that has not shown that its address is its own, with what may still be sent to it, and the number
+    /// that will show it.
+    pub(crate) unproven: Option<(Counted, Credit, u64)>,
     pub(crate) settings: Arc<Settings>,
     /// The time-out that both ends agreed on.
     pub(crate) idle_timeout: Duration,
@@ -137,32 +135,32 @@ pub(crate) struct Start<C> {
 
 impl<C: Connection<Data = Buf>> Link<C> {
     pub(crate) fn new(start: Start<C>) -> Self {
-        let (unproven, credit) = start.unproven.unzip();
+        let queue = Arc::new(EpochQueue::first(Tag::of(start.id), start.early));
+        let unproven =
+            start.unproven.map(|unproven| Unproven::new(unproven, &queue, &start.settings, start.now));
         let times = (start.settings, start.idle_timeout);
         let mut shared = Shared::new(start.base, start.id, start.role, times);
-        shared.longest_reason = credit.map_or(TEXT_LIMIT, |credit| {
-            TEXT_LIMIT.min(credit.left().saturating_sub(CLOSE_ALLOWANCE)).max(SHORTEST_REASON)
-        });
         if start.has_to_answer {
             shared.liveness = Liveness::answering();
+        } else if unproven.is_some() {
+            shared.liveness = Liveness::unproven();
         }
         shared.session = start.session.into();
         shared.agreed = start.agreed.into();
         shared.replacement =
             start.listener.map(|listener| replacement::Replacement::new(listener, start.now));
-        shared._unproven = unproven;
-        let link = Self::of(shared, start.early);
+        shared.unproven = unproven;
+        let link = Self::of(shared, queue);
         let _ = link.shared.watchdog.set(watchdog::set(&link.shared, start.now));
         link
     }
 
-    fn of(shared: Shared<C>, early: VecDeque<Buf>) -> Self {
+    fn of(shared: Shared<C>, queue: Arc<EpochQueue>) -> Self {
         // A link that replaces another stands on a base whose headroom is reserved already.
         let base = shared.base.base();
         if base.reserved() < HEADER {
             base.reserve(HEADER);
         }
-        let queue = Arc::new(EpochQueue::first(Tag::of(shared.id), early));
         Self { shared: Arc::new(shared), queue }
     }
 
@@ -201,8 +199,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             late_answer: OnceLock::new(),
             closing: OnceLock::new(),
             replacement: None,
-            _unproven: None,
-            longest_reason: TEXT_LIMIT,
+            unproven: None,
             in_setup: AtomicBool::new(false),
             dropped: Arc::default(),
             settings,
@@ -258,9 +255,11 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 }
             }
             if !shared.liveness.is_alive() {
-                Box::pin(self.ready_to_receive()).await?;
-                // Messages that came meanwhile are in the queue, and go first.
-                continue;
+                match Box::pin(self.receive_first()).await? {
+                    Some(message) => return Ok(message),
+                    // Messages that came meanwhile are in the queue, and go first.
+                    None => continue,
+                }
             }
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
@@ -310,9 +309,14 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 }
             }
             if !shared.liveness.is_alive() {
-                Box::pin(self.ready_to_receive()).await?;
-                // Messages that came meanwhile are in the queue, and go first.
-                continue;
+                match Box::pin(self.receive_first()).await? {
+                    Some(message) => {
+                        into.extend([message]);
+                        return Ok(1);
+                    }
+                    // Messages that came meanwhile are in the queue, and go first.
+                    None => continue,
+                }
             }
             let mut filter = Filter::new(&self.queue, into);
             let received = {

@@ -3,7 +3,7 @@
 use super::{Agreed, End, EpochQueue, Link, Shared, Start, seal, watchdog};
 use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::shortage::{insist, or_lost};
-use crate::wire::{Answer, HEADER, parted};
+use crate::wire::{Answer, HEADER, Tag, parted};
 use crate::{Session, Settings};
 use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
 use futures_util::future::{Either, select};
@@ -74,7 +74,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let mut shared = Shared::new(Arc::new(base), flight.id(), Role::Client, settings);
         shared.liveness = super::Liveness::opening();
         shared.opening = Some(Box::new(Opening::new(flight)));
-        let link = Self::of(shared, VecDeque::new());
+        let queue = Arc::new(EpochQueue::first(Tag::of(shared.id), VecDeque::new()));
+        let link = Self::of(shared, queue);
         let opener = Opener(link.shared.clone(), link.queue.clone());
         (link, opener)
     }

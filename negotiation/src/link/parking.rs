@@ -32,6 +32,19 @@ impl<'a, F> Parked<'a, F, ()> {
     }
 }
 
+impl<'a, F, W: Fn() -> bool> Parked<'a, F, W> {
+    /// As `new`, also interrupted when `waits` no longer holds and the link's tasks are woken.
+    pub(super) fn while_waiting(
+        liveness: &'a Liveness,
+        queue: &'a EpochQueue,
+        state: u8,
+        reception: Pin<&'a mut F>,
+        waits: W,
+    ) -> Self {
+        Self { liveness, queue, state, reception: Some(reception), waits, is_parked: false }
+    }
+}
+
 impl<'a, W: Fn() -> bool> Parked<'a, Pending<Result<(), Error>>, W> {
     /// Waits without reading, and is also interrupted when `waits` no longer holds and the link's tasks are woken. That nothing
     /// is heard meanwhile says nothing about the peer.

@@ -43,6 +43,9 @@ fn watch<C: Connection<Data = Buf>>(
             if shared.liveness.check().is_err() {
                 return;
             }
+            if shared.liveness.is_unproven() {
+                Box::pin(shared.look_for_confirmation()).await;
+            }
             let now = runtime.now();
             let next = pin!(runtime.sleep_until(now + pause));
             let is_attended = match idle.is_sign_next() {

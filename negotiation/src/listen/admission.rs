@@ -54,9 +54,9 @@ impl Admissions {
     }
 
     /// Whether a client with an unproven address has to confirm before anything is built for it. That costs the client
-    /// no round trip, but the server a few messages; so all are asked once the clients that were accepted without
+    /// no round trip, but keeps its first messages waiting; so it is asked for once the clients that were accepted without
     /// proof reach half of their maximum.
-    pub(super) fn asks_for_confirmation(&self) -> bool {
+    pub(super) fn builds_after_confirmation(&self) -> bool {
         self.unproven.taken() >= self.settings.unproven_clients / 2
     }
 

@@ -1,6 +1,6 @@
 //! Waiting until a client has shown that it made its offer just now.
 
-use super::server::{Server, reply_with};
+use super::server::{Admitted, Server, reply_with};
 use crate::handshake::{Accepted, ConfirmationWait, Credit, Step};
 use crate::shortage::or_lost;
 use crate::{Fresh, Runs};
@@ -52,7 +52,7 @@ where
                 Step::Decide(offer) => {
                     let fresh = Fresh::draw(|| runtime.random());
                     // A refusal went out; it does not end the wait for the others.
-                    let Ok(Some((accepted, credit))) =
+                    let Ok(Some(Admitted { accepted, credit, .. })) =
                         self.decide(runtime.now(), base, &offer, Some(fresh)).await
                     else {
                         continue;

@@ -61,6 +61,23 @@ impl<S, D: Runs<S>> Server<S, D> {
     }
 }
 
+/// A client that is let in, at once or once it has confirmed.
+pub(super) struct Admitted {
+    pub(super) accepted: Box<Accepted>,
+    /// The bytes that may be sent to its address; the answer has not gone yet.
+    pub(super) credit: Credit,
+    /// Whether its stack is built before it confirms.
+    is_on_its_word: bool,
+}
+
+impl Admitted {
+    /// Whether the reply may wait for the server's first message: a client that has sent messages with its offer waits
+    /// for that message rather than for the reply.
+    fn may_wait(&self) -> bool {
+        self.accepted.answer.early > 0 && self.is_on_its_word
+    }
+}
+
 /// How one handshake ended.
 pub(super) enum Outcome<C> {
     Accepted(Negotiated<C>),
@@ -92,24 +109,26 @@ where
     /// Deals with the first message on a base connection.
     async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
         let now = base.base().runtime().now();
-        let (accepted, mut credit) = match self.decide(now, &base, &message, None).await {
-            Ok(Some(accepted)) => accepted,
+        let admitted = match self.decide(now, &base, &message, None).await {
+            Ok(Some(admitted)) => admitted,
             Ok(None) => return Outcome::Nothing,
             Err((id, error)) => return Outcome::Refused { id, error },
         };
-        credit.spend(accepted.reply.len());
-        if !accepted.may_wait() {
+        let has_to_answer = admitted.may_wait();
+        let Admitted { accepted, mut credit, is_on_its_word } = admitted;
+        if !has_to_answer {
+            credit.spend(accepted.reply.len());
             reply_with(&*base, &accepted.reply).await;
         }
-        if accepted.answer.confirm.is_none() {
-            return self.enter(now, base, accepted, VecDeque::new(), credit).await;
+        if is_on_its_word {
+            return self.enter(now, base, accepted, VecDeque::new(), (credit, has_to_answer)).await;
         }
         // Boxed, so that the usual way carries no room for it.
         Box::pin(async move {
             match self.confirmation(&base, *accepted, credit).await {
                 Some((accepted, overtaken)) => {
                     let now = base.base().runtime().now();
-                    self.enter(now, base, Box::new(accepted), overtaken, Credit::UNLIMITED).await
+                    self.enter(now, base, Box::new(accepted), overtaken, (Credit::UNLIMITED, false)).await
                 }
                 None => Outcome::Nothing,
             }
@@ -125,7 +144,7 @@ where
         overtaken: VecDeque<Buf>,
     ) -> Outcome<D::Out> {
         let now = base.base().runtime().now();
-        self.enter(now, base, accepted, overtaken, Credit::UNLIMITED).await
+        self.enter(now, base, accepted, overtaken, (Credit::UNLIMITED, false)).await
     }
 
     /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
@@ -135,7 +154,7 @@ where
         base: Arc<D::Connection>,
         mut accepted: Box<Accepted>,
         overtaken: VecDeque<Buf>,
-        credit: Credit,
+        answering: (Credit, bool),
     ) -> Outcome<D::Out> {
         if accepted.is_flight && self.settings.early_data {
             let memory = self.admissions.insert(now, accepted.offer);
@@ -147,7 +166,7 @@ where
             }
         }
         accepted.early.extend(overtaken);
-        self.accept(now, base, accepted, credit).await.into()
+        self.accept(now, base, accepted, answering).await.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.
@@ -159,7 +178,7 @@ where
         slot: Arc<CandidateSlot>,
     ) -> Outcome<D::Out> {
         match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
-            Ok(Some((accepted, mut credit))) => {
+            Ok(Some(Admitted { accepted, mut credit, .. })) => {
                 credit.spend(accepted.reply.len());
                 let reply = slot.take(accepted, credit);
                 reply_with(&*base, &reply).await;
@@ -170,16 +189,15 @@ where
         }
     }
 
-    /// Decides about a message, and replies to it unless it is accepted. An accepted client comes with the number of
-    /// bytes that may be sent to it, a refused one with its id. With `fresh` the client has to confirm, without it only
-    /// if need be.
+    /// Decides about a message, and replies to it unless it is accepted. A refused client comes with its id. With `fresh` the
+    /// client has to confirm before its stack is built, without it only if need be.
     pub(super) async fn decide(
         &self,
         now: Instant,
         base: &D::Connection,
         message: &[u8],
         fresh: Option<Fresh>,
-    ) -> Result<Option<(Box<Accepted>, Credit)>, (u64, Error)> {
+    ) -> Result<Option<Admitted>, (u64, Error)> {
         let hash = wire::offer_in(message).map(|(offer, _)| offer_hash(offer));
         let is_offer = hash.is_some();
         let credit = match is_offer.then(|| self.admissions.admit(now, base, message)) {
@@ -187,11 +205,12 @@ where
             Some(Admission::Admit(credit)) => credit,
             Some(other) => return Box::pin(self.turn_away(base, other)).await,
         };
-        let may_be_anybody = credit != Credit::UNLIMITED && self.admissions.asks_for_confirmation();
-        let has_to_confirm = is_offer && (self.settings.credentials.is_some() || may_be_anybody);
+        let is_unproven = credit != Credit::UNLIMITED;
+        let may_be_anybody = is_unproven && self.admissions.builds_after_confirmation();
         let was_fresh = fresh.is_some();
+        let confirms_first = was_fresh || may_be_anybody || self.settings.credentials.is_some();
         let draw = || Fresh::draw(|| base.base().runtime().random());
-        let fresh = fresh.or_else(|| has_to_confirm.then(draw));
+        let fresh = fresh.or_else(|| (is_offer && (confirms_first || is_unproven)).then(draw));
         let early_data = match &hash {
             Some(hash) if self.settings.early_data && is_flight(message) => {
                 match self.admissions.remembered(now, hash) {
@@ -237,7 +256,8 @@ where
                 if accepted.is_flight && accepted.early.is_empty() {
                     self.count_dropped();
                 }
-                Ok(Some((accepted, credit)))
+                let is_taken_at_once = early_data == EarlyData::AtOnce && accepted.answer.early > 0;
+                Ok(Some(Admitted { accepted, credit, is_on_its_word: is_taken_at_once || !confirms_first }))
             }
         }
     }
@@ -265,9 +285,8 @@ where
         now: Instant,
         base: Arc<D::Connection>,
         accepted: Box<Accepted>,
-        credit: Credit,
+        (credit, has_to_answer): (Credit, bool),
     ) -> Result<Negotiated<D::Out>, Error> {
-        let has_to_answer = accepted.may_wait();
         let Accepted { id, offer, reply, answer, session, capabilities, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
         let session = Arc::new(session);
@@ -281,7 +300,10 @@ where
             session: session.clone(),
             agreed: Agreed::Server { offer, answer: reply },
             listener,
-            unproven: (credit != Credit::UNLIMITED).then(|| (self.admissions.unproven.take(), credit)),
+            unproven: answer
+                .confirm
+                .filter(|_| credit != Credit::UNLIMITED)
+                .map(|number| (self.admissions.unproven.take(), credit, number)),
             settings: self.settings.clone(),
             idle_timeout: agreed_idle_timeout(self.settings.idle_timeout, answer.idle_ms),
             now,

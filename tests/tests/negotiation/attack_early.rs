@@ -87,12 +87,14 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
             };
             assert_eq!(of(&seen), seen, "seed {seed}");
             // In order and once, and all of them if the two agreed. A client of which no confirmation gets through could as well be a
-            // replay: the server builds nothing for it and takes none of its messages, however long it asks for another one. The
-            // attacker need only go on until the client leaves, which takes itself for connected and here does so after three
-            // seconds.
+            // replay: a server that is busy builds nothing for it and takes none of its messages, however long it asks for another
+            // one. The attacker need only go on until the client leaves, which takes itself for connected and here does so after
+            // three seconds. A server that is not busy has taken the flight before it asks.
             let received = of(&attacked);
+            let is_busy = settings(seed).unproven_clients == 1;
             match (attacker.lock().unwrap().is_confirmation_lost(), is_good) {
-                (true, _) => assert_eq!(received, [""; 0], "seed {seed}"),
+                (true, _) if is_busy => assert_eq!(received, [""; 0], "seed {seed}"),
+                (true, _) => assert!(attacked.starts_with(&received), "seed {seed}: {received:?}"),
                 (false, true) => assert_eq!(received, attacked, "seed {seed}"),
                 (false, false) => assert!(attacked.starts_with(&received), "seed {seed}: {received:?}"),
             }

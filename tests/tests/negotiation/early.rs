@@ -32,7 +32,7 @@ fn the_server_receives_the_request_with_the_first_datagram() {
         assert_eq!(network.runtime().now(), before, "nothing has to be waited for");
         hear(&connection, &["one"]).await;
         assert_eq!((network.runtime().now() - before).as_micros(), 200, "one round trip in all");
-        let expected = [Kind::Early as u8, Kind::AnswerAndData as u8];
+        let expected = [Kind::Early, Kind::AnswerAndData, Kind::Confirm].map(|kind| kind as u8);
         assert_eq!(*kinds.lock().unwrap(), expected);
         let explained = connection.explain();
         assert_eq!(explained.zero_rtt(), Some(&ZeroRtt::Taken(1)));

@@ -15,6 +15,7 @@ const ANSWER: u8 = Kind::Answer as u8;
 const DATA: u8 = Kind::Data as u8;
 const BOTH: u8 = Kind::AnswerAndData as u8;
 const CLOSE: u8 = Kind::Close as u8;
+const CONFIRM: u8 = Kind::Confirm as u8;
 
 /// The kinds of the messages on the network from now on.
 fn watch(network: &Network) -> Arc<Mutex<Vec<u8>>> {
@@ -68,7 +69,7 @@ fn an_application_that_only_listens_holds_no_answer_back() {
         say(&connection, &["one"]).await;
         connection.agreed().await.unwrap();
         assert_eq!((network.runtime().now() - before).as_micros(), 200, "one round trip");
-        assert_eq!(*kinds.lock().unwrap(), [OFFER, ANSWER]);
+        assert_eq!(*kinds.lock().unwrap(), [OFFER, ANSWER, CONFIRM]);
     });
 }
 
@@ -124,7 +125,7 @@ fn of_a_burst_the_first_message_goes_with_the_answer() {
         let connection = connect(&network, &cache, Settings::default()).await.unwrap();
         say(&connection, &["one"]).await;
         hear(&connection, &["two", "three", "four"]).await;
-        assert_eq!(*kinds.lock().unwrap(), [OFFER, BOTH, DATA, DATA]);
+        assert_eq!(*kinds.lock().unwrap(), [OFFER, BOTH, DATA, DATA, CONFIRM]);
     });
 }
 
@@ -145,7 +146,11 @@ fn what_does_not_fit_follows_the_answer() {
         let connection = connect(&network, &cache, Settings::default()).await.unwrap();
         say(&connection, &["one"]).await;
         hear(&connection, &[&long]).await;
-        assert_eq!(*kinds.lock().unwrap(), [OFFER, ANSWER, DATA]);
+        assert_eq!(
+            *kinds.lock().unwrap(),
+            [OFFER, ANSWER, CONFIRM, DATA],
+            "it is more than the flight allows"
+        );
     });
 }
 

@@ -1,0 +1,27 @@
+//! The order in which messages began.
+
+use std::cmp::Ordering;
+
+/// How many messages of the connection began before one. A type of its own, so that tests can count how often two are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Age(pub(super) u64);
+
+impl Ord for Age {
+    fn cmp(&self, other: &Self) -> Ordering {
+        #[cfg(test)]
+        COMPARED.set(COMPARED.get() + 1);
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Age {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has compared two ages.
+    pub(super) static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}

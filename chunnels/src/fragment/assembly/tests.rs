@@ -1,0 +1,221 @@
+//! Reassembly under any pieces, and under an attack.
+
+use super::super::settings::ASSEMBLY;
+use super::*;
+use crate::fragment::age::COMPARED;
+use proptest::prelude::*;
+
+/// A connection with a budget of its own.
+fn assembly(limit: u32, spare: usize) -> Arc<Mutex<Assembly>> {
+    Assembly::new(settings(limit, spare), &Arc::new(SharedBudget::new(1 << 30)))
+}
+
+fn settings(limit: u32, assembly: usize) -> Settings {
+    Settings { limit, assembly, ..Settings::default() }
+}
+
+/// Inserts a piece at a time that does not pass.
+fn insert(assembly: &Mutex<Assembly>, piece: Piece, bytes: &[u8]) -> Result<Option<Buf>, Contradiction> {
+    thread_local!(static NOW: Instant = Instant::now());
+    Assembly::insert(assembly, piece, bytes, || NOW.with(|now| *now))
+}
+
+fn held(assembly: &Mutex<Assembly>) -> usize {
+    let assembly = assembly.lock();
+    assert_eq!(
+        assembly.messages.values().map(|partial| partial.cost).sum::<usize>(),
+        assembly.account.bytes()
+    );
+    assert_eq!(assembly.messages.len(), assembly.by_age.len());
+    assembly.account.bytes()
+}
+
+fn pieces(message: u32, bytes: &[u8], size: u16) -> Vec<(Piece, Vec<u8>)> {
+    let of = |index| Piece { message, length: bytes.len() as u32, index, size };
+    (0..of(0).count()).map(|index| (of(index), bytes[of(index).range().unwrap()].to_vec())).collect()
+}
+
+proptest! {
+    #[test]
+    fn pieces_in_any_order_and_number_make_the_message_once(
+        bytes in prop::collection::vec(any::<u8>(), 1..2000),
+        // Long ones get their memory late.
+        repeated in prop_oneof![Just(1), 50..150_usize],
+        size in prop_oneof![64..500_u16, 500..20_000_u16],
+        dice in prop::collection::vec(any::<prop::sample::Index>(), 0..200),
+    ) {
+        let bytes = bytes.repeat(repeated);
+        let pieces = pieces(7, &bytes, size);
+        let assembly = assembly(300_000, 0);
+        let mut made = Vec::new();
+        // All but the last, in any order and number, then all in order.
+        let some = dice.iter().map(|at| &pieces[at.index(pieces.len())]).filter(|(piece, _)| piece.index > 0);
+        for (piece, content) in some.chain(&pieces) {
+            if made.is_empty() {
+                made.extend(insert(&assembly, *piece, content).unwrap());
+            }
+        }
+        prop_assert_eq!(made.len(), 1);
+        prop_assert_eq!(&made[0][..], &bytes[..]);
+        prop_assert_eq!(held(&assembly), 0);
+    }
+
+    #[test]
+    fn no_piece_panics_and_memory_is_bounded(
+        hostile in prop::collection::vec(
+            (0..9_u32, any::<u32>(), any::<u32>(), any::<u16>(), 0..300_usize), 0..200),
+        (limit, sizes) in prop_oneof![Just((10_000, 300)), Just((200_000, 30_000))],
+        connections in 1..4_usize,
+        spare in prop_oneof![Just(5_000), Just(1 << 20)],
+    ) {
+        let total = 3 * limit as usize;
+        let budget = Arc::new(SharedBudget::new(total));
+        let of_budget = || Assembly::new(settings(limit, spare), &budget);
+        let all: Vec<_> = std::iter::repeat_with(of_budget).take(connections).collect();
+        for (at, (message, length, index, size, len)) in hostile.into_iter().enumerate() {
+            let assembly = &all[at % connections];
+            let (length, index) = (length % (limit + limit / 5), index % 80);
+            let piece = Piece { message, length, index, size: size % sizes };
+            let len = piece.range().map_or(len, |range| range.len());
+            let _ = insert(assembly, piece, &vec![0; len]);
+            prop_assert!(held(assembly) <= assembly.lock().max_bytes);
+            prop_assert_eq!(all.iter().map(|assembly| held(assembly)).sum::<usize>(), budget.held());
+            prop_assert!(budget.held() <= total);
+        }
+    }
+}
+
+#[test]
+fn contradictions_are_found_and_repetitions_are_none() {
+    let assembly = assembly(1000, 0);
+    let piece = Piece { message: 1, length: 300, index: 1, size: 100 };
+    assert!(insert(&assembly, piece, &[1; 100]).unwrap().is_none());
+    assert!(insert(&assembly, piece, &[1; 100]).unwrap().is_none());
+    let cases: [(Piece, &[u8], Contradiction); 6] = [
+        (piece, &[2; 100], Contradiction::Content),
+        (Piece { length: 301, ..piece }, &[1; 100], Contradiction::Shape),
+        (Piece { size: 110, ..piece }, &[1; 110], Contradiction::Shape),
+        (piece, &[1; 99], Contradiction::Extent),
+        (Piece { index: 3, ..piece }, &[], Contradiction::Extent),
+        (Piece { length: 1001, ..piece }, &[1; 100], Contradiction::Limit),
+    ];
+    for (piece, bytes, expected) in cases {
+        assert_eq!(insert(&assembly, piece, bytes).unwrap_err(), expected, "{piece:?}");
+    }
+    // Pieces that are too short would need more records than bytes.
+    let tiny = Piece { message: 2, length: 300, index: 0, size: 1 };
+    assert_eq!(insert(&assembly, tiny, &[1]).unwrap_err(), Contradiction::Extent);
+}
+
+#[cfg(feature = "reliable")]
+#[test]
+fn what_lacks_a_piece_is_kept_until_all_that_may_overtake_it_has_come() {
+    // As above a Reliable that repeats the first piece of each message once its buffer is full of later ones.
+    let max = crate::reliable::settings::Settings::default().messages;
+    for length in [65_000, 1_301] {
+        let each = pieces(0, &vec![7; length], 1_300);
+        let assembly = assembly(65_000, ASSEMBLY);
+        let messages = (max / (each.len() - 1)) as u32;
+        for message in 0..messages {
+            for (piece, bytes) in &each[1..] {
+                assert!(insert(&assembly, Piece { message, ..*piece }, bytes).unwrap().is_none());
+            }
+        }
+        let (piece, bytes) = &each[0];
+        for message in 0..messages {
+            assert!(insert(&assembly, Piece { message, ..*piece }, bytes).unwrap().is_some(), "{message}");
+        }
+        assert_eq!(held(&assembly), 0);
+        assert_eq!(assembly.lock().abandoned, 0);
+    }
+}
+
+#[test]
+fn the_oldest_makes_room() {
+    let assembly = assembly(100_000, 0);
+    for message in 0..10 {
+        let piece = Piece { message, length: 100_000, index: 0, size: 10_000 };
+        assert!(insert(&assembly, piece, &[0; 10_000]).unwrap().is_none());
+    }
+    let assembly = assembly.lock();
+    assert_eq!((assembly.abandoned, assembly.messages.len()), (7, 3));
+    assert!(assembly.messages.keys().eq(&[7, 8, 9]));
+}
+
+/// The first of two pieces, which has 79 bytes with its header.
+fn hostile(message: u32, length: u32) -> Piece {
+    Piece { message, length, index: 0, size: 64 }
+}
+
+#[test]
+fn no_hostile_piece_makes_the_receiver_look_at_many_messages() {
+    let assembly = assembly(64 << 20, ASSEMBLY);
+    for message in 0..500_000 {
+        let before = COMPARED.get();
+        insert(&assembly, hostile(message, 65), &[0; 64]).unwrap();
+        assert!(COMPARED.get() - before < 200, "{} comparisons, message {message}", COMPARED.get() - before);
+    }
+    let held = assembly.lock();
+    assert_eq!((held.messages.len(), held.abandoned), (8_192, 500_000 - 8_192));
+}
+
+#[test]
+fn a_claim_gets_no_memory_until_a_sixteenth_of_it_has_arrived() {
+    let assembly = assembly(64 << 20, ASSEMBLY);
+    let piece = Piece { size: 1 << 15, ..hostile(1, 64 << 20) };
+    let bytes = vec![0; 1 << 15];
+    for index in 0..128 {
+        assert!(held(&assembly) < 9 << 20, "after {index} pieces");
+        insert(&assembly, Piece { index, ..piece }, &bytes).unwrap();
+    }
+    assert!(held(&assembly) > 64 << 20);
+}
+
+#[test]
+fn hostile_connections_stay_within_one_budget_and_others_get_through() {
+    let settings = settings(64 << 20, ASSEMBLY);
+    let total = 256 << 20;
+    let budget = Arc::new(SharedBudget::new(total));
+    let connections: Vec<_> = (0..1_000).map(|_| Assembly::new(settings, &budget)).collect();
+    let honest = Assembly::new(settings, &budget);
+    let message = pieces(0, &[7; 100_000], 1_300);
+    let mut arrived = 0;
+    for round in 0..400 {
+        for (at, connection) in connections.iter().enumerate() {
+            // Many small ones, and large ones.
+            let length = if at % 2 == 0 { 65 } else { 64 << 20 };
+            insert(connection, hostile(round, length), &[0; 64]).unwrap();
+            assert!(budget.held() <= total);
+        }
+        let (piece, bytes) = &message[round as usize % message.len()];
+        let piece = Piece { message: round / message.len() as u32, ..*piece };
+        arrived += usize::from(insert(&honest, piece, bytes).unwrap().is_some());
+    }
+    assert_eq!((arrived, honest.lock().abandoned), (400 / message.len(), 0));
+    drop(connections);
+    assert_eq!(budget.held(), held(&honest));
+}
+
+#[test]
+fn what_waits_too_long_expires_and_what_goes_on_does_not() {
+    let assembly = assembly(1 << 20, 0);
+    let (start, second) = (Instant::now(), Duration::from_secs(1));
+    let at =
+        |now: u32, piece, bytes: &[u8]| Assembly::insert(&assembly, piece, bytes, || start + now * second);
+    let slow = pieces(0, &[7; 640], 64);
+    for message in [1, 2] {
+        at(0, hostile(message, 65), &[0; 64]).unwrap();
+    }
+    for (index, (piece, bytes)) in slow.iter().enumerate() {
+        // A piece of it every 30 seconds, and the beginning of another message.
+        let now = 30 * index as u32;
+        assert_eq!(at(now, *piece, bytes).unwrap().is_some(), index + 1 == slow.len(), "after {now} s");
+        at(now, hostile(10 + index as u32, 65), &[0; 64]).unwrap();
+    }
+    let (first, one_more) = (hostile(1, 65), hostile(100, 65));
+    assert!(at(270, Piece { index: 1, ..first }, &[0]).unwrap().is_none(), "it had expired");
+    at(400, one_more, &[0; 64]).unwrap();
+    let assembly = assembly.lock();
+    assert!(assembly.messages.keys().eq(&[100]), "{:?}", assembly.messages.keys());
+    assert_eq!(assembly.abandoned, 2 + 10 + 1);
+}

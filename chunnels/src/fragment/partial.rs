@@ -1,0 +1,154 @@
+//! One incomplete message.
+
+use super::age::Age;
+use super::piece::Piece;
+use bertha_core::Buf;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// The bytes that an incomplete message counts besides its own and its bitmap.
+const RECORD: usize = 512;
+
+/// The longest message that gets its memory with its first piece, in bytes. To have more of it cleared a peer has to send a
+/// sixteenth of it first.
+const SHORT: usize = 64 * 1024;
+
+/// The part of a longer message, one in so many bytes, that has to arrive before the message gets its memory.
+const EARNEST: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Partial {
+    length: u32,
+    size: u16,
+    /// The number of pieces that have not arrived.
+    missing: u32,
+    content: Content,
+    /// The bytes that it counts.
+    pub(super) cost: usize,
+    pub(super) age: Age,
+    /// When it began, or was last found to be active.
+    pub(super) since: Instant,
+    /// Whether a piece has arrived since then.
+    pub(super) is_active: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Copies of the first few pieces of a long message, by index.
+    Few { pieces: BTreeMap<u32, Box<[u8]>>, bytes: usize },
+    /// The message, and a bit for each piece that has arrived.
+    Room { message: Buf, arrived: Box<[u64]> },
+}
+
+impl Partial {
+    /// The bytes that the message of `piece` counts from its beginning on.
+    pub(super) fn first_cost(piece: Piece) -> usize {
+        match piece.length as usize {
+            length if length <= SHORT => full_cost(piece),
+            // The copies, with as much again for the records of pieces of 64 bytes.
+            length => RECORD + 2 * length / EARNEST,
+        }
+    }
+
+    /// The message of `piece`, without that piece. Nothing if there is no memory.
+    pub(super) fn new(piece: Piece, age: Age, now: Instant) -> Option<Self> {
+        let content = match piece.length as usize {
+            length if length <= SHORT => room(piece)?,
+            _ => Content::Few { pieces: BTreeMap::new(), bytes: 0 },
+        };
+        let Piece { length, size, .. } = piece;
+        let (missing, cost) = (piece.count(), Self::first_cost(piece));
+        Some(Self { length, size, missing, content, cost, age, since: now, is_active: false })
+    }
+
+    pub(super) fn has_shape_of(&self, piece: Piece) -> bool {
+        (self.length, self.size) == (piece.length, piece.size)
+    }
+
+    /// The content of the piece with the index of `piece`, if it has arrived.
+    pub(super) fn arrived(&self, piece: Piece) -> Option<&[u8]> {
+        match &self.content {
+            Content::Few { pieces, .. } => pieces.get(&piece.index).map(|bytes| &**bytes),
+            Content::Room { message, arrived } => {
+                let (word, bit) = place(piece.index);
+                (arrived[word] & bit != 0)
+                    .then(|| piece.range().and_then(|range| message.get(range)))
+                    .flatten()
+            }
+        }
+    }
+
+    /// The further bytes that the message counts once `piece` is in it: more than zero if it gets its memory now.
+    pub(super) fn further_cost(&self, piece: Piece, bytes: &[u8]) -> usize {
+        match &self.content {
+            Content::Few { bytes: before, .. }
+                if (before + bytes.len()) * EARNEST >= self.length as usize =>
+            {
+                full_cost(piece).saturating_sub(self.cost)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Gives the message its memory. Whether there was some.
+    pub(super) fn make_room(&mut self, piece: Piece) -> bool {
+        let Some(mut all) = room(piece) else { return false };
+        if let (Content::Room { message, arrived }, Content::Few { pieces, .. }) = (&mut all, &self.content) {
+            for (&index, bytes) in pieces {
+                write(message, arrived, Piece { index, ..piece }, bytes);
+            }
+        }
+        self.cost = full_cost(piece);
+        self.content = all;
+        true
+    }
+
+    /// Inserts a piece that has not arrived before. Whether the message is complete.
+    pub(super) fn insert(&mut self, piece: Piece, bytes: &[u8]) -> bool {
+        match &mut self.content {
+            Content::Few { pieces, bytes: before } => {
+                pieces.insert(piece.index, bytes.into());
+                *before += bytes.len();
+            }
+            Content::Room { message, arrived } => write(message, arrived, piece, bytes),
+        }
+        // Another one than the first.
+        self.is_active |= self.missing < piece.count();
+        self.missing -= 1;
+        self.missing == 0
+    }
+
+    /// The message, once it is complete.
+    pub(super) fn into_message(self) -> Option<Buf> {
+        match self.content {
+            Content::Room { message, .. } => Some(message),
+            Content::Few { .. } => None,
+        }
+    }
+}
+
+fn full_cost(piece: Piece) -> usize {
+    RECORD + piece.length as usize + 8 * words(piece)
+}
+
+fn words(piece: Piece) -> usize {
+    piece.count().div_ceil(64) as usize
+}
+
+fn room(piece: Piece) -> Option<Content> {
+    let message = Buf::new(piece.length as usize, 0).ok()?;
+    Some(Content::Room { message, arrived: vec![0; words(piece)].into() })
+}
+
+fn write(message: &mut Buf, arrived: &mut [u64], piece: Piece, bytes: &[u8]) {
+    if let Some(target) = piece.range().and_then(|range| message.get_mut(range)) {
+        target.copy_from_slice(bytes);
+        let (word, bit) = place(piece.index);
+        arrived[word] |= bit;
+    }
+}
+
+/// The word and the bit of a piece in the bitmap.
+fn place(index: u32) -> (usize, u64) {
+    (index as usize / 64, 1 << (index % 64))
+}
