@@ -64,7 +64,8 @@
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
-//! | `seal` | no | encryption with a shared key |
+//! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
+//! | `noise` | no | encryption of datagrams, with a shared key or static keys |
 //! | `total_order` | yes | one order for all participants of a connection |
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |

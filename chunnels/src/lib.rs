@@ -16,13 +16,14 @@
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
 //! | `quic` | `Quic` | runs over QUIC: reliable, ordered, encrypted, authenticated by certificates |
-//! | `seal` | `Seal` | encrypts and authenticates messages with a key that both ends share |
+//! | `tls` | `Tls` | runs over TLS 1.3 above anything reliable and ordered: encrypted, authenticated by certificates or raw public keys |
+//! | `noise` | `Noise` | encrypts and authenticates messages, with a key that both ends share or with static keys of the ends |
 //! | `fault` | `Fault` | loses, duplicates, delays and reorders messages, from a seed |
 //!
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All but `compress`, `quic`, `seal` and `fault` are on by default.
+//! All but `compress`, `quic`, `noise`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
@@ -35,7 +36,7 @@ pub mod batch;
     feature = "at_most_once",
     feature = "compress",
     feature = "fragment",
-    feature = "seal",
+    feature = "noise",
     feature = "total_order"
 ))]
 mod burst;
@@ -51,6 +52,8 @@ pub mod fault;
 pub mod fragment;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "noise")]
+pub mod noise;
 #[cfg(feature = "nothing")]
 pub mod nothing;
 #[cfg(feature = "order")]
@@ -63,14 +66,14 @@ pub mod quic;
 pub mod reliable;
 #[cfg(feature = "retry")]
 pub mod retry;
-#[cfg(feature = "seal")]
-pub mod seal;
 #[cfg(feature = "serialize")]
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
 #[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
 mod task_end;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "total_order")]
 pub mod total_order;
 
@@ -88,6 +91,8 @@ pub use fault::Fault;
 pub use fragment::Fragment;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "noise")]
+pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
@@ -100,11 +105,11 @@ pub use quic::Quic;
 pub use reliable::Reliable;
 #[cfg(feature = "retry")]
 pub use retry::Retry;
-#[cfg(feature = "seal")]
-pub use seal::Seal;
 #[cfg(feature = "serialize")]
 pub use serialize::{Bincode, Codec, Postcard, Serialize};
 #[cfg(feature = "shard")]
 pub use shard::{ClientShard, Keyed, LocalShards, ServerShard, ShardMap};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 #[cfg(feature = "total_order")]
 pub use total_order::{ReceiverOrdered, SequencerOrdered};

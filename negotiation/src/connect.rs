@@ -18,8 +18,11 @@ pub struct Connect<'s, S: ?Sized, D, C> {
     datapath: D,
     to: Addr,
     settings: Settings,
-    connect: fn(&'s S, D, Addr, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>,
+    connect: Function<'s, S, D, C>,
 }
+
+/// Connects over a datapath with these settings.
+type Function<'s, S, D, C> = fn(&'s S, D, Addr, Settings) -> BoxFuture<'s, Result<Negotiated<C>, Error>>;
 
 impl<'s, S, D> Connect<'s, S, D, D::Out>
 where

@@ -13,8 +13,8 @@ pub mod rendezvous;
 pub use frames::{frames, good_frames};
 
 use bertha_chunnels::compress::frame;
+use bertha_chunnels::noise::wire as noise_wire;
 use bertha_chunnels::reliable::wire as reliable;
-use bertha_chunnels::seal::wire as seal_wire;
 use bertha_chunnels::serialize::{Bincode, Postcard};
 use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
@@ -49,12 +49,12 @@ pub const TARGETS: &[Target] = &[
     ("handshake", handshake),
     ("matching", matching),
     ("messages", layers::messages),
+    ("noise", noise),
     ("packet", packet),
     ("proofs", proofs),
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
-    ("sealed", sealed),
     ("wire", wire_format),
 ];
 
@@ -352,15 +352,14 @@ pub fn packet(body: &[u8]) {
 }
 
 /// The encrypting Chunnel's reading of these bytes before it has a key for them: writing the result gives the same bytes.
-pub fn sealed(bytes: &[u8]) {
-    match seal_wire::decode(bytes) {
-        Some(seal_wire::Arrived::Hello(hello)) => assert_eq!(hello.encode()[..], *bytes),
-        Some(seal_wire::Arrived::Sealed(sealed)) => {
-            assert!(bytes.len() >= seal_wire::HEADER && sealed.number < seal_wire::NUMBERS);
-            assert_eq!(
-                [&seal_wire::associated(sealed.number)[..], &sealed.tag].concat(),
-                bytes[..seal_wire::HEADER]
-            );
+pub fn noise(bytes: &[u8]) {
+    match noise_wire::decode(bytes) {
+        Some(noise_wire::Arrived::Initiation(message)) => assert_eq!(noise_wire::initiation(message), bytes),
+        Some(noise_wire::Arrived::Response(message)) => assert_eq!(noise_wire::response(message), bytes),
+        Some(noise_wire::Arrived::Refusal(reason)) => assert_eq!(noise_wire::refusal(reason)[..], *bytes),
+        Some(noise_wire::Arrived::Transport(header)) => {
+            assert!(header.number < noise_wire::NUMBERS);
+            assert_eq!(header.encode()[..], bytes[..noise_wire::HEADER]);
         }
         None => {}
     }

@@ -19,26 +19,26 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Client {
     port: Port,
-    /// The way to the server, and the frame that asked for it.
-    way: Option<(Path, Vec<u8>)>,
+    /// Answers the server's questions about this end's hardware address.
+    stack: Option<Stack>,
+    /// The way to the server.
+    way: Option<Path>,
 }
 
 impl Client {
     pub(super) fn new(port: Port) -> Self {
-        Self { port, way: None }
+        Self { port, stack: None, way: None }
     }
 
     pub(super) fn measure(&mut self, load: Load) -> Result<Sample, Error> {
         self.port.enter_thread();
-        let (path, question) = match &self.way {
+        let path = match &self.way {
             Some(way) => way.clone(),
             None => {
                 let found = self.find()?;
                 self.way.insert(found).clone()
             }
         };
-        // A server forgets a neighbour after a minute without a question.
-        self.send(&question)?;
         // Both ends' caches and clocks warm up.
         self.keep_up(&path, load.len, load.in_flight, load.messages / 10)?;
         let started = Instant::now();
@@ -51,7 +51,7 @@ impl Client {
     }
 
     /// Finds the server's hardware address; of a server by hand any will do.
-    fn find(&mut self) -> Result<(Path, Vec<u8>), Error> {
+    fn find(&mut self) -> Result<Path, Error> {
         let subnet: Subnet = "10.0.0.2/24"
             .parse()
             .map_err(Error::while_doing(ErrorKind::Bertha, "naming the client's address"))?;
@@ -64,15 +64,15 @@ impl Client {
                 return Err(Error::new(ErrorKind::Stalled, "the ports have not found each other"));
             }
         }
-        let (mut stack, mut question) = (Stack::new(interface.clone(), started), Vec::new());
+        let mut stack = Stack::new(interface.clone(), started);
         let until = Instant::now() + Duration::from_millis(500);
         while Instant::now() < until {
             if let Route::Ready(path) = stack.route(flow, Instant::now()) {
-                return Ok((path, question));
+                self.stack = Some(stack);
+                return Ok(path);
             }
             while let Some(frame) = stack.poll_transmit(<[u8]>::to_vec) {
                 self.send(&frame)?;
-                question = frame;
             }
             self.port.receive(&mut burst);
             while let Some(mut packet) = burst.pop() {
@@ -92,9 +92,21 @@ impl Client {
             stack.receive(&mut frame, Checksums::Unknown, Instant::now());
         }
         match stack.route(flow, Instant::now()) {
-            Route::Ready(path) => Ok((path, question)),
+            Route::Ready(path) => Ok(path),
             _ => Err(Error::new(ErrorKind::Stalled, "no way to the server")),
         }
+    }
+
+    /// Takes in a frame that is no echo, and answers it if it is the question of a server.
+    #[cold]
+    fn hear(&mut self, mut packet: Packet) -> Result<(), Error> {
+        let Some(mut stack) = self.stack.take() else { return Ok(()) };
+        stack.receive(packet.bytes_mut(), Checksums::Unknown, Instant::now());
+        while let Some(frame) = stack.poll_transmit(<[u8]>::to_vec) {
+            self.send(&frame)?;
+        }
+        self.stack = Some(stack);
+        Ok(())
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<(), Error> {
@@ -129,6 +141,7 @@ impl Client {
             }
             while let Some(mut packet) = arrived.pop() {
                 if !turn_round(packet.bytes_mut(), OWN) {
+                    self.hear(packet)?;
                     continue;
                 }
                 echoes += 1;
@@ -166,7 +179,9 @@ impl Client {
             let last = recorder.count() == rounds;
             let frames: usize = burst.iter_mut().map(|it| usize::from(turn_round(it.bytes_mut(), OWN))).sum();
             if last || frames == 0 {
-                while burst.pop().is_some() {}
+                while let Some(packet) = burst.pop() {
+                    self.hear(packet)?;
+                }
                 continue;
             }
             sent = Instant::now();

@@ -3,7 +3,7 @@
 use super::{CHUNK, REQUEST, Setup, file};
 use crate::harness::{Placement, meet};
 use crate::{Error, ErrorKind};
-use bertha_chunnels::{Fragment, Nothing, Ordered, Reliable, Seal};
+use bertha_chunnels::{Fragment, Noise, Nothing, Ordered, Reliable};
 use bertha_core::{Addr, Base, Bottom, Buf, Connection, Datapath, Stack, make_stack};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Incoming, Negotiate, Runs};
@@ -70,9 +70,9 @@ pub(super) fn with_nothing(setup: &Setup) -> Result<f64, Error> {
     run(&Ends::loopback(), setup, 0, make_stack!(Nothing, transport(setup, 0, make_stack!())))
 }
 
-pub(super) fn sealed(setup: &Setup) -> Result<f64, Error> {
-    let header = bertha_chunnels::seal::wire::HEADER;
-    run(&Ends::loopback(), setup, header, transport(setup, header, make_stack!(Seal::new(&[7; 32]))))
+pub(super) fn encrypted(setup: &Setup) -> Result<f64, Error> {
+    let header = bertha_chunnels::noise::wire::HEADER;
+    run(&Ends::loopback(), setup, header, transport(setup, header, make_stack!(Noise::shared(&[7; 32]))))
 }
 
 fn run<S, D>(ends: &Ends<D>, setup: &Setup, below: usize, stack: S) -> Result<f64, Error>

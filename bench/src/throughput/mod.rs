@@ -48,8 +48,8 @@ enum Contender {
     Bertha,
     /// The same below a Chunnel that does nothing.
     WithNothing,
-    /// The same above `Seal`, which encrypts.
-    Sealed,
+    /// The same above `Noise`, which encrypts.
+    Encrypted,
     /// The QUIC of `quinn`, which encrypts.
     #[cfg(feature = "quic")]
     Quinn,
@@ -63,7 +63,7 @@ impl Contender {
     const ALL: &[Self] = &[
         Self::Bertha,
         Self::WithNothing,
-        Self::Sealed,
+        Self::Encrypted,
         #[cfg(feature = "quic")]
         Self::Quinn,
         Self::Tcp,
@@ -75,7 +75,7 @@ impl Contender {
         match self {
             Self::Bertha => "Bertha",
             Self::WithNothing => "Bertha with a no-op Chunnel",
-            Self::Sealed => "Bertha, encrypted (Seal)",
+            Self::Encrypted => "Bertha, encrypted (Noise)",
             #[cfg(feature = "quic")]
             Self::Quinn => "quinn (always encrypts)",
             Self::Tcp => "kernel TCP",
@@ -93,7 +93,7 @@ impl Contender {
         match self {
             Self::Bertha => bertha::plain(setup),
             Self::WithNothing => bertha::with_nothing(setup),
-            Self::Sealed => bertha::sealed(setup),
+            Self::Encrypted => bertha::encrypted(setup),
             #[cfg(feature = "quic")]
             Self::Quinn => quic::run(setup),
             Self::Tcp => tcp::run(setup),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_probe_runs() {
-        for name in ["udp", "udp-nothing", "udp-sealed", "memory", "memory-nothing"] {
+        for name in ["udp", "udp-nothing", "udp-noise", "memory", "memory-nothing"] {
             probe(name, 3).unwrap().unwrap();
         }
         assert!(probe("other", 3).is_none());

@@ -4,7 +4,7 @@ use super::bertha::{Ends, listen, measure, message, serve, transport};
 use super::{CHUNK, Setup, file, memory};
 use crate::Error;
 use crate::harness::runtime;
-use bertha_chunnels::{Nothing, Seal};
+use bertha_chunnels::{Noise, Nothing};
 use bertha_core::{Buf, Connection, make_stack};
 use bertha_datapath_kernel::Udp;
 use bertha_negotiation::{Negotiate, Runs};
@@ -12,13 +12,13 @@ use bertha_negotiation::{Negotiate, Runs};
 /// Moves so many messages of 64 KiB on one thread, if there is a probe of that name.
 pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
     let setup = Setup { connections: 1, bytes: messages as usize * CHUNK, datagram: super::ETHERNET };
-    let header = bertha_chunnels::seal::wire::HEADER;
+    let header = bertha_chunnels::noise::wire::HEADER;
     let transport = |below| transport(&setup, below, make_stack!());
     match name {
         "udp" => Some(on_one_thread(&setup, 0, transport(0))),
         "udp-nothing" => Some(on_one_thread(&setup, 0, make_stack!(Nothing, transport(0)))),
-        "udp-sealed" => {
-            Some(on_one_thread(&setup, header, make_stack!(transport(header), Seal::new(&[7; 32]))))
+        "udp-noise" => {
+            Some(on_one_thread(&setup, header, make_stack!(transport(header), Noise::shared(&[7; 32]))))
         }
         "memory" => Some(memory::plain(messages as usize)),
         "memory-nothing" => Some(memory::with_nothing(messages as usize)),

@@ -83,7 +83,7 @@ fn describe(setup: &Setup, all: &[Samples], report: &mut Report) {
     };
     #[cfg(feature = "quic")]
     {
-        ratio(Contender::Sealed, Contender::Quinn, "encrypted Bertha to quinn", Some(ENCRYPTED));
+        ratio(Contender::Encrypted, Contender::Quinn, "encrypted Bertha to quinn", Some(ENCRYPTED));
         ratio(Contender::Bertha, Contender::Quinn, "Bertha, not encrypted, to quinn", None);
     }
     ratio(Contender::Bertha, Contender::Tcp, "Bertha to kernel TCP", None);
@@ -107,7 +107,7 @@ fn count(report: &mut Report, messages: u64) -> Result<(), Error> {
     for (name, probe) in [
         ("1 MB over UDP, both ends", "udp"),
         ("1 MB over UDP with a no-op Chunnel, both ends", "udp-nothing"),
-        ("1 MB over UDP, encrypted (Seal), both ends", "udp-sealed"),
+        ("1 MB over UDP, encrypted (Noise), both ends", "udp-noise"),
     ] {
         report.count(name, megabyte(probe))?;
     }

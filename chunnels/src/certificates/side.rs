@@ -119,20 +119,17 @@ impl Side {
     /// Checks what the other end has proved in an earlier connection whose session was resumed: `rustls` does not.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) as above; within, those of a handshake.
-    pub(crate) fn check_again(
-        &self,
-        chain: &[CertificateDer<'_>],
-    ) -> Result<Result<(), rustls::Error>, Error> {
-        let Some(verifier) = self.built()?.verifier else { return Ok(Ok(())) };
+    /// Those of a handshake.
+    pub(crate) fn check_again(&self, chain: &[CertificateDer<'_>]) -> Result<(), rustls::Error> {
+        let built = self.built().map_err(|error| rustls::Error::General(error.to_string()))?;
+        let (Some(verifier), [first, rest @ ..]) = (built.verifier, chain) else {
+            return Err(rustls::Error::NoCertificatesPresented);
+        };
         let name = match &self.shared.role {
             RoleInTls::Client(name) => Some(name),
             RoleInTls::Server => None,
         };
-        Ok(match chain {
-            [] => Err(rustls::Error::NoCertificatesPresented),
-            [first, rest @ ..] => verifier.check(first, rest, name, UnixTime::now()),
-        })
+        verifier.check(first, rest, name, UnixTime::now())
     }
 
     /// The identity of the other end, in the certificates that a verified handshake has shown; a raw public key takes the place of

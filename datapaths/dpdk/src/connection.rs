@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::failure::failure;
-use crate::queue::{Ending, Frame, Queue, QueueSource, QueueState, Sent, look_after_another};
+use crate::queue::{Ending, Frame, Obstacle, Queue, QueueSource, QueueState, Sent, look_after_another};
 use crate::{Burst, DpdkBase};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use bertha_netstack::{Flow, Prediction};
@@ -31,8 +31,10 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// A peer that is gone goes unnoticed, except that its host may report a closed port to the end that connected.
 /// [`close`](Connection::close) ends the connection at this end alone: telling the peer is up to the layer above.
 ///
-/// The first `send` waits until the neighbour has told its hardware address; later ones only while the port's queue is full: for
-/// half a minute at most, or a second if the link is down.
+/// `send` waits while the port's queue is full: for half a minute at most, or a second if the link is down. A few messages to a neighbour
+/// that has yet to tell its hardware address are kept, up to three seconds. With more than those a connection that this end began waits,
+/// and it becomes [`Unreachable`](ErrorKind::Unreachable) if the neighbour does not answer; answers of a listener's connections are
+/// dropped and counted, since anybody can forge the address of a peer that does not exist.
 pub struct DpdkConnection {
     device: Arc<Device>,
     /// The number of its queue, and its own in there.
@@ -168,6 +170,10 @@ impl DpdkConnection {
         let mut state = self.queue().lock();
         let sent = match state.send(self.number, burst) {
             Ok(Sent::Transmitted | Sent::Locally) => true,
+            Ok(Sent::Kept) => {
+                state.poll_for_others();
+                true
+            }
             Ok(Sent::Resolving) => {
                 state.poll_for_others();
                 false
@@ -212,6 +218,17 @@ impl DpdkConnection {
                 return Err(self.base.unreachable("the link is down, or no neighbour answers"));
             }
         }
+    }
+
+    /// Whether messages wait for a neighbour, after polling for its answer.
+    fn keeps_messages(&self) -> bool {
+        let mut state = self.queue().lock();
+        let keeps = state.keeps(self.number);
+        if keeps {
+            state.poll_for_others();
+        }
+        self.release(state, !keeps);
+        keeps
     }
 
     /// Hands all frames, whose headers are written, to the port.
@@ -304,7 +321,10 @@ impl DpdkConnection {
     fn ended(&self, why: Ending) -> Error {
         match why {
             Ending::Closed => self.base.closed(),
-            Ending::Unreachable => self.base.unreachable("its port is closed"),
+            Ending::Unreachable(Obstacle::Refused) => self.base.unreachable("its port is closed"),
+            Ending::Unreachable(Obstacle::NoNeighbour) => {
+                self.base.unreachable("no neighbour says that it has the address")
+            }
         }
     }
 }
@@ -369,7 +389,12 @@ impl Connection for DpdkConnection {
         })
     }
 
+    /// Waits until the messages that were kept for a neighbour have left, or were dropped.
     async fn drain(&self) -> Result<(), Error> {
+        while self.keeps_messages() {
+            std::thread::yield_now();
+            yield_now().await;
+        }
         Ok(())
     }
 

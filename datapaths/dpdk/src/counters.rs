@@ -17,6 +17,8 @@ pub struct Counters {
     pub ring_full: u64,
     /// Messages that were copied on their way out, since they lay in foreign memory, beside others or without room in front.
     pub copied: u64,
+    /// Messages to neighbours that did not tell their hardware address, or not before too many such messages waited.
+    pub unresolved: u64,
     /// Frames of the stack's own (requests, answers, errors) that the port did not take.
     pub not_sent: u64,
 }
@@ -30,12 +32,13 @@ impl Counters {
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        let Self { stack, unknown, overflow, ring_full, copied, not_sent } = other;
+        let Self { stack, unknown, overflow, ring_full, copied, unresolved, not_sent } = other;
         self.stack += stack;
         self.unknown += unknown;
         self.overflow += overflow;
         self.ring_full += ring_full;
         self.copied += copied;
+        self.unresolved += unresolved;
         self.not_sent += not_sent;
     }
 }

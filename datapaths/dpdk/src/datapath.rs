@@ -20,7 +20,8 @@ static OF_ENVIRONMENT: Mutex<Option<Arc<Device>>> = Mutex::new(None);
 /// `new` share one port, as do the clones of one value, which is closed with the last of them, their listeners and connections.
 ///
 /// Addresses are those of the interface that the settings describe. Messages are as large as the MTU of the interface and of
-/// the path allows, since IP fragments are neither made nor taken: those that arrive are dropped and counted.
+/// the path allows, since IP fragments are neither made nor taken: those that arrive are dropped and counted. A listener at `0.0.0.0`
+/// takes peers over IPv4, one at `::` those of both families.
 #[derive(Clone)]
 pub struct Dpdk {
     /// `None` stands for the environment's.
@@ -138,23 +139,24 @@ impl Datapath for Dpdk {
         let on = on.ip(NAME)?;
         let device = self.device()?;
         listenable(&device, on)?;
-        let listening = listen(&device, on.port()).ok_or_else(|| not_listening(NAME, on))?;
+        let listening = listen(&device, on).ok_or_else(|| not_listening(NAME, on))?;
         let port = listening[0].port;
         Ok(DpdkListener::new(device, listening, (on.ip(), port).into()))
     }
 }
 
-/// Listens in all queues at `port`, or at an ephemeral one if it is zero. `None` if it is in use, or none is left.
-fn listen(device: &Device, port: u16) -> Option<Vec<Listening>> {
+/// Listens in all queues at the address `on`, at an ephemeral port if it has none. `None` if the port is in use, or none is left.
+fn listen(device: &Device, on: SocketAddr) -> Option<Vec<Listening>> {
     /// The attempts to find a port that is free in all queues.
     const ATTEMPTS: usize = 64;
-    (0..if port == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
+    (0..if on.port() == 0 { ATTEMPTS } else { 1 }).find_map(|_| {
         // All queues are locked at once, always in the same order.
         let mut queues: Vec<_> = device.queues.iter().map(|queue| queue.lock()).collect();
         let mut all: Vec<Listening> = Vec::new();
         for state in &mut queues {
-            let port = all.first().map_or(port, |first| first.port);
-            let Some(listening) = state.connections.listen(port, rand::random()) else { break };
+            let port = all.first().map_or(on.port(), |first| first.port);
+            let on = SocketAddr::new(on.ip(), port);
+            let Some(listening) = state.connections.listen(on, rand::random()) else { break };
             all.push(listening);
         }
         if all.len() < queues.len() {

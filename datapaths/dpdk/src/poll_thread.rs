@@ -77,9 +77,9 @@ fn look_after(queues: &[Queue], stop: &AtomicBool) {
 fn look_after_one(queue: &Queue) -> Option<bool> {
     let mut state = queue.try_lock()?;
     let neglected = state.polls_since_tick == 0;
+    state.network.is_up();
     if neglected {
         state.tick();
-        state.network.is_up();
         // The frames of a tick, or more: others are to get the lock in between.
         for _ in 0..8 {
             if state.poll_for_others() == 0 {

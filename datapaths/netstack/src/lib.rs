@@ -36,6 +36,6 @@ mod wire;
 
 pub use iface::{
     Arrival, Checksums, Counters, Destination, Flow, HEADERS, Interface, InvalidInterface, LinkHeader,
-    Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet,
+    Offload, Offloaded, Path, Ports, Prediction, Route, Spread, Stack, Subnet, Waiting, WaitingLimits,
 };
 pub use wire::mac::MacAddr;

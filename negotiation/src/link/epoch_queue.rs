@@ -68,12 +68,6 @@ impl EpochQueue {
         self.state.load(Ordering::Acquire)
     }
 
-    /// Takes the header off `message` and returns true, if the message is of this epoch.
-    #[inline]
-    pub fn strip(&self, message: &mut Buf) -> bool {
-        message.strip_prefix(&self.header.to_le_bytes())
-    }
-
     /// The next message that another reader has read, and whether there is room for more than before.
     #[cold]
     pub fn take(&self) -> Option<(Buf, bool)> {

@@ -1,10 +1,11 @@
 //! Several stacks over one base, one after the other: the state that the epochs of a link share.
 
-use super::{EpochQueue, Link, Parked, Shared};
+use super::connection::{Parked, strip};
+use super::{EpochQueue, Link, Shared};
 use crate::auth::Proof;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::Requirements;
-use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep};
+use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep, header, parted};
 use crate::{Agreement, Settings};
 use bertha_core::{Base, Buf, Connection, Connector, Error, Role, SecuredCell};
 use std::future::poll_fn;
@@ -200,10 +201,37 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         Ok(())
     }
 
+    /// Deals with messages that are not for the reader that has read them: first keeps all data, of other epochs or of
+    /// its own queue behind an answer, since this may be cancelled after that.
+    #[cold]
+    pub(super) async fn deal_with(
+        &self,
+        own: Option<&Arc<EpochQueue>>,
+        messages: impl IntoIterator<Item = Buf>,
+    ) {
+        let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);
+        let mut sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
+        // A confirmation ends this link, which would take the data behind it for a stranger's.
+        sorted.sort_by_key(|message| matches!(message, Sorted::Control(it) if is_confirm(it)));
+        for message in sorted {
+            match message {
+                Sorted::Control(message) => self.control(message).await,
+                Sorted::Kept(queue) => {
+                    self.liveness.arrived();
+                    self.room(&queue).await;
+                }
+                Sorted::Dropped => {}
+            }
+        }
+    }
+
     /// Hands data of an epoch to its queue: one of the existing ones, or the reader's `own`.
-    pub(super) fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
-        let queue =
-            lock(&self.epochs.queues).iter().chain(own).find(|queue| queue.strip(&mut message)).cloned();
+    fn sort(&self, own: Option<&Arc<EpochQueue>>, mut message: Buf) -> Sorted {
+        let queue = lock(&self.epochs.queues)
+            .iter()
+            .chain(own)
+            .find(|queue| strip(&mut message, queue.header))
+            .cloned();
         let Some(queue) = queue else { return Sorted::Control(message) };
         let is_reliable = self.base.base().properties().reliable;
         match queue.put(message, is_reliable) {
@@ -220,7 +248,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Waits until there is room in a queue, and so keeps its reader from reading more, over a base that keeps what is not
     /// read. Cancellation-safe.
-    pub(super) async fn room(&self, queue: &EpochQueue) {
+    async fn room(&self, queue: &EpochQueue) {
         if !self.base.base().properties().reliable {
             return;
         }
@@ -294,8 +322,12 @@ fn place(queue: &EpochQueue) -> u64 {
     queue.header
 }
 
+fn is_confirm(message: &[u8]) -> bool {
+    matches!(header(message), Some((Kind::Confirm, _)))
+}
+
 /// The fate of a message.
-pub(super) enum Sorted {
+enum Sorted {
     Control(Buf),
     Kept(Arc<EpochQueue>),
     Dropped,

@@ -4,7 +4,8 @@
 //! and reply are one datagram. Else the answer leaves as soon as a reception waits, the connection ends, or the tasks that were
 //! ready when the client was let in had their turn.
 
-use super::{Agreed, End, EpochQueue, Link, Shared, seal};
+use super::connection::seal;
+use super::{Agreed, End, EpochQueue, Link, Shared};
 use crate::wire::joined;
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::select;

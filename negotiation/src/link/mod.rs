@@ -1,15 +1,15 @@
 //! The link: a base connection on which two ends agreed, and on which the stack stands.
 //!
-//! It puts a header of eight bytes in front of each message and takes them off again (see [`wire`](crate::wire)). Whatever is not
-//! data goes to `control`, off the message path.
+//! It puts a header of eight bytes in front of each message and takes them off again (see [`wire`](crate::wire)), in `connection`.
+//! Whatever is not data goes to `control`, off the message path.
 
 mod closing;
+mod connection;
 mod connector;
 mod control;
 mod epoch_queue;
 mod epochs;
 mod establish;
-mod filter;
 mod first_answer;
 mod idle;
 pub(crate) mod last_waiter;
@@ -17,7 +17,6 @@ mod late_answers;
 mod live_count;
 mod liveness;
 mod opening;
-mod parking;
 mod replacement;
 mod setup;
 mod sync;
@@ -25,22 +24,21 @@ mod unproven;
 mod watchdog;
 
 use crate::handshake::Credit;
-use crate::wire::{HEADER, Kind, Tag, header, parted};
+use crate::wire::{HEADER, Tag};
 use crate::{Session, Settings};
-use bertha_core::{Base, Buf, Connection, Error, Role, Runtime};
-use epochs::{Epochs, Sorted};
-use filter::Filter;
+use bertha_core::{Base, Buf, Connection, Role, Runtime};
+use epochs::Epochs;
 use opening::Opening;
 use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 use unproven::Unproven;
 
+pub use connection::Parked;
 pub(crate) use connector::LinkConnector;
 pub use epoch_queue::{EpochQueue, GROUP_CAPACITY};
 pub(crate) use epochs::{Fork, Received};
@@ -49,7 +47,6 @@ pub(crate) use late_answers::LateAnswers;
 pub(crate) use live_count::{Counted, LiveCount};
 pub use liveness::{End, Liveness};
 pub(crate) use opening::{Connected, LinkTask, Opener, gone};
-pub use parking::Parked;
 pub(crate) use replacement::{CandidateSlot, FromLink};
 
 /// The connection at the bottom of a stack after negotiation.
@@ -216,209 +213,6 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
-}
-
-impl<C: Connection<Data = Buf>> Connection for Link<C> {
-    type Data = Buf;
-    type Base = C::Base;
-
-    fn base(&self) -> &C::Base {
-        self.shared.base.base()
-    }
-
-    fn mtu(&self) -> usize {
-        self.shared.base.mtu()
-    }
-
-    async fn send(&self, mut message: Buf) -> Result<(), Error> {
-        // Boxed, here and below, so that calls on a link in use have nothing to set up for what is rare.
-        if !self.shared.liveness.is_alive() {
-            match Box::pin(self.send_first(message)).await? {
-                Some(left) => message = left,
-                None => return Ok(()),
-            }
-        }
-        self.shared.base.send(seal(message, self.queue.header)?).await
-    }
-
-    async fn recv(&self) -> Result<Buf, Error> {
-        let shared = &*self.shared;
-        loop {
-            let state = self.queue.state();
-            if state != 0 {
-                if let Some(message) = self.queued() {
-                    return Ok(message);
-                }
-                if EpochQueue::is_aside(state) || EpochQueue::is_parted(state) {
-                    Box::pin(self.aside(state)).await?;
-                    continue;
-                }
-            }
-            if !shared.liveness.is_alive() {
-                match Box::pin(self.receive_first()).await? {
-                    Some(message) => return Ok(message),
-                    // Messages that came meanwhile are in the queue, and go first.
-                    None => continue,
-                }
-            }
-            let reception = pin!(shared.base.recv());
-            let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
-            let Some(mut message) = reception.await? else { continue };
-            if self.queue.strip(&mut message) {
-                shared.liveness.arrived();
-                return Ok(message);
-            }
-            Box::pin(shared.deal_with(Some(&self.queue), [message])).await;
-        }
-    }
-
-    async fn send_batch(&self, mut messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
-        if !self.shared.liveness.is_alive()
-            && let Some(left) = Box::pin(self.send_batch_first(&mut messages)).await?
-        {
-            self.shared.base.send(seal(left, self.queue.header)?).await?;
-        }
-        let mut outcome = Ok(());
-        let (header, failed) = (self.queue.header, &mut outcome);
-        let sealed = messages.map_while(move |message| match seal(message, header) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                *failed = Err(error);
-                None
-            }
-        });
-        self.shared.base.send_batch(sealed).await?;
-        outcome
-    }
-
-    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
-        let shared = &*self.shared;
-        if limit == 0 {
-            return Ok(0);
-        }
-        loop {
-            let state = self.queue.state();
-            if state != 0 {
-                if let Some(message) = self.queued() {
-                    into.extend([message]);
-                    return Ok(1);
-                }
-                if EpochQueue::is_aside(state) || EpochQueue::is_parted(state) {
-                    Box::pin(self.aside(state)).await?;
-                    continue;
-                }
-            }
-            if !shared.liveness.is_alive() {
-                match Box::pin(self.receive_first()).await? {
-                    Some(message) => {
-                        into.extend([message]);
-                        return Ok(1);
-                    }
-                    // Messages that came meanwhile are in the queue, and go first.
-                    None => continue,
-                }
-            }
-            let mut filter = Filter::new(&self.queue, into);
-            let received = {
-                let reception = pin!(shared.base.recv_batch(&mut filter, limit));
-                Parked::new(&shared.liveness, &self.queue, state, reception).await?
-            };
-            let Some(received) = received else { continue };
-            let others = filter.others;
-            let data = received.saturating_sub(others.len());
-            if data > 0 {
-                shared.liveness.arrived();
-            }
-            if !others.is_empty() {
-                Box::pin(shared.deal_with(Some(&self.queue), others)).await;
-            }
-            if data > 0 {
-                return Ok(data);
-            }
-        }
-    }
-
-    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
-        self.shared.base.drain()
-    }
-
-    /// Tells the peer, at most three times, until it says that it has seen it; a peer that doesn't is gone. Over a base
-    /// that loses messages a task does so, and this returns once the first was sent.
-    /// The link of an epoch that is over, or not yet there, has nothing to tell.
-    async fn close(&self) -> Result<(), Error> {
-        if !self.queue.is_in_force() {
-            return Ok(());
-        }
-        self.shared.close().await
-    }
-}
-
-impl<C: Connection<Data = Buf>> Link<C> {
-    /// The next message in the queue, unless the link can't be used.
-    #[cold]
-    fn queued(&self) -> Option<Buf> {
-        let liveness = &self.shared.liveness;
-        let (message, has_room) = if liveness.is_up() { self.queue.take()? } else { return None };
-        if has_room {
-            liveness.wake();
-        }
-        Some(message)
-    }
-
-    /// Waits as long as another reader reads, or none any more, and the queue, which had this `state`, is empty.
-    #[cold]
-    async fn aside(&self, state: u8) -> Result<(), Error> {
-        let liveness = &self.shared.liveness;
-        if !EpochQueue::is_aside(state)
-            && let Some(close) = self.shared.close_after(&self.queue)
-        {
-            self.shared.closed_by_peer(close);
-        }
-        liveness.check()?;
-        Parked::aside(liveness, &self.queue, state, || true).await.map(drop)
-    }
-}
-
-impl<C: Connection<Data = Buf>> Shared<C> {
-    /// Deals with messages that are not for the reader that has read them: first keeps all data, of other epochs or of
-    /// its own queue behind an answer, since this may be cancelled after that.
-    #[cold]
-    async fn deal_with(&self, own: Option<&Arc<EpochQueue>>, messages: impl IntoIterator<Item = Buf>) {
-        let parts = messages.into_iter().map(parted).flat_map(|(first, behind)| [Some(first), behind]);
-        let mut sorted: Vec<_> = parts.flatten().map(|message| self.sort(own, message)).collect();
-        // A confirmation ends this link, which would take the data behind it for a stranger's.
-        sorted.sort_by_key(|message| matches!(message, Sorted::Control(it) if is_confirm(it)));
-        for message in sorted {
-            match message {
-                Sorted::Control(message) => self.control(message).await,
-                Sorted::Kept(queue) => {
-                    self.liveness.arrived();
-                    self.room(&queue).await;
-                }
-                Sorted::Dropped => {}
-            }
-        }
-    }
-}
-
-fn is_confirm(message: &[u8]) -> bool {
-    matches!(header(message), Some((Kind::Confirm, _)))
-}
-
-/// Puts the header in front of a message.
-#[inline(always)]
-fn seal(mut message: Buf, header: u64) -> Result<Buf, Error> {
-    if message.headroom() < HEADER {
-        message = with_headroom(&message)?;
-    }
-    message.prepend(HEADER)?.copy_from_slice(&header.to_le_bytes());
-    Ok(message)
-}
-
-/// A copy, for a message that was not made by this connection's base and so has no room in front.
-#[cold]
-fn with_headroom(message: &[u8]) -> Result<Buf, Error> {
-    Buf::copy_of(message, HEADER)
 }
 
 impl<C: Connection<Data = Buf>> Drop for Link<C> {

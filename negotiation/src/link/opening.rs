@@ -1,6 +1,7 @@
 //! A link on which a stack stands before the server has answered.
 
-use super::{Agreed, End, EpochQueue, Link, Shared, Start, seal, watchdog};
+use super::connection::seal;
+use super::{Agreed, End, EpochQueue, Link, Shared, Start, watchdog};
 use crate::handshake::{FirstFlight, Flight, agreed_idle_timeout};
 use crate::shortage::{insist, or_lost};
 use crate::wire::{Answer, HEADER, Tag, parted};

@@ -4,7 +4,8 @@
 //! address that it names. Until then every byte for that address, the application's included, is charged to its credit
 //! (RFC 9000 section 8.1). A `send` that the credit does not cover waits, and reads meanwhile, since no reception may wait.
 
-use super::{Agreed, End, EpochQueue, Link, Parked, Shared};
+use super::connection::{Parked, strip};
+use super::{Agreed, End, EpochQueue, Link, Shared};
 use crate::Settings;
 use crate::handshake::{CLOSE_ALLOWANCE, Credit};
 use crate::link::Counted;
@@ -132,7 +133,7 @@ impl<C: Connection<Data = Buf>> Link<C> {
         let Some(mut message) = shared.read_unproven(&self.queue, || !has_news()).await? else {
             return Ok(None);
         };
-        if self.queue.strip(&mut message) {
+        if strip(&mut message, self.queue.header) {
             return Ok(Some(message));
         }
         shared.deal_with(Some(&self.queue), [message]).await;

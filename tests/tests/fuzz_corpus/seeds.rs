@@ -33,7 +33,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         }
         "quic" => named(streams()),
         "rendezvous" => named(records()),
-        "sealed" => named(hellos()),
+        "noise" => named(noise()),
         "wire" => [offers(), wire_bodies()].concat(),
         other => panic!("no seeds of {other}"),
     }
@@ -226,15 +226,21 @@ fn streams() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Messages that the encrypting Chunnel takes, and some that it nearly takes.
-fn hellos() -> Vec<(&'static str, Vec<u8>)> {
-    use bertha_chunnels::seal::wire::{Hello, PROOF, SALT, associated};
-    let hello = |asks| Hello { salt: [3; SALT], asks, proof: [5; PROOF] }.encode().to_vec();
+fn noise() -> Vec<(&'static str, Vec<u8>)> {
+    use bertha_chunnels::noise::wire::{
+        Header, RESPONSE, Refusal, SHARED_INITIATION, STATIC_INITIATION, TAG, initiation, refusal, response,
+    };
+    let header = Header { number: 7, tag: [9; TAG] };
     vec![
-        ("hello", hello(true)),
-        ("answer", hello(false)),
-        ("cut-hello", hello(true)[1..].to_vec()),
-        ("longer-hello", [hello(true), vec![0]].concat()),
-        ("message", [&associated(7)[..], &[9; 16], b"sealed"].concat()),
+        ("shared-initiation", initiation(&[3; SHARED_INITIATION])),
+        ("static-initiation", initiation(&[3; STATIC_INITIATION])),
+        ("cut-initiation", initiation(&[3; STATIC_INITIATION - 1])),
+        ("response", response(&[5; RESPONSE])),
+        ("longer-response", [response(&[5; RESPONSE]), vec![0]].concat()),
+        ("unreadable", refusal(Refusal::Unreadable).to_vec()),
+        ("untrusted", refusal(Refusal::Untrusted).to_vec()),
+        ("message", [&header.encode()[..], b"encrypted"].concat()),
+        ("empty-message", header.encode().to_vec()),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! An attacker on the path that alters the handshake of two ends without credentials.
 
 use crate::scene::{Hosts, Subject, over_datagrams};
-use bertha_chunnels::{AtMostOnce, Batch, Quic, Seal};
+use bertha_chunnels::{AtMostOnce, Batch, Noise, Quic};
 use bertha_core::{Chunnel, Connection, Describe, Error, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{SimDatapath, Verdict};
 use bertha_negotiation::wire::{self, Answer, Kind, Upgrade, UpgradeStep};
@@ -11,7 +11,7 @@ use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 
 /// Alters the handshake messages that `alter` knows, on their way between the hosts.
-fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 'static) {
+pub(crate) fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 'static) {
     hosts.network.tap(move |datagram| {
         if wire::header(&datagram.payload).is_some_and(|(kind, _)| kind != Kind::Data) {
             alter(&mut datagram.payload);
@@ -21,7 +21,7 @@ fn on_the_way(hosts: &Hosts, alter: impl Fn(&mut Vec<u8>) + Send + 'static) {
 }
 
 /// Leaves the server another choice: it knows no Chunnel of the altered name.
-fn hide(offer: &mut [u8], name: &str) {
+pub(crate) fn hide(offer: &mut [u8], name: &str) {
     let Some((Kind::Offer, _)) = wire::header(offer) else { return };
     if let Some(at) = offer.windows(name.len()).position(|window| window == name.as_bytes()) {
         offer[at] ^= 1;
@@ -32,7 +32,7 @@ fn hide(offer: &mut [u8], name: &str) {
 }
 
 /// Changes nothing that the stack depends on.
-fn shorten(answer: &mut Vec<u8>) {
+pub(crate) fn shorten(answer: &mut Vec<u8>) {
     if let (Some((kind, tag)), Ok(mut said)) = (wire::header(answer), wire::decode::<Answer>(answer))
         && kind == Kind::Answer
     {
@@ -42,7 +42,7 @@ fn shorten(answer: &mut Vec<u8>) {
 }
 
 /// Both ends refuse the connection, and at least one of them knows why.
-async fn is_refused<S>(hosts: &Hosts, client: S, server: S)
+pub(crate) async fn is_refused<S>(hosts: &Hosts, client: S, server: S)
 where
     S: Describe + Chunnel<bertha_negotiation::Link<bertha_datapath_sim::SimConnection>> + 'static,
     SimDatapath: Runs<S>,
@@ -67,9 +67,9 @@ where
 }
 
 #[test]
-fn sealing_ends_refuse_a_weaker_stack_that_neither_has_asked_for() {
+fn ends_of_noise_refuse_a_weaker_stack_that_neither_has_asked_for() {
     over_datagrams(async |hosts| {
-        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Seal::new(&[7; 32]));
+        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Noise::shared(&[7; 32]));
         let (here, there) = hosts.connect(stack(), stack()).await;
         assert!(here.explain().to_string().starts_with("AtMostOnce"), "{}", here.explain());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
@@ -83,9 +83,9 @@ fn sealing_ends_refuse_a_weaker_stack_that_neither_has_asked_for() {
 }
 
 #[test]
-fn sealing_ends_refuse_another_answer_than_was_given() {
+fn ends_of_noise_refuse_another_answer_than_was_given() {
     over_datagrams(async |hosts| {
-        let stack = || make_stack!(Seal::new(&[7; 32]));
+        let stack = || make_stack!(Noise::shared(&[7; 32]));
         on_the_way(hosts, shorten);
         is_refused(hosts, stack(), stack()).await;
         hosts.network.untap();
@@ -113,7 +113,7 @@ fn ends_of_quic_refuse_a_weaker_stack_and_another_answer() {
 #[test]
 fn a_change_of_stacks_that_was_altered_is_not_made() {
     over_datagrams(async |hosts| {
-        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Seal::new(&[7; 32])).upgradable();
+        let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Noise::shared(&[7; 32])).upgradable();
         let (here, there) = hosts.connect(stack(), stack()).await;
         on_the_way(hosts, |message| {
             let Ok(mut said) = wire::decode::<Upgrade>(message) else { return };

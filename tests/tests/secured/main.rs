@@ -1,8 +1,10 @@
-//! Stacks that encrypt, in the simulator: `Seal` with a shared key, and `Quic` with certificates.
+//! Stacks that encrypt, in the simulator: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod altered;
+mod lossy;
+mod noise;
 mod quic;
 mod scene;
-mod seal;
+mod tls;
 mod transcript;

@@ -25,8 +25,17 @@ pub(crate) enum Undelivered {
 pub(crate) enum Ending {
     /// This end closed the connection.
     Closed,
-    /// The peer's port is closed.
-    Unreachable,
+    /// The peer can't be reached.
+    Unreachable(Obstacle),
+}
+
+/// The reason why a peer can't be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// Its host says that the port is closed.
+    Refused,
+    /// No neighbour says that it has the address, or the gateway's.
+    NoNeighbour,
 }
 
 /// A connection, beside its messages.
@@ -36,9 +45,9 @@ pub(crate) struct ConnectionState {
     pub(crate) path: Option<Path>,
     /// The largest message that the path carries, in bytes, which the connection's base reads without the lock.
     pub(crate) max_message: Arc<AtomicUsize>,
-    /// This end began it, and learns that the peer's port is closed.
-    connected: bool,
-    unreachable: bool,
+    /// This end began it, and learns that the peer can't be reached.
+    pub(crate) connected: bool,
+    obstacle: Option<Obstacle>,
 }
 
 /// A listener's number and port.
@@ -55,11 +64,19 @@ pub(crate) struct Connected {
     pub(crate) port: u16,
 }
 
+/// The listener of a port.
+#[derive(Debug, Clone, Copy)]
+struct Listens {
+    listener: usize,
+    /// The address that it listens at.
+    on: IpAddr,
+}
+
 /// Connections by their flow, and listeners by their port.
 #[derive(Debug)]
 pub(crate) struct Connections {
     pub(crate) demux: Demux<Flow, ConnectionState>,
-    listeners: HashMap<u16, usize, RandomState>,
+    listeners: HashMap<u16, Listens, RandomState>,
     ports: Ports,
 }
 
@@ -81,15 +98,16 @@ impl Connections {
         Some(Connected { connection: self.demux.connect(Flow::new(peer, port), state), port })
     }
 
-    /// Adds a listener at `port`, or at an ephemeral one that `random` chooses if it is zero; `None` if it is in use, or none is left.
-    pub(crate) fn listen(&mut self, port: u16, random: u64) -> Option<Listening> {
-        let port = match port {
+    /// Adds a listener at the address `on`, at an ephemeral port that `random` chooses if it has none; `None` if the port is in use, or none
+    /// is left.
+    pub(crate) fn listen(&mut self, on: SocketAddr, random: u64) -> Option<Listening> {
+        let port = match on.port() {
             0 => self.ports.take_any(random, |_| true)?,
             port if self.ports.take(port) => port,
             _ => return None,
         };
         let listener = self.demux.listen();
-        self.listeners.insert(port, listener);
+        self.listeners.insert(port, Listens { listener, on: on.ip() });
         Some(Listening { listener, port })
     }
 
@@ -113,9 +131,10 @@ impl Connections {
     }
 
     fn admit(&mut self, flow: Flow) -> Result<usize, Undelivered> {
-        let Some(&listener) = self.listeners.get(&flow.local_port) else {
-            let used = self.ports.is_used(flow.local_port);
-            return Err(if used { Undelivered::Unknown } else { Undelivered::Closed });
+        let listener = match self.listeners.get(&flow.local_port) {
+            Some(listens) if flow.is_for_listener(listens.on) => listens.listener,
+            None if self.ports.is_used(flow.local_port) => return Err(Undelivered::Unknown),
+            _ => return Err(Undelivered::Closed),
         };
         let admitted = self.demux.admit(listener, flow, ConnectionState::default());
         let connection = admitted.ok_or(Undelivered::Unknown)?;
@@ -131,22 +150,22 @@ impl Connections {
         if dropped == 0 { Ok(()) } else { Err(Undelivered::Overflow) }
     }
 
-    /// The reason why there will be no message. That the peer's port is closed is returned once.
+    /// The reason why there will be no message. That the peer can't be reached is returned once.
     #[inline]
     pub(crate) fn ending(&mut self, connection: usize) -> Option<Ending> {
         if self.demux.is_closed(connection) {
             return Some(Ending::Closed);
         }
         let (_, state) = self.demux.connection_mut(connection);
-        std::mem::take(&mut state.unreachable).then_some(Ending::Unreachable)
+        state.obstacle.take().map(Ending::Unreachable)
     }
 
-    /// The peer says that its port is closed. Concerns connections that this end began; a listener's peers come and go.
-    pub(crate) fn on_unreachable(&mut self, flow: Flow) {
+    /// The peer can't be reached. Concerns connections that this end began; a listener's peers come and go.
+    pub(crate) fn on_unreachable(&mut self, flow: Flow, obstacle: Obstacle) {
         let Some(connection) = self.demux.find(&flow) else { return };
         let (_, state) = self.demux.connection_mut(connection);
         if state.connected {
-            state.unreachable = true;
+            state.obstacle = Some(obstacle);
             self.demux.notify(Awaited::Connection(connection));
         }
     }
@@ -177,6 +196,10 @@ mod tests {
         Flow::new(([10, 0, 0, 2], peer_port).into(), local_port)
     }
 
+    fn at(port: u16) -> SocketAddr {
+        ([0, 0, 0, 0], port).into()
+    }
+
     /// A datagram of `flow` arrives.
     fn arrive(connections: &mut Connections, flow: Flow, byte: u8) -> Result<(), Undelivered> {
         let connection = connections.find(flow)?;
@@ -195,8 +218,8 @@ mod tests {
     fn strangers_become_connections_as_far_as_the_backlog_goes() {
         let mut all = Connections::new(LIMITS);
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
-        let listening = all.listen(9, 0).unwrap();
-        assert_eq!((listening.port, all.listen(9, 0)), (9, None));
+        let listening = all.listen(at(9), 0).unwrap();
+        assert_eq!((listening.port, all.listen(at(9), 0)), (9, None));
         for (peer, delivered) in [(1, Ok(())), (2, Ok(())), (3, Err(Undelivered::Unknown)), (1, Ok(()))] {
             assert_eq!(arrive(&mut all, flow(peer, 9), peer as u8), delivered);
         }
@@ -212,13 +235,25 @@ mod tests {
         assert_eq!(arrive(&mut all, flow(1, 9), 4), Ok(()));
         all.remove(first);
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
-        assert!(all.listen(9, 0).is_some());
+        assert!(all.listen(at(9), 0).is_some());
+    }
+
+    #[test]
+    fn a_listener_of_one_family_takes_no_peer_of_the_other() {
+        let other = Flow::new("[fd00::2]:1".parse().unwrap(), 9);
+        let mut all = Connections::new(LIMITS);
+        let listening = all.listen(at(9), 0).unwrap();
+        assert_eq!(arrive(&mut all, other, 1), Err(Undelivered::Closed));
+        assert_eq!(arrive(&mut all, flow(1, 9), 1), Ok(()));
+        all.stop_listening(listening);
+        all.listen("[::]:9".parse().unwrap(), 0).unwrap();
+        assert_eq!((arrive(&mut all, other, 1), arrive(&mut all, flow(1, 9), 1)), (Ok(()), Ok(())));
     }
 
     #[test]
     fn queues_are_bounded_and_shorter_for_strangers() {
         let mut all = Connections::new(Limits { shared: 1000, ..LIMITS });
-        let listening = all.listen(9, 0).unwrap();
+        let listening = all.listen(at(9), 0).unwrap();
         let fits = |all: &mut Connections| (0..100).filter(|_| arrive(all, flow(1, 9), 1).is_ok()).count();
         let unaccepted = fits(&mut all);
         assert!((1..LIMITS.queue).contains(&unaccepted), "{unaccepted}");
@@ -249,13 +284,13 @@ mod tests {
     fn a_closed_port_is_reported_once_and_to_the_end_that_connected() {
         let mut all = Connections::new(LIMITS);
         let Connected { connection, port } = connect(&mut all, 7);
-        all.on_unreachable(flow(7, port));
-        assert_eq!(all.ending(connection), Some(Ending::Unreachable));
+        all.on_unreachable(flow(7, port), Obstacle::Refused);
+        assert_eq!(all.ending(connection), Some(Ending::Unreachable(Obstacle::Refused)));
         assert!(all.ending(connection).is_none());
-        let listening = all.listen(9, 0).unwrap();
+        let listening = all.listen(at(9), 0).unwrap();
         arrive(&mut all, flow(1, 9), 1).unwrap();
         let (accepted, _) = all.demux.accept(listening.listener).unwrap();
-        all.on_unreachable(flow(1, 9));
+        all.on_unreachable(flow(1, 9), Obstacle::Refused);
         assert_eq!((next(&mut all, accepted), all.ending(accepted)), (Some(1), None));
     }
 }

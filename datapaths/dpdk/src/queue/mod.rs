@@ -7,13 +7,14 @@ mod send;
 mod steering;
 #[cfg(feature = "tcp")]
 pub(crate) mod streams;
+mod unresolved;
 
 use crate::config::Polling;
 use crate::mbuf::Burst;
 use crate::{Counters, QueueCounters};
 use bertha_netstack::Flow;
 use bertha_polling::Limits;
-pub(crate) use connections::{Connected, Connections, Ending, Listening};
+pub(crate) use connections::{Connected, Connections, Ending, Listening, Obstacle};
 pub(crate) use network::Network;
 use parking_lot::{Mutex, MutexGuard};
 #[cfg(feature = "tcp")]
@@ -178,8 +179,20 @@ impl QueueState {
     /// Reads the clock, and does everything that is due.
     pub(crate) fn tick(&mut self) {
         self.read_clock();
+        if self.network.stack.neighbours_due().is_some_and(|at| at <= self.network.now) {
+            self.ask_neighbours();
+        }
         #[cfg(feature = "tcp")]
         self.tcp.drive(&mut self.network, &mut self.connections);
+    }
+
+    /// Asks the neighbours that have not replied, and gives those up that do not.
+    #[cold]
+    fn ask_neighbours(&mut self) {
+        let Network { stack, now, .. } = &mut self.network;
+        stack.poll_neighbours(*now);
+        self.network.send_replies();
+        self.send_unresolved();
     }
 
     /// A router reports a path MTU. It is believed only for a flow that exists.

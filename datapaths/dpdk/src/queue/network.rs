@@ -1,6 +1,7 @@
 //! The network side of a queue: its stack, and the frames of the stack's own.
 
 use super::send::Transmitter;
+use super::unresolved::Unresolved;
 use crate::mbuf::{Burst, Packet};
 use crate::port::PortHandle;
 use crate::{Counters, Pool};
@@ -18,6 +19,8 @@ pub(crate) struct Network {
     pub(crate) counters: Counters,
     /// The time when the clock was last read.
     pub(crate) now: Instant,
+    /// Frames whose neighbour has yet to tell its address.
+    pub(crate) unresolved: Unresolved,
     /// Whether to announce the interface's addresses when the link comes up: one queue of the port does.
     announces: bool,
     was_up: bool,
@@ -35,14 +38,18 @@ impl Network {
     ) -> Self {
         let (pool, counters, announces) = (port.pool, Counters::default(), number == 0);
         let replies = Burst::new();
-        Self { stack, transmitter, port, pool, counters, now, announces, was_up: false, replies }
+        let unresolved = Unresolved::new();
+        Self { stack, transmitter, port, pool, counters, now, unresolved, announces, was_up: false, replies }
     }
 
-    /// Whether the link is up. When it comes up, the neighbours learn this interface's addresses.
+    /// Whether the link is up. When it comes up, the neighbours learn this interface's addresses; when it goes down, theirs may change.
     pub(crate) fn is_up(&mut self) -> bool {
         let up = self.port.is_up();
         if up && !self.was_up && self.announces {
             self.stack.announce();
+        }
+        if self.was_up && !up {
+            self.stack.distrust_neighbours();
         }
         self.was_up = up;
         up

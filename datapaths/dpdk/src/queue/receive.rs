@@ -1,6 +1,6 @@
 //! Frames that arrive: from the port to the connection whose future polls, or into the others' queues.
 
-use super::connections::Undelivered;
+use super::connections::{Obstacle, Undelivered};
 use super::steering::Steered;
 use super::{POLLS_PER_TICK, Queue, QueueState, look_after_another};
 use crate::config::Polling;
@@ -226,8 +226,9 @@ impl QueueState {
         if let Some(steering) = &mut self.steering {
             self.network.counters.ring_full += steering.flush();
         }
-        if self.network.stack.has_frames() {
+        if self.network.stack.has_news() {
             self.network.send_replies();
+            self.send_unresolved();
         }
         found
     }
@@ -300,7 +301,8 @@ impl QueueState {
     fn overhear(&mut self, packet: Packet) {
         let checksums = packet.checksums();
         match self.network.stack.overhear(&mut packet.into_buf(), checksums, self.network.now) {
-            Arrival::Unreachable(flow) => self.connections.on_unreachable(flow),
+            Arrival::Refused(flow) => self.connections.on_unreachable(flow, Obstacle::Refused),
+            Arrival::Unreachable(flow) => self.on_undelivered(flow),
             Arrival::TooBig { flow, mtu } => self.reduce_path_mtu(flow, mtu),
             Arrival::Datagram { .. } | Arrival::Segment { .. } | Arrival::Reply(_) | Arrival::Nothing => {}
         }
@@ -335,13 +337,26 @@ impl QueueState {
             #[cfg(feature = "tcp")]
             Arrival::Segment { flow, packet, opens } => {
                 let segment = super::streams::Segment { flow, packet: &frame[packet], opens };
-                self.tcp.receive(&mut self.network, &mut self.connections, segment);
+                if !self.tcp.receive(&mut self.network, &mut self.connections, segment) {
+                    self.network.stack.refuse(&frame, self.network.now);
+                }
             }
             #[cfg(not(feature = "tcp"))]
-            Arrival::Segment { .. } => self.network.counters.unknown += 1,
-            Arrival::Unreachable(flow) => self.connections.on_unreachable(flow),
+            Arrival::Segment { .. } => {
+                self.network.counters.unknown += 1;
+                self.network.stack.refuse(&frame, self.network.now);
+            }
+            Arrival::Refused(flow) => self.connections.on_unreachable(flow, Obstacle::Refused),
+            Arrival::Unreachable(flow) => self.on_undelivered(flow),
             Arrival::TooBig { flow, mtu } => self.reduce_path_mtu(flow, mtu),
             Arrival::Nothing => {}
+        }
+    }
+
+    /// A router could not deliver a message, which ends no connection: the next one may arrive (RFC 1122, section 4.2.3.9).
+    fn on_undelivered(&mut self, flow: Flow) {
+        if self.connections.demux.find(&flow).is_some() {
+            tracing::debug!(peer = %flow.peer(), "a message did not reach the peer's host, says a router");
         }
     }
 
@@ -361,7 +376,7 @@ impl QueueState {
             Err(undelivered) => {
                 self.network.counters.unknown += 1;
                 if undelivered == Undelivered::Closed {
-                    self.connections.on_unreachable(flow);
+                    self.connections.on_unreachable(flow, Obstacle::Refused);
                 }
             }
         }

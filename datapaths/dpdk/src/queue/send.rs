@@ -67,7 +67,9 @@ pub(crate) enum Sent {
     Transmitted,
     /// They were for this interface, and are delivered.
     Locally,
-    /// Their headers are unknown: a neighbour has to answer first, or the link to come up.
+    /// They leave when their neighbour has answered.
+    Kept,
+    /// Some are left: the link has to come up, or a neighbour to answer, for which enough of them wait.
     Resolving,
 }
 
@@ -122,14 +124,15 @@ impl QueueState {
             return Ok(Sent::Transmitted);
         }
         self.read_clock();
-        let flow = *self.connections.demux.connection_mut(connection).0;
+        let (flow, state) = self.connections.demux.connection_mut(connection);
+        let (flow, is_own) = (*flow, state.connected);
         let (peer, now) = (flow.peer(), self.network.now);
         let is_local = self.network.stack.interface().is_own(peer.ip());
-        let route = if is_local || self.network.is_up() {
-            self.network.stack.route(flow, now)
-        } else {
-            Route::Resolving
-        };
+        if !is_local && !self.network.is_up() {
+            return Ok(Sent::Resolving);
+        }
+        let stack = &mut self.network.stack;
+        let route = if is_own { stack.route(flow, now) } else { stack.route_back(flow, now) };
         match route {
             Route::Ready(path) => {
                 let max = self.network.stack.max_payload(peer.ip());
@@ -154,7 +157,11 @@ impl QueueState {
             }
             Route::Resolving => {
                 self.network.send_replies();
-                Ok(Sent::Resolving)
+                Ok(self.keep_unresolved(flow, is_own, burst))
+            }
+            Route::NoNeighbour if !is_own => {
+                self.drop_unresolved(burst);
+                Ok(Sent::Kept)
             }
             Route::NoNeighbour => {
                 let what = format!("nobody answers at {peer}: no neighbour says that it has the address");

@@ -10,12 +10,18 @@ impl Namespaces {
     pub(crate) fn start(&self, side: &str, role: &str, about: &str, count: usize) -> Child {
         self.child(side, role, about, count, if side == "a" { &SETTINGS } else { &[] })
     }
+
+    /// The kernel's output when a datagram was sent to a port and an answer waited for.
+    fn says_to(&self, host: &str, port: u16) -> String {
+        let talk = format!("exec 3<>/dev/udp/{host}/{port}; echo x >&3; timeout 5 cat <&3 2>&1 || true");
+        self.run("b", &["bash", "-c", &talk])
+    }
 }
 
 #[test]
 fn the_kernel_asks_and_pings() {
     let Some(namespaces) = Namespaces::new("bka") else { return };
-    let mut server = namespaces.start("a", "serve", "0.0.0.0:9", 0);
+    let mut server = namespaces.start("a", "serve", "[::]:9", 0);
     assert_eq!(server.says(), "ready");
     for to in ["10.99.0.1:9", "[fd99::1]:9"] {
         let mut client = namespaces.start("b", "kernel-ask", to, 400);
@@ -32,11 +38,17 @@ fn the_kernel_asks_and_pings() {
         assert!(neighbours.contains(address), "{neighbours}");
     }
     // A port at which nobody listens: the kernel hears of it.
-    let said = namespaces.run(
-        "b",
-        &["bash", "-c", "exec 3<>/dev/udp/10.99.0.1/77; echo x >&3; timeout 5 cat <&3 2>&1 || true"],
-    );
-    assert!(said.contains("refused"), "{said}");
+    assert!(namespaces.says_to("10.99.0.1", 77).contains("refused"));
+}
+
+#[test]
+fn a_listener_of_one_family_refuses_the_other() {
+    let Some(namespaces) = Namespaces::new("bkf") else { return };
+    let mut server = namespaces.start("a", "serve", "0.0.0.0:9", 0);
+    assert_eq!(server.says(), "ready");
+    let mut client = namespaces.start("b", "kernel-ask", "10.99.0.1:9", 16);
+    assert_eq!(client.says(), "done");
+    assert!(namespaces.says_to("fd99::1", 9).contains("refused"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn the_kernel_takes_the_checksums_that_a_port_computes() {
     let Some(namespaces) = Namespaces::new("btp") else { return };
     for (offload, said) in [("true", "offload true true"), ("false", "offload false false")] {
         let settings = [&SETTINGS[..], &[("OFFLOAD", offload)]].concat();
-        let mut server = namespaces.child("a", "offload-serve", "0.0.0.0:9", 0, &settings);
+        let mut server = namespaces.child("a", "offload-serve", "[::]:9", 0, &settings);
         assert_eq!((server.says(), server.says()), (said.into(), "ready".into()));
         namespaces.run("a", &["ip", "addr", "add", "10.98.0.2/24", "dev", "vt"]);
         namespaces.run("a", &["ip", "addr", "add", "fd98::2/64", "dev", "vt", "nodad"]);

@@ -38,6 +38,11 @@ impl Flow {
         (words >> 16) as u16 ^ words as u16 ^ self.peer_port ^ self.local_port
     }
 
+    /// Whether it is one for a listener at the address `on`: one of the same family, or `::`, where listeners take both.
+    pub fn is_for_listener(&self, on: IpAddr) -> bool {
+        on == IpAddr::V6(Ipv6Addr::UNSPECIFIED) || on.is_ipv4() == self.peer().is_ipv4()
+    }
+
     /// The address of the other end.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(Ipv6Addr::from_bits(self.peer).to_canonical(), self.peer_port)
@@ -47,6 +52,20 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn listeners_take_their_family_and_at_the_unspecified_address_of_ipv6_both() {
+        let flows = ["10.0.0.7:1", "[fe80::1]:1"].map(|peer| Flow::new(peer.parse().unwrap(), 9));
+        for (on, takes) in [
+            ("0.0.0.0", [true, false]),
+            ("10.0.0.1", [true, false]),
+            ("fd00::1", [false, true]),
+            ("::", [true, true]),
+        ] {
+            let on = on.parse().unwrap();
+            assert_eq!(flows.map(|flow| flow.is_for_listener(on)), takes, "{on}");
+        }
+    }
 
     #[test]
     fn peers_of_both_families_come_out_as_they_went_in() {

@@ -184,12 +184,33 @@ impl Interface {
     /// Whether `address` can be a neighbour's.
     pub(crate) fn is_neighbour(&self, address: IpAddr) -> bool {
         let near = self.family(address).is_some_and(|family| family.subnet.contains(address));
-        is_unicast(address) && (near || is_link_local(address)) && !self.is_own(address)
+        !self.is_martian(address) && (near || is_link_local(address))
     }
 
-    /// The neighbour through which `to` is reached: itself, or a gateway.
-    pub(crate) fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
-        if !is_unicast(to) {
+    /// Whether no packet from a wire can have this source (RFC 1122, section 3.2.1.3; RFC 4291, section 2): it is this interface's own,
+    /// or not that of one interface, or belongs inside of a host.
+    pub(crate) fn is_martian(&self, source: IpAddr) -> bool {
+        let internal = match source {
+            // Of this network, without its number.
+            IpAddr::V4(source) => source.is_loopback() || source.octets()[0] == 0,
+            // The other family's, which never are on a wire as such; flows would take them for the same.
+            IpAddr::V6(source) => source.is_loopback() || source.to_ipv4_mapped().is_some(),
+        };
+        internal || !is_unicast(source) || self.is_own(source) || self.is_broadcast(source)
+    }
+
+    /// Whether `address` stands for all interfaces of the IPv4 subnet: of its host bits, all are set, or none is.
+    fn is_broadcast(&self, address: IpAddr) -> bool {
+        let (Some(family), IpAddr::V4(address)) = (self.v4, address) else { return false };
+        let host = u32::MAX.checked_shr(family.subnet.prefix.into()).unwrap_or(0);
+        let bits = address.to_bits() & host;
+        // Links of two nodes have none (RFC 3021).
+        family.subnet.prefix < 31 && family.subnet.contains(address.into()) && (bits == host || bits == 0)
+    }
+
+    /// The neighbour through which `to` is reached: itself, or a gateway. `None` without a gateway, and for groups.
+    pub fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
+        if !is_unicast(to) || self.is_broadcast(to) {
             return None;
         }
         let family = self.family(to)?;

@@ -3,21 +3,24 @@
 
 mod checksums;
 mod counters;
-mod error_limit;
 mod flow;
 mod header_template;
 mod interface;
 mod link_header;
+mod neighbour;
 mod neighbours;
 mod outbox;
 mod path_mtu;
 mod ports;
 mod prediction;
+mod rate_limit;
 mod receive;
+mod refuse;
 mod requests;
 mod spread;
 mod stack;
 mod toeplitz;
+mod waiting;
 
 pub use checksums::Checksums;
 pub use counters::Counters;
@@ -30,3 +33,4 @@ pub use prediction::Prediction;
 pub use receive::Arrival;
 pub use spread::{Destination, Spread};
 pub use stack::{Route, Stack};
+pub use waiting::{Waiting, WaitingLimits};

@@ -1,68 +1,63 @@
-//! The link-layer addresses of neighbours: the cache of ARP (RFC 826, RFC 1122 section 2.3.2) and of neighbour discovery (RFC 4861,
-//! simplified: an entry is known, stale or being resolved).
+//! The link-layer addresses of neighbours: the cache of ARP (RFC 826, RFC 1122 section 2.3.2) and of neighbour discovery (RFC 4861).
 
+use super::neighbour::{Change, Neighbour, Question, Resolution, Statement, Step};
+use super::rate_limit::RateLimit;
 use crate::MacAddr;
 use ahash::RandomState;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
-
-/// The time for which an address is valid (RFC 4861, REACHABLE_TIME, twice as long).
-const REACHABLE: Duration = Duration::from_secs(60);
-
-/// The pause between requests (RFC 4861, RETRANS_TIMER).
-const RETRANSMIT_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The requests without a reply after which a neighbour counts as unreachable (RFC 4861, MAX_UNICAST_SOLICIT).
-const MAX_REQUESTS: u8 = 3;
+use std::time::Instant;
 
 /// The most entries: strangers in a large subnet are to cost little memory.
 const CAPACITY: usize = 1024;
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    known: Option<Known>,
-    /// The requests since the last reply, and the time of the last one.
-    requests: u8,
-    requested: Instant,
-}
+/// The most entries without an address.
+const MAX_UNRESOLVED: usize = 256;
 
-/// An address, valid for a time.
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    mac: MacAddr,
-    until: Instant,
+/// The strangers in a second whose addresses are asked for so that they get an answer. They may have invented them, and everybody on
+/// the wire hears the question. One that is really there mostly asks first.
+const MAX_STRANGERS: u32 = 1000;
+
+/// The reason for a look-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// This end wants to talk to the neighbour.
+    Own,
+    /// A stranger, whose address may be forged, gets an answer.
+    Answer,
 }
 
 /// The result of a look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lookup {
     pub(crate) resolution: Resolution,
-    /// A request is to be sent.
-    pub(crate) request: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resolution {
-    /// The address, to be looked up again at `until`.
-    Known { mac: MacAddr, until: Instant },
-    /// The neighbour has yet to reply.
-    Resolving,
-    /// The neighbour has not replied. The next look-up begins anew.
-    Failed,
+    /// A question to be sent.
+    pub(crate) question: Option<Question>,
 }
 
 /// The neighbours' addresses.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
-    table: HashMap<IpAddr, Entry, RandomState>,
+    table: HashMap<IpAddr, Neighbour, RandomState>,
+    /// The strangers that were asked about.
+    strangers: RateLimit,
+    /// Nothing is due before.
+    due: Option<Instant>,
     /// Changes whenever an address that was returned is no longer valid.
     generation: u32,
+    /// A neighbour that was being resolved is not any more.
+    settled: bool,
 }
 
 impl Neighbours {
-    pub(crate) fn new() -> Self {
-        Self { table: HashMap::with_hasher(RandomState::new()), generation: 0 }
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            table: HashMap::with_hasher(RandomState::new()),
+            strangers: RateLimit::new(MAX_STRANGERS, now),
+            due: None,
+            generation: 0,
+            settled: false,
+        }
     }
 
     /// Changes whenever an address that was returned is no longer valid.
@@ -71,71 +66,175 @@ impl Neighbours {
         self.generation
     }
 
+    /// The time when [`step`](Self::step) is due, at the earliest.
+    #[inline]
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Whether a neighbour that was being resolved is not any more, since it was last [taken](Self::take_settled).
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Whether a neighbour that was being resolved is not any more, since this was last asked.
+    #[inline]
+    pub(crate) fn take_settled(&mut self) -> bool {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// Whether everybody is being asked about `neighbour`.
+    pub(crate) fn is_resolving(&self, neighbour: IpAddr) -> bool {
+        self.table.get(&neighbour).is_some_and(Neighbour::is_resolving)
+    }
+
+    /// Whether an address of `neighbour` is known.
+    pub(crate) fn is_known(&self, neighbour: IpAddr) -> bool {
+        self.table.get(&neighbour).is_some_and(|entry| !entry.is_unresolved())
+    }
+
     /// The address of `neighbour`, or the state of its resolution.
-    pub(crate) fn look_up(&mut self, neighbour: IpAddr, now: Instant) -> Lookup {
+    pub(crate) fn look_up(&mut self, neighbour: IpAddr, purpose: Purpose, now: Instant) -> Lookup {
+        let wanted = purpose == Purpose::Own;
         let Some(entry) = self.table.get_mut(&neighbour) else {
-            self.make_room();
-            self.table.insert(neighbour, Entry { known: None, requests: 1, requested: now });
-            return Lookup { resolution: Resolution::Resolving, request: true };
+            return self.begin(neighbour, wanted, now);
         };
-        if let Some(Known { mac, until }) = entry.known
-            && now < until
-        {
-            return Lookup { resolution: Resolution::Known { mac, until }, request: false };
-        }
-        // Unknown or stale. A stale address is used while it is resolved once more.
-        let due =
-            entry.requests == 0 || now.saturating_duration_since(entry.requested) >= RETRANSMIT_INTERVAL;
-        if due && entry.requests >= MAX_REQUESTS {
-            self.table.remove(&neighbour);
-            self.generation = self.generation.wrapping_add(1);
-            return Lookup { resolution: Resolution::Failed, request: false };
-        }
-        if due {
-            entry.requests += 1;
-            entry.requested = now;
-        }
-        let resolution = match entry.known {
-            Some(Known { mac, .. }) => {
-                Resolution::Known { mac, until: entry.requested + RETRANSMIT_INTERVAL }
+        entry.wanted |= wanted;
+        let (resolution, step) = entry.look_up(now);
+        let due = entry.due();
+        self.note_due(due);
+        let question = match step {
+            Step::Gone => {
+                self.forget(neighbour);
+                return self.begin(neighbour, wanted, now);
             }
-            None => Resolution::Resolving,
+            Step::Ask(question) => Some(question),
+            Step::Settled => {
+                self.settled = true;
+                None
+            }
+            Step::Nothing => None,
         };
-        Lookup { resolution, request: due }
+        Lookup { resolution, question }
     }
 
-    /// Learns the address of `neighbour` from its reply or request. A neighbour that was not looked up is remembered if it `asks_us`,
-    /// since it is to get a reply (RFC 826).
-    pub(crate) fn learn(&mut self, neighbour: IpAddr, mac: MacAddr, asks_us: bool, now: Instant) {
-        let entry = Entry { known: Some(Known { mac, until: now + REACHABLE }), requests: 0, requested: now };
-        if let Some(old) = self.table.get_mut(&neighbour) {
-            if old.known.is_some_and(|before| before.mac != mac) {
-                self.generation = self.generation.wrapping_add(1);
+    /// Begins to ask about a neighbour.
+    fn begin(&mut self, neighbour: IpAddr, wanted: bool, now: Instant) -> Lookup {
+        if !wanted && !self.strangers.allow(now) {
+            return Lookup { resolution: Resolution::Failed, question: None };
+        }
+        self.make_room(MAX_UNRESOLVED, |entry| entry.is_unresolved());
+        self.insert(neighbour, Neighbour::resolving(wanted, now));
+        Lookup { resolution: Resolution::Resolving, question: Some(Question::All) }
+    }
+
+    /// Hears that the address of `neighbour` is `mac`. Whether that disputes what the neighbour has confirmed.
+    pub(crate) fn hear(
+        &mut self,
+        neighbour: IpAddr,
+        mac: MacAddr,
+        statement: Statement,
+        now: Instant,
+    ) -> bool {
+        let Some(entry) = self.table.get_mut(&neighbour) else {
+            if statement == Statement::Request {
+                self.insert(neighbour, Neighbour::claimed(mac, now));
             }
-            *old = entry;
-        } else if asks_us {
-            self.make_room();
-            self.table.insert(neighbour, entry);
+            return false;
+        };
+        let disputed = entry.is_disputed_by(mac);
+        let change = entry.hear(mac, statement, now);
+        let due = entry.due();
+        self.note_due(due);
+        match change {
+            Change::Nothing => {}
+            Change::Settled => self.settled = true,
+            Change::Invalid => self.invalidate(),
+        }
+        disputed
+    }
+
+    /// Does what is due, and asks the questions that it takes.
+    #[cold]
+    pub(crate) fn step(&mut self, now: Instant, mut ask: impl FnMut(IpAddr, Question)) {
+        let (mut gone, mut settled) = (false, false);
+        self.table.retain(|neighbour, entry| match entry.step(now) {
+            Step::Nothing => true,
+            Step::Ask(question) => {
+                ask(*neighbour, question);
+                true
+            }
+            Step::Settled => {
+                settled = true;
+                true
+            }
+            Step::Gone => {
+                gone |= entry.is_used();
+                false
+            }
+        });
+        self.settled |= settled;
+        if gone {
+            self.invalidate();
+        }
+        self.due = self.table.values().filter_map(Neighbour::due).min();
+    }
+
+    /// The wire was cut, and others may be at its end: no address counts as confirmed.
+    pub(crate) fn distrust(&mut self) {
+        for entry in self.table.values_mut() {
+            entry.distrust();
+        }
+        self.invalidate();
+    }
+
+    fn invalidate(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+    }
+
+    fn note_due(&mut self, due: Option<Instant>) {
+        self.due = self.due.into_iter().chain(due).min();
+    }
+
+    fn insert(&mut self, neighbour: IpAddr, entry: Neighbour) {
+        self.make_room(CAPACITY, |_| true);
+        self.note_due(entry.due());
+        self.table.insert(neighbour, entry);
+    }
+
+    fn forget(&mut self, neighbour: IpAddr) {
+        if let Some(entry) = self.table.remove(&neighbour) {
+            self.settled |= entry.is_resolving();
+            if entry.is_used() {
+                self.invalidate();
+            }
         }
     }
 
-    /// Makes room for one more by forgetting the entry that is oldest.
-    fn make_room(&mut self) {
-        if self.table.len() < CAPACITY {
+    /// Makes room for one more of a `kind`, of which there may be `max`, by forgetting the one that matters least.
+    fn make_room(&mut self, max: usize, kind: impl Fn(&Neighbour) -> bool) {
+        if self.table.len() < max {
             return;
         }
-        let oldest =
-            self.table.iter().min_by_key(|(_, entry)| entry.requested).map(|(neighbour, _)| *neighbour);
-        if let Some(oldest) = oldest {
-            self.table.remove(&oldest);
-            self.generation = self.generation.wrapping_add(1);
+        let all = || self.table.iter().filter(|(_, entry)| kind(entry));
+        if all().count() < max {
+            return;
+        }
+        let least = all().min_by_key(|(_, entry)| entry.rank()).map(|(neighbour, _)| *neighbour);
+        if let Some(least) = least {
+            self.forget(least);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::neighbour::REACHABLE;
     use super::*;
+    use Purpose::{Answer, Own};
+    use Statement::{Announcement, Reply, Request};
+    use std::time::Duration;
 
     const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
@@ -145,61 +244,209 @@ mod tests {
         Duration::from_secs_f64(seconds)
     }
 
+    fn stranger(number: u32) -> IpAddr {
+        IpAddr::from((0x0a01_0000 + number).to_be_bytes())
+    }
+
+    /// One that has answered at `now`.
+    fn confirmed(now: Instant) -> Neighbours {
+        let mut neighbours = Neighbours::new(now);
+        neighbours.look_up(IP, Own, now);
+        neighbours.hear(IP, MAC, Reply, now);
+        assert!(neighbours.take_settled());
+        neighbours
+    }
+
+    fn steps(neighbours: &mut Neighbours, now: Instant) -> Vec<(IpAddr, Question)> {
+        let mut asked = Vec::new();
+        neighbours.step(now, |neighbour, question| asked.push((neighbour, question)));
+        asked
+    }
+
+    /// The address that is in use.
+    fn mac(neighbours: &mut Neighbours, now: Instant) -> Option<MacAddr> {
+        match neighbours.look_up(IP, Own, now).resolution {
+            Resolution::Known { mac, .. } => Some(mac),
+            Resolution::Resolving | Resolution::Failed => None,
+        }
+    }
+
     #[test]
     fn an_unknown_neighbour_is_asked_three_times() {
-        let (mut neighbours, start) = (Neighbours::new(), Instant::now());
-        let mut look_up = |after: f64| neighbours.look_up(IP, start + seconds(after));
-        let [asked, waits] =
-            [true, false].map(|request| Lookup { resolution: Resolution::Resolving, request });
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        let mut look_up = |after: f64| neighbours.look_up(IP, Own, start + seconds(after));
+        let [asked, waits] = [Some(Question::All), None]
+            .map(|question| Lookup { resolution: Resolution::Resolving, question });
         assert_eq!(
             [0.0, 0.0, 0.9, 1.0, 1.1, 2.0].map(&mut look_up),
             [asked, waits, waits, asked, waits, asked]
         );
         assert_eq!(look_up(2.9), waits);
-        assert_eq!(look_up(3.0), Lookup { resolution: Resolution::Failed, request: false });
-        assert_eq!(look_up(3.0), asked);
+        let failed = Lookup { resolution: Resolution::Failed, question: None };
+        assert_eq!((look_up(3.0), look_up(3.9)), (failed, failed));
+        assert_eq!(look_up(4.0), asked);
     }
 
     #[test]
-    fn an_address_lasts_a_minute_and_is_then_resolved_while_it_is_used() {
-        let (mut neighbours, start) = (Neighbours::new(), Instant::now());
-        neighbours.look_up(IP, start);
-        neighbours.learn(IP, MAC, false, start);
+    fn it_is_asked_without_further_look_ups_and_its_failure_is_announced() {
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.look_up(IP, Own, start);
+        for after in [1.0, 2.0] {
+            assert_eq!(neighbours.due(), Some(start + seconds(after)));
+            assert_eq!(steps(&mut neighbours, start + seconds(after)), [(IP, Question::All)]);
+        }
+        assert!(neighbours.is_resolving(IP) && !neighbours.take_settled());
+        assert_eq!(steps(&mut neighbours, start + seconds(3.0)), []);
+        assert!(!neighbours.is_resolving(IP) && !neighbours.is_known(IP) && neighbours.take_settled());
+        assert_eq!(steps(&mut neighbours, start + seconds(4.0)), []);
+        assert_eq!((neighbours.table.len(), neighbours.due()), (0, None));
+    }
+
+    #[test]
+    fn an_address_lasts_a_minute_and_is_then_verified_while_it_is_used() {
+        let start = Instant::now();
+        let mut neighbours = confirmed(start);
         let before = neighbours.generation();
-        let fresh = neighbours.look_up(IP, start + seconds(59.0));
+        let fresh = neighbours.look_up(IP, Own, start + seconds(59.0));
         let resolution = Resolution::Known { mac: MAC, until: start + REACHABLE };
-        assert_eq!(fresh, Lookup { resolution, request: false });
-        for (after, request) in [(60.0, true), (60.5, false), (61.0, true), (62.0, true)] {
-            let lookup = neighbours.look_up(IP, start + seconds(after));
+        assert_eq!(fresh, Lookup { resolution, question: None });
+        for (after, asked) in [(60.0, true), (60.5, false), (61.0, true), (62.0, true)] {
+            let lookup = neighbours.look_up(IP, Own, start + seconds(after));
             assert!(matches!(lookup.resolution, Resolution::Known { mac: MAC, .. }), "{after}");
-            assert_eq!(lookup.request, request, "{after}");
+            assert_eq!(lookup.question, asked.then_some(Question::One(MAC)), "{after}");
         }
         assert_eq!(neighbours.generation(), before);
-        assert_eq!(neighbours.look_up(IP, start + seconds(63.0)).resolution, Resolution::Failed);
+        // Silent at its address: it may have another by now.
+        let lookup = neighbours.look_up(IP, Own, start + seconds(63.0));
+        assert_eq!(lookup, Lookup { resolution: Resolution::Resolving, question: Some(Question::All) });
         assert_ne!(neighbours.generation(), before);
+        for after in [64.0, 65.0] {
+            steps(&mut neighbours, start + seconds(after));
+        }
+        assert_eq!(neighbours.look_up(IP, Own, start + seconds(66.0)).resolution, Resolution::Failed);
     }
 
     #[test]
-    fn a_new_address_invalidates_the_one_that_was_returned() {
-        let (mut neighbours, start) = (Neighbours::new(), Instant::now());
-        neighbours.learn(IP, MAC, true, start);
-        let before = neighbours.generation();
-        neighbours.learn(IP, MAC, false, start);
-        assert_eq!(neighbours.generation(), before);
-        neighbours.learn(IP, OTHER, false, start);
-        assert_ne!(neighbours.generation(), before);
-        assert!(matches!(neighbours.look_up(IP, start).resolution, Resolution::Known { mac: OTHER, .. }));
+    fn a_claim_replaces_no_address_that_the_neighbour_confirms() {
+        let start = Instant::now();
+        let mut neighbours = confirmed(start);
+        let generation = neighbours.generation();
+        let mut asked = 0;
+        // A thousand a second, for ten seconds; the neighbour answers questions.
+        for millisecond in 0..10_000_u32 {
+            let now = start + Duration::from_millis(millisecond.into());
+            let statement = [Reply, Request, Announcement][millisecond as usize % 3];
+            assert!(neighbours.hear(IP, OTHER, statement, now));
+            for (neighbour, question) in steps(&mut neighbours, now) {
+                assert_eq!((neighbour, question), (IP, Question::One(MAC)));
+                neighbours.hear(IP, OTHER, Reply, now);
+                neighbours.hear(IP, MAC, Reply, now);
+                asked += 1;
+            }
+            assert_eq!(mac(&mut neighbours, now), Some(MAC));
+        }
+        assert_eq!(neighbours.generation(), generation, "nobody had to look again");
+        assert!((5..=10).contains(&asked), "{asked} questions");
     }
 
     #[test]
-    fn strangers_are_not_remembered_beyond_measure() {
-        let (mut neighbours, start) = (Neighbours::new(), Instant::now());
-        neighbours.learn(IP, MAC, false, start);
-        assert_eq!(neighbours.look_up(IP, start).resolution, Resolution::Resolving);
+    fn a_neighbour_that_has_moved_is_followed_within_five_seconds() {
+        let start = Instant::now();
+        let mut neighbours = confirmed(start);
+        let generation = neighbours.generation();
+        neighbours.hear(IP, OTHER, Announcement, start + seconds(0.1));
+        let mut everybody = None;
+        for tenth in 2..50 {
+            let now = start + seconds(f64::from(tenth) / 10.0);
+            steps(&mut neighbours, now);
+            if neighbours.generation() != generation {
+                everybody = Some(neighbours.look_up(IP, Own, now));
+                break;
+            }
+            assert_eq!(mac(&mut neighbours, now), Some(MAC));
+        }
+        let asked = Lookup { resolution: Resolution::Resolving, question: Some(Question::All) };
+        assert_eq!(everybody, Some(asked));
+        neighbours.hear(IP, OTHER, Reply, start + seconds(5.0));
+        assert_eq!(mac(&mut neighbours, start + seconds(5.0)), Some(OTHER));
+    }
+
+    #[test]
+    fn an_address_that_was_only_claimed_is_verified_when_it_is_used() {
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.hear(IP, OTHER, Request, start);
+        // Nobody has used it: the last claim counts.
+        neighbours.hear(IP, MAC, Announcement, start);
+        let known = Resolution::Known { mac: MAC, until: start + seconds(1.0) };
+        let lookup = neighbours.look_up(IP, Answer, start);
+        assert_eq!(lookup, Lookup { resolution: known, question: Some(Question::One(MAC)) });
+        // Now another one does, which is asked as well: the one that answers counts.
+        neighbours.hear(IP, OTHER, Request, start);
+        assert_eq!(steps(&mut neighbours, start), [(IP, Question::One(OTHER))]);
+        let generation = neighbours.generation();
+        assert_eq!(mac(&mut neighbours, start), Some(MAC));
+        neighbours.hear(IP, OTHER, Reply, start);
+        assert_eq!(mac(&mut neighbours, start), Some(OTHER));
+        assert_ne!(neighbours.generation(), generation);
+    }
+
+    #[test]
+    fn a_reply_that_nobody_asked_for_teaches_nothing() {
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.hear(IP, MAC, Reply, start);
+        neighbours.hear(IP, MAC, Announcement, start);
+        assert!(!neighbours.is_known(IP));
+        neighbours.hear(IP, MAC, Request, start);
+        assert!(neighbours.is_known(IP));
+    }
+
+    #[test]
+    fn after_the_wire_was_cut_another_may_have_the_address_at_once() {
+        let start = Instant::now();
+        let mut neighbours = confirmed(start);
+        let generation = neighbours.generation();
+        neighbours.distrust();
+        assert_ne!(neighbours.generation(), generation);
+        neighbours.hear(IP, OTHER, Request, start);
+        assert_eq!(mac(&mut neighbours, start), Some(OTHER));
+    }
+
+    #[test]
+    fn strangers_are_not_remembered_beyond_measure_and_displace_no_neighbour() {
+        let start = Instant::now();
+        let mut neighbours = confirmed(start);
+        let generation = neighbours.generation();
         for number in 0..5000_u32 {
-            let stranger = IpAddr::from((0x0a01_0000 + number).to_be_bytes());
-            neighbours.learn(stranger, OTHER, true, start + Duration::from_millis(number.into()));
+            let now = start + Duration::from_millis(number.into());
+            neighbours.hear(stranger(number), OTHER, Request, now);
+            neighbours.look_up(stranger(10_000 + number), Answer, now);
             assert!(neighbours.table.len() <= CAPACITY);
+            let unresolved = neighbours.table.values().filter(|entry| entry.is_unresolved()).count();
+            assert!(unresolved <= MAX_UNRESOLVED);
         }
+        assert_eq!(mac(&mut neighbours, start + seconds(5.0)), Some(MAC));
+        assert_eq!(neighbours.generation(), generation);
+    }
+
+    #[test]
+    fn strangers_cause_few_questions_and_hold_up_none_of_ours() {
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.look_up(IP, Own, start);
+        let asked = |neighbours: &mut Neighbours, now| {
+            (0..20_000)
+                .filter(|number| neighbours.look_up(stranger(*number), Answer, now).question.is_some())
+                .count()
+        };
+        assert_eq!(asked(&mut neighbours, start), MAX_STRANGERS as usize);
+        assert!(neighbours.is_resolving(IP));
+        let next = IpAddr::from([10, 0, 0, 3]);
+        assert_eq!(neighbours.look_up(next, Own, start).question, Some(Question::All));
+        neighbours.hear(IP, MAC, Reply, start);
+        assert_eq!(mac(&mut neighbours, start), Some(MAC));
     }
 }

@@ -1,7 +1,6 @@
 //! The headers that a flow's next datagram is going to have.
 
 use super::{Checksums, Flow, Interface};
-use crate::iface::interface::is_unicast;
 use crate::wire::checksum::Sum;
 use crate::wire::ethernet::{self, EtherType};
 use crate::wire::ipv4::{self, Ipv4Header};
@@ -32,10 +31,10 @@ pub struct Prediction {
 /// The bits of the headers' words that are compared. Frames begin with a cache line, so each word lies in one, and in one of the
 /// stores that a driver has just copied it with: a load across two stores has to wait for both.
 ///
-/// In order: the destination; EtherType, version and header length; no fragment (neither more to come, nor an offset) and the
+/// In order: the destination, and that the source is no group; EtherType, version and header length; no fragment (neither more to come, nor an offset) and the
 /// protocol; the source address and half of the destination address; the other half, and the ports.
 const MASKS: [[u8; 8]; 5] = [
-    [255, 255, 255, 255, 255, 255, 0, 0],
+    [255, 255, 255, 255, 255, 255, 1, 0],
     [0, 0, 0, 0, 255, 255, 255, 0],
     [0, 0, 0, 0, 0x3f, 255, 0, 255],
     [0, 0, 255, 255, 255, 255, 255, 255],
@@ -47,7 +46,7 @@ impl Prediction {
     /// not over IPv4, or in a VLAN.
     pub(crate) fn new(interface: &Interface, flow: Flow, unchecked: bool) -> Option<Self> {
         let (own, IpAddr::V4(peer)) = (interface.v4()?, flow.peer().ip()) else { return None };
-        if interface.vlan.is_some() || !is_unicast(peer.into()) {
+        if interface.vlan.is_some() || interface.is_martian(peer.into()) {
             return None;
         }
         let mut headers = [0; HEADERS];

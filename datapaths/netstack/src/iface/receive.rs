@@ -2,7 +2,7 @@
 
 use super::{Checksums, Flow, Stack};
 use crate::MacAddr;
-use crate::iface::interface::is_unicast;
+use crate::iface::neighbour::Statement;
 use crate::iface::path_mtu::plateau_below;
 use crate::wire::arp::{ArpPacket, Operation};
 use crate::wire::ethernet::{EtherType, EthernetHeader};
@@ -10,10 +10,11 @@ use crate::wire::icmpv4::{self, Icmpv4Message};
 use crate::wire::icmpv6::{self, Icmpv6Message};
 use crate::wire::ipv4::Ipv4Header;
 use crate::wire::ipv6::Ipv6Header;
+use crate::wire::mld::{ListenerQuery, Reason};
 use crate::wire::quoted::QuotedDatagram;
 use crate::wire::tcp::TcpHeader;
 use crate::wire::udp::{self, UdpHeader};
-use crate::wire::{IpProtocol, Rejected};
+use crate::wire::{IpProtocol, ParameterProblem, Rejected};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 use std::time::Instant;
@@ -30,7 +31,7 @@ pub enum Arrival {
     },
     /// A TCP segment to this interface, with a valid header and checksum.
     Segment {
-        /// Its flow.
+        /// Its flow. If no connection has it, see [`Stack::refuse`].
         flow: Flow,
         /// The place of its IP packet in the frame.
         packet: Range<usize>,
@@ -39,7 +40,9 @@ pub enum Arrival {
     },
     /// The frame was turned into a reply, which is to be sent: its first so many bytes.
     Reply(usize),
-    /// A datagram of this flow was not delivered: the peer's port is closed, or the peer can't be reached.
+    /// The peer's host takes no datagrams of this flow: the port is closed, or it does not speak UDP.
+    Refused(Flow),
+    /// A datagram of this flow was not delivered, for a reason that may pass: the next one may be (RFC 1122, section 4.2.3.9; RFC 5461).
     Unreachable(Flow),
     /// A datagram of this flow was too large for a link on the way, which carries IP packets of `mtu` bytes. If the flow exists, see
     /// [`Stack::reduce_path_mtu`]; else the error is forged.
@@ -61,6 +64,7 @@ impl Stack {
                 Rejected::Malformed => self.counters.malformed += 1,
                 Rejected::Checksum => self.counters.checksum += 1,
                 Rejected::Fragment => self.counters.fragments += 1,
+                Rejected::Unknown | Rejected::Problem(_) => self.counters.foreign += 1,
             }
             Arrival::Nothing
         })
@@ -80,6 +84,14 @@ impl Stack {
         }
     }
 
+    /// Takes in a frame of this interface to itself, which was on no wire.
+    pub fn receive_own(&mut self, frame: &mut [u8], now: Instant) -> Arrival {
+        self.loops_back = true;
+        let arrival = self.receive(frame, Checksums::Good, now);
+        self.loops_back = false;
+        arrival
+    }
+
     #[inline]
     fn receive_ethernet(
         &mut self,
@@ -95,8 +107,11 @@ impl Stack {
         if link.vlan != self.interface.vlan || !(direct || link.destination.is_multicast()) {
             return Ok(self.foreign());
         }
+        if link.source.is_multicast() {
+            return Ok(self.martian());
+        }
         match link.ethertype {
-            EtherType::IPV4 if direct => self.receive_ipv4(frame, &link, at, checksums),
+            EtherType::IPV4 if direct => self.receive_ipv4(frame, &link, at, checksums, now),
             EtherType::IPV6 => self.receive_ipv6(frame, &link, at, checksums, now),
             EtherType::ARP => self.receive_arp(&frame[at..], now),
             _ => Ok(self.foreign()),
@@ -109,6 +124,17 @@ impl Stack {
         Arrival::Nothing
     }
 
+    /// Counts a frame with a source that no sender on a wire has.
+    fn martian(&mut self) -> Arrival {
+        self.counters.martians += 1;
+        Arrival::Nothing
+    }
+
+    /// Whether no packet from a wire can have this source (RFC 1122, section 3.2.1.3; RFC 4291, section 2).
+    fn is_martian(&self, source: IpAddr) -> bool {
+        self.interface.is_martian(source) && !(self.loops_back && self.interface.is_own(source))
+    }
+
     /// Takes in the IPv4 packet that begins `at` so many bytes of the frame.
     #[inline]
     fn receive_ipv4(
@@ -117,11 +143,15 @@ impl Stack {
         link: &EthernetHeader,
         at: usize,
         checksums: Checksums,
+        now: Instant,
     ) -> Result<Arrival, Rejected> {
         let packet = &mut frame[at..];
         let header = Ipv4Header::parse(packet, checksums.header())?;
-        if self.interface.v4() != Some(header.destination) || !is_unicast(header.source.into()) {
+        if self.interface.v4() != Some(header.destination) {
             return Ok(self.foreign());
+        }
+        if self.is_martian(header.source.into()) {
+            return Ok(self.martian());
         }
         let payload = header.payload();
         match header.protocol {
@@ -141,7 +171,8 @@ impl Stack {
                     icmpv4::echo_reply(packet, &header);
                     Ok(self.reply(frame, link, at + header.total))
                 }
-                Icmpv4Message::Unreachable(quoted) => Ok(self.unreachable(&quoted)),
+                Icmpv4Message::Refused(quoted) => Ok(self.undelivered(&quoted, Arrival::Refused)),
+                Icmpv4Message::Unreachable(quoted) => Ok(self.undelivered(&quoted, Arrival::Unreachable)),
                 // From before RFC 1191.
                 Icmpv4Message::TooBig { quoted, mtu: 0 } => {
                     Ok(self.too_big(&quoted, plateau_below(quoted.packet_len)))
@@ -149,7 +180,10 @@ impl Stack {
                 Icmpv4Message::TooBig { quoted, mtu } => Ok(self.too_big(&quoted, mtu)),
                 Icmpv4Message::Other => Ok(self.foreign()),
             },
-            _ => Ok(self.foreign()),
+            _ => {
+                self.refuse_v4(link, icmpv4::PROTOCOL, packet, &header, now);
+                Ok(self.foreign())
+            }
         }
     }
 
@@ -164,41 +198,69 @@ impl Stack {
     ) -> Result<Arrival, Rejected> {
         let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
         let packet = &mut frame[at..];
-        let header = Ipv6Header::parse(packet)?;
+        let header = Ipv6Header::parse_fixed(packet)?;
         let group = icmpv6::solicited_node_group(own);
         let direct = header.destination == own && link.destination == self.interface.mac;
         if !(direct || header.destination == group || header.destination == icmpv6::ALL_NODES) {
             return Ok(self.foreign());
         }
-        let from_unicast = is_unicast(header.source.into());
+        // A node without an address asks for one; nothing else has none.
+        let anonymous = header.source.is_unspecified();
+        if !anonymous && self.is_martian(header.source.into()) {
+            return Ok(self.martian());
+        }
+        let header = match header.with_extensions(packet) {
+            Err(Rejected::Problem(problem)) if !anonymous => {
+                self.report_problem(link, problem, packet, &header, now);
+                return Err(Rejected::Problem(problem));
+            }
+            parsed => parsed?,
+        };
+        if anonymous && header.protocol != IpProtocol::ICMPV6 {
+            return Ok(self.martian());
+        }
         let pseudo = || (!checksums.payload()).then(|| header.pseudo_header());
         match header.protocol {
-            IpProtocol::UDP if direct && from_unicast => {
+            IpProtocol::UDP if direct => {
                 let datagram = UdpHeader::parse(&packet[header.payload()], pseudo(), false)?;
                 Ok(datagram_arrival(&datagram, header.source.into(), at + header.len))
             }
-            IpProtocol::TCP if direct && from_unicast => {
+            IpProtocol::TCP if direct => {
                 let segment = TcpHeader::parse(&packet[header.payload()], pseudo())?;
                 Ok(segment_arrival(&segment, header.source.into(), at..at + header.total))
             }
             IpProtocol::ICMPV6 => match Icmpv6Message::parse(packet, &header)? {
-                Icmpv6Message::EchoRequest if from_unicast => {
-                    icmpv6::echo_reply(packet, &header, own);
-                    Ok(self.reply(frame, link, at + header.total))
-                }
-                Icmpv6Message::Unreachable(quoted) if direct => Ok(self.unreachable(&quoted)),
-                Icmpv6Message::TooBig { quoted, mtu } if direct => Ok(self.too_big(&quoted, mtu)),
                 Icmpv6Message::Solicitation { target, source_mac } if target == own => {
-                    self.solicited(header.source, source_mac.unwrap_or(link.source), now);
+                    self.solicited(header.source, link.source, source_mac, now);
                     Ok(Arrival::Nothing)
                 }
-                Icmpv6Message::Advertisement { target, target_mac } => {
-                    self.learn(target.into(), target_mac, false, now);
+                _ if anonymous => Ok(self.foreign()),
+                Icmpv6Message::EchoRequest => {
+                    let len = icmpv6::echo_reply(packet, &header, own);
+                    Ok(self.reply(frame, link, at + len))
+                }
+                Icmpv6Message::Refused(quoted) if direct => Ok(self.undelivered(&quoted, Arrival::Refused)),
+                Icmpv6Message::Unreachable(quoted) if direct => {
+                    Ok(self.undelivered(&quoted, Arrival::Unreachable))
+                }
+                Icmpv6Message::TooBig { quoted, mtu } if direct => Ok(self.too_big(&quoted, mtu)),
+                Icmpv6Message::Advertisement { target, target_mac, solicited } => {
+                    let statement = if solicited { Statement::Reply } else { Statement::Announcement };
+                    // Without an address, it confirms the one of its sender.
+                    self.hear(target.into(), target_mac.unwrap_or(link.source), statement, now);
                     Ok(Arrival::Nothing)
                 }
+                Icmpv6Message::ListenerQuery(query) => Ok(self.report_group(own, query, now)),
                 _ => Ok(self.foreign()),
             },
-            _ => Ok(self.foreign()),
+            IpProtocol::UDP | IpProtocol::TCP | IpProtocol::NONE => Ok(self.foreign()),
+            _ => {
+                let problem = ParameterProblem::next_header(header.protocol_at);
+                if !anonymous {
+                    self.report_problem(link, problem, packet, &header, now);
+                }
+                Ok(self.foreign())
+            }
         }
     }
 
@@ -210,10 +272,10 @@ impl Stack {
         Arrival::Reply(len)
     }
 
-    fn unreachable(&mut self, quoted: &QuotedDatagram) -> Arrival {
+    fn undelivered(&mut self, quoted: &QuotedDatagram, arrival: impl FnOnce(Flow) -> Arrival) -> Arrival {
         let Some(flow) = self.own_flow(quoted) else { return self.foreign() };
         self.counters.errors += 1;
-        Arrival::Unreachable(flow)
+        arrival(flow)
     }
 
     fn too_big(&mut self, quoted: &QuotedDatagram, mtu: usize) -> Arrival {
@@ -231,9 +293,18 @@ impl Stack {
     fn receive_arp(&mut self, packet: &[u8], now: Instant) -> Result<Arrival, Rejected> {
         let arp = ArpPacket::parse(packet).ok_or(Rejected::Malformed)?;
         let Some(own) = self.interface.v4() else { return Ok(self.foreign()) };
-        let asks_us = arp.operation == Operation::Request && arp.target == own;
-        self.learn(arp.sender.into(), arp.sender_mac, asks_us, now);
-        if asks_us && arp.sender != own {
+        // A node that asks whether it may take an address has none (RFC 5227, section 2.1).
+        let (sender, anonymous) = (IpAddr::from(arp.sender), arp.sender.is_unspecified());
+        if !anonymous && self.interface.is_martian(sender) && arp.sender != own {
+            return Ok(self.martian());
+        }
+        let statement = match arp.operation {
+            Operation::Request if arp.target == own => Statement::Request,
+            Operation::Reply if arp.target == own => Statement::Reply,
+            Operation::Request | Operation::Reply => Statement::Announcement,
+        };
+        self.hear(sender, arp.sender_mac, statement, now);
+        if statement == Statement::Request && arp.sender != own {
             let reply = ArpPacket {
                 operation: Operation::Reply,
                 sender_mac: self.interface.mac,
@@ -246,26 +317,43 @@ impl Stack {
         Ok(Arrival::Nothing)
     }
 
-    /// A neighbour asks for this interface's link-layer address.
-    fn solicited(&mut self, source: Ipv6Addr, source_mac: MacAddr, now: Instant) {
-        self.learn(source.into(), source_mac, true, now);
-        if is_unicast(source.into()) {
-            self.queue_advertisement(source, source_mac, true);
-        } else {
+    /// A neighbour asks for this interface's link-layer address, and tells its own, if it has a network address.
+    fn solicited(
+        &mut self,
+        source: Ipv6Addr,
+        link_source: MacAddr,
+        source_mac: Option<MacAddr>,
+        now: Instant,
+    ) {
+        if source.is_unspecified() {
             // A node without an address asks whether it may take this one; all nodes are to get the answer (RFC 4861, section 7.2.4).
-            self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
+            return self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
         }
+        if let Some(mac) = source_mac {
+            self.hear(source.into(), mac, Statement::Request, now);
+        }
+        self.queue_advertisement(source, source_mac.unwrap_or(link_source), true);
+    }
+
+    /// A router asks for the groups that this interface listens to.
+    fn report_group(&mut self, own: Ipv6Addr, query: ListenerQuery, now: Instant) -> Arrival {
+        let concerns_us = query.group.is_unspecified() || query.group == icmpv6::solicited_node_group(own);
+        if concerns_us && self.may_refuse(now) {
+            self.queue_report(own, Reason::Asked(query.version));
+        }
+        self.counters.neighbour += 1;
+        Arrival::Nothing
     }
 
     /// A neighbour says which link-layer address belongs to `address`.
-    fn learn(&mut self, address: IpAddr, mac: MacAddr, asks_us: bool, now: Instant) {
+    fn hear(&mut self, address: IpAddr, mac: MacAddr, statement: Statement, now: Instant) {
         if self.interface.is_own(address) {
             self.counters.conflicts += u64::from(mac != self.interface.mac);
-        } else {
-            self.counters.neighbour += 1;
-            if self.interface.is_neighbour(address) {
-                self.neighbours.learn(address, mac, asks_us, now);
-            }
+            return;
+        }
+        self.counters.neighbour += 1;
+        if self.interface.is_neighbour(address) && self.neighbours.hear(address, mac, statement, now) {
+            self.counters.disputed += 1;
         }
     }
 }

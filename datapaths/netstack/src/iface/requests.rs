@@ -1,37 +1,59 @@
-//! Frames of the stack's own: questions about neighbours and answers to theirs, and errors about closed ports.
+//! Frames of the stack's own: questions about neighbours, answers to theirs, and reports of groups.
 
+use super::neighbour::Question;
 use super::{Stack, outbox};
 use crate::MacAddr;
 use crate::wire::arp::ArpPacket;
 use crate::wire::ethernet::{EtherType, EthernetHeader};
-use crate::wire::icmpv4;
 use crate::wire::icmpv6::{self, Own};
-use crate::wire::ipv4::Ipv4Header;
-use crate::wire::ipv6::Ipv6Header;
+use crate::wire::mld;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
 impl Stack {
     /// Tells the neighbours this interface's address (RFC 5227, section 3; RFC 4861, section 7.2.6), so that those with an outdated
-    /// one learn it. To be called when the link comes up.
+    /// one learn it, and switches the group in which it is asked for (RFC 4861, section 7.2.1). To be called when the link comes up.
     pub fn announce(&mut self) {
         if let Some(own) = self.interface.v4() {
             self.queue_arp(&ArpPacket::request(self.interface.mac, own, own), MacAddr::BROADCAST);
         }
+        if let Some(own) = self.interface.v6() {
+            self.queue_report(own, mld::Reason::Begins);
+        }
         self.queue_advertisement(icmpv6::ALL_NODES, MacAddr::of_group(icmpv6::ALL_NODES), false);
     }
 
+    /// Asks what is due about neighbours; [`neighbours_due`](Self::neighbours_due) says when.
+    #[cold]
+    pub fn poll_neighbours(&mut self, now: Instant) {
+        let mut questions = Vec::new();
+        self.neighbours.step(now, |neighbour, question| questions.push((neighbour, question)));
+        for (neighbour, question) in questions {
+            self.queue_request(neighbour, question);
+        }
+    }
+
     /// Asks for the link-layer address of a neighbour.
-    pub(super) fn queue_request(&mut self, neighbour: IpAddr) {
+    pub(super) fn queue_request(&mut self, neighbour: IpAddr, question: Question) {
         let mac = self.interface.mac;
         match (neighbour, self.interface.address_for(neighbour)) {
             (IpAddr::V4(target), Some(IpAddr::V4(own))) => {
-                self.queue_arp(&ArpPacket::request(mac, own, target), MacAddr::BROADCAST);
+                let to = match question {
+                    Question::All => MacAddr::BROADCAST,
+                    Question::One(known) => known,
+                };
+                self.queue_arp(&ArpPacket::request(mac, own, target), to);
             }
             (IpAddr::V6(target), Some(IpAddr::V6(ip))) => {
-                let group = icmpv6::solicited_node_group(target);
-                self.queue(MacAddr::of_group(group), EtherType::IPV6, |bytes| {
-                    icmpv6::emit_solicitation(bytes, Own { mac, ip }, group, target)
+                let (to_mac, to) = match question {
+                    Question::All => {
+                        let group = icmpv6::solicited_node_group(target);
+                        (MacAddr::of_group(group), group)
+                    }
+                    Question::One(known) => (known, target),
+                };
+                self.queue(to_mac, EtherType::IPV6, |bytes| {
+                    icmpv6::emit_solicitation(bytes, Own { mac, ip }, to, target)
                 });
             }
             // `address_for` gives addresses of the same family.
@@ -49,12 +71,19 @@ impl Stack {
         }
     }
 
+    /// Tells switches and routers the group in which this interface listens for questions about its address `own`.
+    pub(super) fn queue_report(&mut self, own: Ipv6Addr, reason: mld::Reason) {
+        let group = icmpv6::solicited_node_group(own);
+        let to = MacAddr::of_group(mld::receivers(group, reason));
+        self.queue(to, EtherType::IPV6, |bytes| mld::emit_report(bytes, own, group, reason));
+    }
+
     pub(super) fn queue_arp(&mut self, arp: &ArpPacket, to: MacAddr) {
         self.queue(to, EtherType::ARP, |bytes| arp.emit(bytes));
     }
 
     /// Queues a frame, whose packet `emit` writes and returns the length of.
-    fn queue(&mut self, to: MacAddr, ethertype: EtherType, emit: impl FnOnce(&mut [u8]) -> usize) {
+    pub(super) fn queue(&mut self, to: MacAddr, ethertype: EtherType, emit: impl FnOnce(&mut [u8]) -> usize) {
         let (source, vlan) = (self.interface.mac, self.interface.vlan);
         let header = EthernetHeader { destination: to, source, vlan, ethertype };
         let write = |frame: &mut [u8; outbox::MAX_FRAME]| {
@@ -66,33 +95,15 @@ impl Stack {
         }
     }
 
-    /// Whether a stranger may be told once more that a port is closed: a hundred times a second, by any protocol.
-    pub fn may_refuse(&mut self, now: Instant) -> bool {
-        self.error_limit.allow(now)
-    }
-
-    /// Tells the sender of `frame`, which [`receive`](Self::receive) found to be a datagram, that its port is closed.
-    pub fn refuse(&mut self, frame: &[u8], now: Instant) {
-        if !self.may_refuse(now) {
-            return;
-        }
-        let Some((link, at)) = EthernetHeader::parse(frame) else { return };
-        let packet = &frame[at..];
-        // Received before, so its checksum need not be verified.
-        if let (EtherType::IPV4, Ok(header)) = (link.ethertype, Ipv4Header::parse(packet, true)) {
-            self.queue(link.source, EtherType::IPV4, |bytes| {
-                icmpv4::emit_port_unreachable(bytes, packet, &header)
-            });
-        } else if let (EtherType::IPV6, Ok(header)) = (link.ethertype, Ipv6Header::parse(packet)) {
-            self.queue(link.source, EtherType::IPV6, |bytes| {
-                icmpv6::emit_port_unreachable(bytes, packet, &header)
-            });
-        }
-    }
-
     /// Hands the first frame of the stack's own to `send`, if one waits. It may be shorter than Ethernet's minimum; the port pads it.
     pub fn poll_transmit<T>(&mut self, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.outbox.pop(send)
+    }
+
+    /// Whether a frame waits in [`poll_transmit`](Self::poll_transmit), or a neighbour is [settled](Self::take_settled).
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.has_frames() || self.neighbours.is_settled()
     }
 
     /// Whether a frame waits in [`poll_transmit`](Self::poll_transmit).

@@ -1,14 +1,18 @@
 //! The stack of one interface. Frames that arrive are in [`receive`](super::receive), frames of its own in
-//! [`requests`](super::requests).
+//! [`requests`](super::requests) and [`refuse`](super::refuse).
 
-use super::error_limit::ErrorLimit;
 use super::interface::max_payload;
-use super::neighbours::{Neighbours, Resolution};
+use super::neighbour::Resolution;
+use super::neighbours::{Neighbours, Purpose};
 use super::outbox::Outbox;
 use super::path_mtu::PathMtus;
+use super::rate_limit::RateLimit;
 use super::{Counters, Flow, Interface, LinkHeader, Offload, Path, Prediction};
 use std::net::IpAddr;
 use std::time::Instant;
+
+/// The errors in a second that tell strangers that nobody takes their packets.
+const MAX_ERRORS: u32 = 100;
 
 /// The way of datagrams of a flow, or of packets to a peer.
 #[derive(Debug, Clone)]
@@ -17,10 +21,10 @@ pub enum Route<Headers = Path> {
     Ready(Headers),
     /// None over the wire: the peer is this interface itself.
     Local,
-    /// Unknown until a neighbour has answered. A request may be in [`Stack::poll_transmit`]; ask again when a frame was received or
-    /// some time has passed.
+    /// Unknown until a neighbour has answered. A request may be in [`Stack::poll_transmit`]; [`Stack::take_settled`] says when to ask
+    /// again.
     Resolving,
-    /// None: the neighbour did not answer three requests within three seconds.
+    /// None: the neighbour did not answer three requests within three seconds. For a second it is not asked again.
     NoNeighbour,
     /// None: the peer is in no subnet of the interface, and there is no gateway.
     NoRoute,
@@ -37,9 +41,11 @@ pub struct Stack {
     path_mtus: PathMtus,
     pub(super) outbox: Outbox,
     pub(super) counters: Counters,
-    pub(super) error_limit: ErrorLimit,
+    pub(super) error_limit: RateLimit,
     /// Another stack answers the frame that is being received.
     pub(super) overhears: bool,
+    /// The frame that is being received comes from this interface itself.
+    pub(super) loops_back: bool,
 }
 
 impl Stack {
@@ -49,12 +55,13 @@ impl Stack {
             interface,
             offload: Offload::default(),
             unchecked: false,
-            neighbours: Neighbours::new(),
+            neighbours: Neighbours::new(now),
             path_mtus: PathMtus::new(),
             outbox: Outbox::new(),
             counters: Counters::default(),
-            error_limit: ErrorLimit::new(now),
+            error_limit: RateLimit::new(MAX_ERRORS, now),
             overhears: false,
+            loops_back: false,
         }
     }
 
@@ -111,11 +118,21 @@ impl Stack {
         self.path_mtus.poll_expired(now)
     }
 
-    /// The way of datagrams of `flow`.
+    /// The way of datagrams of `flow`, to a peer that this end has chosen.
     pub fn route(&mut self, flow: Flow, now: Instant) -> Route {
+        self.route_for(flow, Purpose::Own, now)
+    }
+
+    /// The way of answers to a stranger, who may have forged its address: so neighbours are asked about no more than a thousand of them
+    /// in a second.
+    pub fn route_back(&mut self, flow: Flow, now: Instant) -> Route {
+        self.route_for(flow, Purpose::Answer, now)
+    }
+
+    fn route_for(&mut self, flow: Flow, purpose: Purpose, now: Instant) -> Route {
         let peer = flow.peer().ip();
         let Some(own) = self.interface.address_for(peer) else { return Route::NoRoute };
-        match self.link_header(peer, now) {
+        match self.link_header_for(peer, purpose, now) {
             Route::Ready(link) => Route::Ready(Path::new(flow, own, &link, self.offload, self.unchecked)),
             Route::Local => Route::Local,
             Route::Resolving => Route::Resolving,
@@ -130,15 +147,24 @@ impl Stack {
         Prediction::new(&self.interface, flow, self.unchecked)
     }
 
-    /// The way of packets to `peer` that have their IP header already.
+    /// The way of packets to `peer`, which this end has chosen, that have their IP header already.
     pub fn link_header(&mut self, peer: IpAddr, now: Instant) -> Route<LinkHeader> {
+        self.link_header_for(peer, Purpose::Own, now)
+    }
+
+    /// The same to a stranger; see [`route_back`](Self::route_back).
+    pub fn link_header_back(&mut self, peer: IpAddr, now: Instant) -> Route<LinkHeader> {
+        self.link_header_for(peer, Purpose::Answer, now)
+    }
+
+    fn link_header_for(&mut self, peer: IpAddr, purpose: Purpose, now: Instant) -> Route<LinkHeader> {
         if self.interface.is_own(peer) {
             return Route::Local;
         }
         let Some(hop) = self.interface.next_hop(peer) else { return Route::NoRoute };
-        let lookup = self.neighbours.look_up(hop, now);
-        if lookup.request {
-            self.queue_request(hop);
+        let lookup = self.neighbours.look_up(hop, purpose, now);
+        if let Some(question) = lookup.question {
+            self.queue_request(hop, question);
         }
         match lookup.resolution {
             Resolution::Known { mac, until } => {
@@ -147,6 +173,34 @@ impl Stack {
             Resolution::Resolving => Route::Resolving,
             Resolution::Failed => Route::NoNeighbour,
         }
+    }
+
+    /// When [`poll_neighbours`](Self::poll_neighbours) is due; `None` if there is nothing to ask.
+    #[inline]
+    pub fn neighbours_due(&self) -> Option<Instant> {
+        self.neighbours.due()
+    }
+
+    /// Whether a neighbour that was [being resolved](Route::Resolving) has answered, or is not expected to any more, since this was
+    /// last asked.
+    #[inline]
+    pub fn take_settled(&mut self) -> bool {
+        self.neighbours.take_settled()
+    }
+
+    /// Whether `neighbour` is being resolved.
+    pub fn is_resolving(&self, neighbour: IpAddr) -> bool {
+        self.neighbours.is_resolving(neighbour)
+    }
+
+    /// Whether the address of `neighbour` is known.
+    pub fn is_resolved(&self, neighbour: IpAddr) -> bool {
+        self.neighbours.is_known(neighbour)
+    }
+
+    /// The link was down, and others may be at its end: the addresses of neighbours are used while they are verified.
+    pub fn distrust_neighbours(&mut self) {
+        self.neighbours.distrust();
     }
 
     /// The header of frames from this interface to itself, if `peer` is its own address: they need no wire.

@@ -146,7 +146,7 @@ fn a_closed_port_is_answered_and_the_answer_finds_its_flow() {
             assert_eq!(answers.len(), usize::from(attempt < 100), "not more than a hundred");
             for mut answer in answers {
                 let arrival = stacks[0].receive(&mut answer, Checksums::Unknown, now);
-                assert_eq!(arrival, Arrival::Unreachable(flow));
+                assert_eq!(arrival, Arrival::Refused(flow));
             }
         }
     }
@@ -179,21 +179,35 @@ fn a_silent_neighbour_is_asked_three_times_and_given_up() {
 
 #[test]
 fn a_neighbour_with_a_new_card_is_heard() {
-    let now = Instant::now();
-    let mut stacks = [stack(0, None, now), stack(1, None, now)];
-    let path = path(&mut stacks, Flow::new(address(1, false, 9), 4000), now);
-    assert!(stacks[0].is_current(&path, now));
-    assert!(!stacks[0].is_current(&path, now + Duration::from_secs(61)));
+    let start = Instant::now();
+    let mut stacks = [stack(0, None, start), stack(1, None, start)];
+    let flow = Flow::new(address(1, false, 9), 4000);
+    let path = path(&mut stacks, flow, start);
+    assert!(stacks[0].is_current(&path, start));
+    assert!(!stacks[0].is_current(&path, start + Duration::from_secs(61)));
     let subnets = ["10.0.0.2/24".parse().unwrap()];
     let card = MacAddr([2, 0, 0, 0, 0, 9]);
-    let mut other = Stack::new(crate::Interface::new(card, 1500, None, &subnets, &[]).unwrap(), now);
+    let mut other = Stack::new(crate::Interface::new(card, 1500, None, &subnets, &[]).unwrap(), start);
     other.announce();
     for mut frame in transmits(&mut other) {
-        stacks[0].receive(&mut frame, Checksums::Unknown, now);
-        stacks[1].receive(&mut frame, Checksums::Unknown, now);
+        stacks[0].receive(&mut frame, Checksums::Unknown, start);
+        stacks[1].receive(&mut frame, Checksums::Unknown, start);
+    }
+    assert_eq!((stacks[0].counters().disputed, stacks[1].counters().conflicts), (1, 1));
+    // The old card is asked, and is gone; then everybody is.
+    let mut now = start;
+    while stacks[0].is_current(&path, now) && now < start + Duration::from_secs(5) {
+        now += Duration::from_millis(100);
+        stacks[0].poll_neighbours(now);
+        for mut frame in transmits(&mut stacks[0]) {
+            assert_eq!(frame[..6], MACS[1].0, "to the old card alone");
+            assert_eq!(other.receive(&mut frame, Checksums::Unknown, now), Arrival::Nothing);
+        }
     }
     assert!(!stacks[0].is_current(&path, now));
-    assert_eq!(stacks[1].counters().conflicts, 1);
+    stacks[1] = other;
+    let path = self::path(&mut stacks, flow, now);
+    assert_eq!(datagram(&path, b"")[..6], card.0);
 }
 
 #[test]

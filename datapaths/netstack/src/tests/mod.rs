@@ -1,8 +1,14 @@
 //! Whole frames: two stacks that talk to each other, strangers, and another implementation as the judge.
 
+mod attacks;
+mod crafted;
+mod discovery;
 mod ends;
+mod extensions;
 mod judge;
+mod martians;
 mod mutated;
+mod refusals;
 
 use crate::{Interface, MacAddr, Stack};
 use std::net::SocketAddr;

@@ -89,7 +89,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
     let frames = good_frames(start);
     assert!(frames.len() > 12);
     let (mut ours, spread) = (stack(0, None, start), Spread::new(3, 0));
-    let mut seen = [0_u64; 5];
+    let mut seen = [0_u64; 6];
     for number in 0..FRAMES {
         let now = start + Duration::from_micros(number * 50);
         let mut frame = frames[rng.random_range(0..frames.len())].clone();
@@ -112,7 +112,8 @@ fn a_million_mutated_frames_are_each_dealt_with() {
                 assert!(len <= frame.len(), "{frame:?}");
                 seen[1] += 1;
             }
-            Arrival::Unreachable(_) => seen[2] += 1,
+            Arrival::Refused(_) => seen[2] += 1,
+            Arrival::Unreachable(_) => seen[5] += 1,
             Arrival::TooBig { flow, mtu } => {
                 ours.reduce_path_mtu(flow.peer().ip(), mtu, now);
                 assert!(ours.max_payload(flow.peer().ip()) >= 548);

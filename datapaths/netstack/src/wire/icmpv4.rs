@@ -13,15 +13,18 @@ const ECHO_REPLY: u8 = 0;
 const UNREACHABLE: u8 = 3;
 pub(crate) const ECHO_REQUEST: u8 = 8;
 
-/// Codes of `UNREACHABLE`: a closed port; a packet that is too large and must not be fragmented.
-const PORT: u8 = 3;
+/// Codes of `UNREACHABLE`: an unknown protocol; a closed port; a packet that is too large and must not be fragmented.
+pub(crate) const PROTOCOL: u8 = 2;
+pub(crate) const PORT: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icmpv4Message {
     EchoRequest,
-    /// A datagram was not delivered.
+    /// The host of a datagram's receiver says that nobody takes it.
+    Refused(QuotedDatagram),
+    /// A datagram was not delivered, which may pass (RFC 1122, section 4.2.3.9).
     Unreachable(QuotedDatagram),
     /// A datagram was too large for a link on the way, which carries packets of `mtu` bytes; 0 if the router predates RFC 1191.
     TooBig {
@@ -46,6 +49,7 @@ impl Icmpv4Message {
             ([UNREACHABLE, FRAGMENTATION_NEEDED, _, _, _, _, m0, m1], Some(quoted)) => {
                 Self::TooBig { quoted, mtu: u16::from_be_bytes([m0, m1]).into() }
             }
+            ([UNREACHABLE, PROTOCOL | PORT, ..], Some(quoted)) => Self::Refused(quoted),
             ([UNREACHABLE, ..], Some(quoted)) => Self::Unreachable(quoted),
             _ => Self::Other,
         })
@@ -65,15 +69,16 @@ pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv4Header) {
     seal(message);
 }
 
-/// Writes the error that the port is closed to which `packet`, with this header, went. Returns the length, at most 96.
-pub(crate) fn emit_port_unreachable(bytes: &mut [u8], packet: &[u8], header: &Ipv4Header) -> usize {
+/// Writes the error that nobody takes `packet`, with this header: its port or its protocol is unknown, as `code` has it. Returns the
+/// length, at most 96.
+pub(crate) fn emit_unreachable(bytes: &mut [u8], code: u8, packet: &[u8], header: &Ipv4Header) -> usize {
     // The header and eight bytes behind it.
     let quoted = &packet[..header.total.min(header.len + 8)];
     let len = HEADER + quoted.len();
     let at = Ipv4Header::new(header.destination, header.source, IpProtocol::ICMP, len).emit(bytes);
     let message = &mut bytes[at..at + len];
     message[..HEADER].fill(0);
-    message[..2].copy_from_slice(&[UNREACHABLE, PORT]);
+    message[..2].copy_from_slice(&[UNREACHABLE, code]);
     message[HEADER..].copy_from_slice(quoted);
     seal(message);
     at + len

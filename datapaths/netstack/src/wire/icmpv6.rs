@@ -2,8 +2,9 @@
 
 use super::checksum::Sum;
 use super::ipv6::Ipv6Header;
+use super::mld::{self, ListenerQuery};
 use super::quoted::QuotedDatagram;
-use super::{IpProtocol, Rejected};
+use super::{IpProtocol, ParameterProblem, Rejected};
 use crate::MacAddr;
 use std::net::Ipv6Addr;
 
@@ -13,13 +14,15 @@ const HEADER: usize = 8;
 /// Types of messages.
 const UNREACHABLE: u8 = 1;
 const TOO_BIG: u8 = 2;
+const PARAMETER_PROBLEM: u8 = 4;
 pub(crate) const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 
-/// The code of `UNREACHABLE` for a closed port.
+/// The code of `UNREACHABLE` for a closed port, and that of `PARAMETER_PROBLEM` for an unknown protocol.
 const PORT: u8 = 4;
+const NEXT_HEADER: u8 = 1;
 
 /// Options with the link-layer address of a solicitation's source, and of an advertisement's target.
 const SOURCE_LINK_LAYER: u8 = 1;
@@ -40,7 +43,9 @@ pub(crate) const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icmpv6Message {
     EchoRequest,
-    /// A datagram was not delivered.
+    /// The host of a datagram's receiver says that nobody takes it.
+    Refused(QuotedDatagram),
+    /// A datagram was not delivered, which may pass (RFC 1122, section 4.2.3.9).
     Unreachable(QuotedDatagram),
     /// A datagram was too large for a link on the way, which carries packets of `mtu` bytes.
     TooBig {
@@ -52,11 +57,14 @@ pub(crate) enum Icmpv6Message {
         target: Ipv6Addr,
         source_mac: Option<MacAddr>,
     },
-    /// The link-layer address of `target`.
+    /// The link-layer address of `target`; without one, that it is reachable. It may be the answer to a solicitation.
     Advertisement {
         target: Ipv6Addr,
-        target_mac: MacAddr,
+        target_mac: Option<MacAddr>,
+        solicited: bool,
     },
+    /// The question which groups this end listens to.
+    ListenerQuery(ListenerQuery),
     /// Another message.
     Other,
 }
@@ -71,64 +79,103 @@ impl Icmpv6Message {
         }
         // As one with a wrong checksum, and so is a solicitation or advertisement without a target.
         let (first, rest) = bytes.split_first_chunk::<HEADER>().ok_or(Rejected::Checksum)?;
-        let target = || rest.split_first_chunk::<16>().ok_or(Rejected::Checksum);
+        let target = || {
+            let (target, options) = rest.split_first_chunk::<16>().ok_or(Rejected::Checksum)?;
+            let target = Ipv6Addr::from(*target);
+            if target.is_multicast() { Err(Rejected::Malformed) } else { Ok((target, options)) }
+        };
         Ok(match *first {
             [ECHO_REQUEST, 0, ..] => Self::EchoRequest,
             [TOO_BIG, _, _, _, m0, m1, m2, m3] => {
                 let mtu = u32::from_be_bytes([m0, m1, m2, m3]) as usize;
                 QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, |quoted| Self::TooBig { quoted, mtu })
             }
+            [UNREACHABLE, PORT, ..] => QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, Self::Refused),
+            [PARAMETER_PROBLEM, NEXT_HEADER, ..] => {
+                QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, Self::Refused)
+            }
             [UNREACHABLE, ..] => QuotedDatagram::parse_ipv6(rest).map_or(Self::Other, Self::Unreachable),
             // From farther away than a neighbour, they are forged (RFC 4861, section 7.1).
-            [SOLICITATION, 0, ..] if header.hop_limit == 255 => {
-                let (target, options) = target()?;
-                Self::Solicitation {
-                    target: (*target).into(),
-                    source_mac: link_layer_option(options, SOURCE_LINK_LAYER),
-                }
+            [SOLICITATION | ADVERTISEMENT, code, ..] if code != 0 || header.hop_limit != 255 => {
+                return Err(Rejected::Malformed);
             }
-            [ADVERTISEMENT, 0, ..] if header.hop_limit == 255 => {
+            [SOLICITATION, ..] => {
                 let (target, options) = target()?;
-                match link_layer_option(options, TARGET_LINK_LAYER) {
-                    Some(target_mac) => Self::Advertisement { target: (*target).into(), target_mac },
-                    None => Self::Other,
+                let source_mac = link_layer_option(options, SOURCE_LINK_LAYER)?;
+                // A node without an address has nothing to name, and asks the group.
+                let anonymous = header.source.is_unspecified();
+                if anonymous && (source_mac.is_some() || !is_solicited_node_group(header.destination)) {
+                    return Err(Rejected::Malformed);
                 }
+                Self::Solicitation { target, source_mac }
+            }
+            [ADVERTISEMENT, _, _, _, flags, ..] => {
+                let (target, options) = target()?;
+                let target_mac = link_layer_option(options, TARGET_LINK_LAYER)?;
+                let solicited = flags & SOLICITED != 0;
+                if solicited && header.destination.is_multicast() {
+                    return Err(Rejected::Malformed);
+                }
+                Self::Advertisement { target, target_mac, solicited }
+            }
+            [mld::QUERY, 0, ..] => {
+                ListenerQuery::parse(bytes, header).map_or(Self::Other, Self::ListenerQuery)
             }
             _ => Self::Other,
         })
     }
 }
 
-/// The link-layer address in the option of this kind.
-fn link_layer_option(mut options: &[u8], kind: u8) -> Option<MacAddr> {
-    while let Some(&[this, units]) = options.first_chunk() {
-        let (option, rest) = options.split_at_checked(usize::from(units) * 8)?;
-        if option.is_empty() {
-            return None;
-        }
-        if this == kind {
-            let mac = MacAddr(*option[2..].first_chunk()?);
-            return mac.is_unicast().then_some(mac);
+/// The link-layer address in the option of this kind. Without a length, an option makes the message one to be discarded (RFC 4861,
+/// section 4.6).
+fn link_layer_option(mut options: &[u8], kind: u8) -> Result<Option<MacAddr>, Rejected> {
+    let mut found = None;
+    while let Some(&this) = options.first() {
+        let units = options.get(1).copied().unwrap_or(0);
+        let (option, rest) = options.split_at_checked(usize::from(units) * 8).ok_or(Rejected::Malformed)?;
+        let bytes = option.get(2..).ok_or(Rejected::Malformed)?;
+        if this == kind && found.is_none() {
+            let mac = bytes.first_chunk().map(|bytes| MacAddr(*bytes));
+            found = Some(mac.filter(|mac| mac.is_unicast()).ok_or(Rejected::Malformed)?);
         }
         options = rest;
     }
-    None
+    Ok(found)
 }
 
-/// Turns the packet of an echo request, with this header, into the reply of `own`.
-pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv6Header, own: Ipv6Addr) {
-    packet[7] = 255;
-    packet[8..24].copy_from_slice(&own.octets());
-    packet[24..40].copy_from_slice(&header.source.octets());
-    packet[header.len] = ECHO_REPLY;
-    let reply = Ipv6Header { source: own, destination: header.source, ..*header };
-    seal(&mut packet[header.payload()], &reply);
+/// Turns the packet of an echo request, with this header, into the reply of `own`, without extension headers. Returns its length.
+pub(crate) fn echo_reply(packet: &mut [u8], header: &Ipv6Header, own: Ipv6Addr) -> usize {
+    let len = header.payload().len();
+    let reply = Ipv6Header::new(own, header.source, IpProtocol::ICMPV6, len);
+    packet.copy_within(header.payload(), reply.len);
+    reply.emit(packet);
+    packet[reply.len] = ECHO_REPLY;
+    reply.seal_icmp(&mut packet[reply.payload()]);
+    reply.total
 }
 
 /// Writes the error that the port is closed to which `packet`, with this header, went. Returns the length.
 pub(crate) fn emit_port_unreachable(bytes: &mut [u8], packet: &[u8], header: &Ipv6Header) -> usize {
-    let quoted = &packet[..header.total.min(MAX_QUOTED)];
-    emit(bytes, header.destination, header.source, [UNREACHABLE, PORT, 0, 0, 0, 0, 0, 0], &[quoted])
+    let first = [UNREACHABLE, PORT, 0, 0, 0, 0, 0, 0];
+    emit(bytes, header.destination, header.source, first, &[quoted(packet, header)])
+}
+
+/// Writes the error of `own` that something in `packet`, with this header, is not understood. Returns the length.
+pub(crate) fn emit_parameter_problem(
+    bytes: &mut [u8],
+    own: Ipv6Addr,
+    problem: ParameterProblem,
+    packet: &[u8],
+    header: &Ipv6Header,
+) -> usize {
+    let [p0, p1, p2, p3] = (problem.pointer as u32).to_be_bytes();
+    let first = [PARAMETER_PROBLEM, problem.code, 0, 0, p0, p1, p2, p3];
+    emit(bytes, own, header.source, first, &[quoted(packet, header)])
+}
+
+/// The part of a packet that an error quotes.
+fn quoted<'a>(packet: &'a [u8], header: &Ipv6Header) -> &'a [u8] {
+    &packet[..header.total.min(MAX_QUOTED)]
 }
 
 /// The link-layer and the network address of an interface of this stack.
@@ -162,20 +209,16 @@ fn emit(bytes: &mut [u8], own: Ipv6Addr, to: Ipv6Addr, first: [u8; HEADER], part
         message[end..end + part.len()].copy_from_slice(part);
         end += part.len();
     }
-    seal(message, &header);
+    header.seal_icmp(message);
     at + len
-}
-
-/// Writes the checksum of the message behind `header`.
-fn seal(message: &mut [u8], header: &Ipv6Header) {
-    message[2..4].fill(0);
-    let sum = header.pseudo_header().and_number(message.len() as u16);
-    let checksum = sum.and(Sum::of(message)).checksum();
-    message[2..4].copy_from_slice(&checksum);
 }
 
 /// The group in which a node listens for questions about its address `target` (RFC 4291, section 2.7.1).
 pub(crate) fn solicited_node_group(target: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = target.octets();
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]))
+}
+
+fn is_solicited_node_group(group: Ipv6Addr) -> bool {
+    group == solicited_node_group(group)
 }

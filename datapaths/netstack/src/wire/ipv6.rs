@@ -1,6 +1,7 @@
 //! IPv6 headers (RFC 8200).
 
 use super::checksum::Sum;
+use super::ipv6_extensions::End;
 use super::{HOP_LIMIT, IpProtocol, Rejected};
 use std::net::Ipv6Addr;
 use std::ops::Range;
@@ -8,13 +9,8 @@ use std::ops::Range;
 /// The length of a header without extensions.
 pub(crate) const HEADER: usize = 40;
 
-/// The extension headers that are skipped at most.
-const MAX_EXTENSIONS: usize = 4;
-
-/// The numbers of extension headers that are known.
-const HOP_BY_HOP_OPTIONS: u8 = 0;
-const FRAGMENT: u8 = 44;
-const DESTINATION_OPTIONS: u8 = 60;
+/// The offset of the number of the next header.
+const NEXT_HEADER: usize = 6;
 
 /// A header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +18,8 @@ pub(crate) struct Ipv6Header {
     pub(crate) source: Ipv6Addr,
     pub(crate) destination: Ipv6Addr,
     pub(crate) protocol: IpProtocol,
+    /// The offset of the protocol's number.
+    pub(crate) protocol_at: usize,
     pub(crate) hop_limit: u8,
     /// The length of the header with its extensions.
     pub(crate) len: usize,
@@ -34,40 +32,42 @@ impl Ipv6Header {
     /// section 7.1).
     pub(crate) fn new(source: Ipv6Addr, destination: Ipv6Addr, protocol: IpProtocol, payload: usize) -> Self {
         let hop_limit = if protocol == IpProtocol::ICMPV6 { 255 } else { HOP_LIMIT };
-        Self { source, destination, protocol, hop_limit, len: HEADER, total: HEADER + payload }
+        Self::ending(source, destination, hop_limit, HEADER + payload, end(protocol))
     }
 
-    /// The header at the front of a whole packet. Options for every hop and for the destination are skipped; with other extensions
-    /// it is a packet of an unknown protocol.
+    fn ending(source: Ipv6Addr, destination: Ipv6Addr, hop_limit: u8, total: usize, end: End) -> Self {
+        let End { protocol, named_at: protocol_at, len } = end;
+        Self { source, destination, protocol, protocol_at, hop_limit, len, total }
+    }
+
+    /// The header at the front of a whole packet, without its extensions: if it has any, they are the protocol.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejected> {
+    pub(crate) fn parse_fixed(bytes: &[u8]) -> Result<Self, Rejected> {
         let Some(fixed) = bytes.first_chunk::<HEADER>() else { return Err(Rejected::Malformed) };
         let total = HEADER + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
         if fixed[0] >> 4 != 6 || bytes.len() < total {
             return Err(Rejected::Malformed);
         }
-        let (mut protocol, mut len) = (fixed[6], HEADER);
-        for _ in 0..MAX_EXTENSIONS {
-            match protocol {
-                HOP_BY_HOP_OPTIONS | DESTINATION_OPTIONS => {}
-                FRAGMENT => return Err(Rejected::Fragment),
-                _ => break,
-            }
-            let Some(&[next, units]) = bytes[len..total].first_chunk() else {
-                return Err(Rejected::Malformed);
-            };
-            len += (usize::from(units) + 1) * 8;
-            if len > total {
-                return Err(Rejected::Malformed);
-            }
-            protocol = next;
-        }
         let mut addresses = [[0; 16]; 2];
         addresses[0].copy_from_slice(&fixed[8..24]);
         addresses[1].copy_from_slice(&fixed[24..40]);
         let [source, destination] = addresses.map(Ipv6Addr::from);
-        let protocol = IpProtocol(protocol);
-        Ok(Self { source, destination, protocol, hop_limit: fixed[7], len, total })
+        Ok(Self::ending(source, destination, fixed[7], total, end(IpProtocol(fixed[NEXT_HEADER]))))
+    }
+
+    /// The header with its extensions, which the packet has at its front.
+    #[inline]
+    pub(crate) fn with_extensions(self, bytes: &[u8]) -> Result<Self, Rejected> {
+        if matches!(self.protocol, IpProtocol::UDP | IpProtocol::TCP | IpProtocol::ICMPV6) {
+            return Ok(self);
+        }
+        let end = End::find(&bytes[..self.total], end(self.protocol))?;
+        Ok(Self::ending(self.source, self.destination, self.hop_limit, self.total, end))
+    }
+
+    /// The header at the front of a whole packet, with its extensions.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejected> {
+        Self::parse_fixed(bytes)?.with_extensions(bytes)
     }
 
     /// Writes the header to the front of `bytes`, without extensions, and returns its length.
@@ -92,4 +92,17 @@ impl Ipv6Header {
         let addresses = Sum::of(&self.source.octets()).and(Sum::of(&self.destination.octets()));
         addresses.and_number(self.protocol.0.into())
     }
+
+    /// Writes the checksum of the ICMPv6 message behind the header (RFC 4443, section 2.3).
+    pub(crate) fn seal_icmp(&self, message: &mut [u8]) {
+        message[2..4].fill(0);
+        let sum = self.pseudo_header().and_number(message.len() as u16);
+        let checksum = sum.and(Sum::of(message)).checksum();
+        message[2..4].copy_from_slice(&checksum);
+    }
+}
+
+/// The end of a header without extensions.
+fn end(protocol: IpProtocol) -> End {
+    End { protocol, named_at: NEXT_HEADER, len: HEADER }
 }

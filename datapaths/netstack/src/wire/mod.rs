@@ -10,12 +10,14 @@ pub(crate) mod icmpv4;
 pub(crate) mod icmpv6;
 pub(crate) mod ipv4;
 pub(crate) mod ipv6;
+pub(crate) mod ipv6_extensions;
 pub(crate) mod mac;
+pub(crate) mod mld;
 pub(crate) mod quoted;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 
-/// Why a packet was rejected.
+/// The reason why a packet was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejected {
     /// Cut short, with a wrong length, or otherwise not as its protocol has it.
@@ -24,6 +26,27 @@ pub(crate) enum Rejected {
     Checksum,
     /// A part of a fragmented packet.
     Fragment,
+    /// With something in it that has to be understood, and is not.
+    Unknown,
+    /// The same, and its sender is to be told.
+    Problem(ParameterProblem),
+}
+
+/// A part of a packet that is not understood, so that its sender is to be told (RFC 4443, section 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ParameterProblem {
+    pub(crate) code: u8,
+    /// The offset of the part in the packet.
+    pub(crate) pointer: usize,
+    /// Even a packet to a group is answered.
+    pub(crate) to_group: bool,
+}
+
+impl ParameterProblem {
+    /// The next header at this offset is unknown.
+    pub(crate) fn next_header(pointer: usize) -> Self {
+        Self { code: 1, pointer, to_group: false }
+    }
 }
 
 /// The protocol of an IP packet's payload, in both versions of IP.
@@ -35,6 +58,8 @@ impl IpProtocol {
     pub(crate) const TCP: Self = Self(6);
     pub(crate) const UDP: Self = Self(17);
     pub(crate) const ICMPV6: Self = Self(58);
+    /// Nothing follows the header (RFC 8200, section 4.7).
+    pub(crate) const NONE: Self = Self(59);
 }
 
 /// The initial hop limit of packets of this stack (RFC 1700).

@@ -5,7 +5,7 @@ use super::wire::Outlet;
 use crate::mbuf::{Burst, Packet};
 use crate::queue::{Connections, Network};
 use bertha_core::Buf;
-use bertha_netstack::{Arrival, Checksums, Flow, HEADERS, Interface, LinkHeader, Route};
+use bertha_netstack::{Arrival, Flow, HEADERS, Interface, LinkHeader, Route};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Instant;
@@ -102,28 +102,33 @@ impl Driver {
         }
     }
 
-    /// Brings a segment to its connection, or tells its sender that there is none.
+    /// Brings a segment to its connection; false if there is none, of which its sender is to be told.
     pub(crate) fn receive(
         &mut self,
         network: &mut Network,
         connections: &mut Connections,
         segment: Segment<'_>,
-    ) {
+    ) -> bool {
         let Segment { flow, packet, opens } = segment;
         let now = network.now;
         if opens && self.streams.is_crowded(flow) {
             network.counters.unknown += 1;
-            return;
+            return true;
         }
         if let Some(key) = self.streams.find(flow, opens, rand::random(), now) {
             let event = self.with_exit(network, key, |streams, exit| streams.receive(key, packet, now, exit));
-            return self.announce(connections, key, event.flatten());
+            self.announce(connections, key, event.flatten());
+            return true;
         }
         network.counters.unknown += 1;
-        if network.stack.may_refuse(now)
-            && let Way::Open { link, is_local } = way(network, flow.peer().ip(), None)
-        {
-            let (streams, mut exit) = self.exit(network, link, is_local);
+        false
+    }
+
+    /// Tells this interface itself that no connection has the segment.
+    fn refuse_local(&mut self, network: &mut Network, flow: Flow, packet: &[u8]) {
+        let now = network.now;
+        if let Some(link) = network.stack.local_link_header(flow.peer().ip(), now) {
+            let (streams, mut exit) = self.exit(network, link, true);
             streams.refuse(packet, now, &mut exit);
         }
     }
@@ -147,10 +152,11 @@ impl Driver {
     pub(crate) fn flush(&mut self, network: &mut Network, connections: &mut Connections) {
         while let Some(mut frame) = self.local.pop_front() {
             let now = network.now;
-            if let Arrival::Segment { flow, packet, opens } =
-                network.stack.receive(&mut frame, Checksums::Good, now)
-            {
-                self.receive(network, connections, Segment { flow, packet: &frame[packet], opens });
+            if let Arrival::Segment { flow, packet, opens } = network.stack.receive_own(&mut frame, now) {
+                let packet = &frame[packet];
+                if !self.receive(network, connections, Segment { flow, packet, opens }) {
+                    self.refuse_local(network, flow, packet);
+                }
             }
         }
         if !self.leaving.is_empty() {
@@ -175,7 +181,8 @@ impl Driver {
     ) -> Option<T> {
         let stream = self.streams.get_mut(key)?;
         let (peer, known) = (stream.flow().peer().ip(), stream.link.take());
-        match way(network, peer, known) {
+        let is_own = !self.streams.is_half_open(key);
+        match way(network, peer, known, is_own) {
             Way::Open { link, is_local } => {
                 if !is_local && let Some(stream) = self.streams.get_mut(key) {
                     stream.link = Some(link.clone());
@@ -203,8 +210,8 @@ impl Driver {
     }
 }
 
-/// The way of packets to `peer`; the `known` one, if it is still valid.
-fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>) -> Way {
+/// The way of packets to `peer`; the `known` one, if it is still valid. A peer that is not `own` may have forged its address.
+fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>, is_own: bool) -> Way {
     let now = network.now;
     if let Some(link) = known
         && network.stack.is_link_current(&link, now)
@@ -218,7 +225,9 @@ fn way(network: &mut Network, peer: IpAddr, known: Option<LinkHeader>) -> Way {
     if !network.is_up() {
         return Way::Closed { for_good: false };
     }
-    match network.stack.link_header(peer, now) {
+    let stack = &mut network.stack;
+    let route = if is_own { stack.link_header(peer, now) } else { stack.link_header_back(peer, now) };
+    match route {
         Route::Ready(link) => Way::Open { link, is_local: false },
         Route::Resolving => Way::Closed { for_good: false },
         Route::Local | Route::NoNeighbour | Route::NoRoute => Way::Closed { for_good: true },

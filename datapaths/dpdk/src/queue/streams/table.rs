@@ -186,6 +186,11 @@ impl Streams {
         self.entries.get_mut(key).map(|entry| &mut entry.stream)
     }
 
+    /// Whether the peer has yet to show that it has its address.
+    pub(super) fn is_half_open(&self, key: usize) -> bool {
+        self.entries.get(key).is_some_and(|entry| matches!(entry.stage, Stage::HalfOpen(_)))
+    }
+
     /// Sets the events of a connection.
     pub(crate) fn set_events(&mut self, key: usize, events: Events) {
         if let Some(entry) = self.entries.get_mut(key) {
@@ -215,7 +220,7 @@ impl Streams {
         let own = self.own(flow.peer().ip())?;
         let number = *self.listening.get(&flow.local_port)?;
         let acceptor = &mut self.acceptors[number];
-        if !(acceptor.on.is_unspecified() || acceptor.on == own) {
+        if !flow.is_for_listener(acceptor.on) {
             return None;
         }
         let stream = Stream::listen(self.ground, own, flow, &acceptor.settings, random, now);
@@ -236,7 +241,7 @@ impl Streams {
         }
         let Some(&number) = self.listening.get(&flow.local_port) else { return false };
         let acceptor = &self.acceptors[number];
-        acceptor.waiting.len() >= acceptor.limit || !self.has_room()
+        flow.is_for_listener(acceptor.on) && (acceptor.waiting.len() >= acceptor.limit || !self.has_room())
     }
 
     /// Whether there is room for one more, after forgetting the oldest that only lingers if necessary.

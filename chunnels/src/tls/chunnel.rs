@@ -1,0 +1,75 @@
+//! The Chunnel itself.
+
+use super::{TlsConnection, start};
+use crate::certificates::side::Side;
+use crate::certificates::{TlsIdentity, Trust};
+use bertha_core::guarantee::{PeerIdentified, Set};
+use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+
+/// Carries messages over TLS 1.3. See the [module](crate::tls).
+///
+/// A value is for one end: a [client](Self::client) or a [server](Self::server). Clones share configuration and sessions.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(
+    guarantees(Encrypted, Authenticated, IntegrityChecked, AtMostOnce, ForwardSecret),
+    adds = Self::identifies,
+    needs(Reliable, Ordered),
+    no_early_data
+)]
+pub struct Tls {
+    pub(super) side: Side,
+}
+
+impl Tls {
+    /// A client that accepts a server of this name (a DNS name or an IP address) which `trust` believes. With trust in raw public
+    /// keys the name is a hint for the server alone.
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is no such name, or the trust can't be used.
+    pub fn client(name: &str, trust: Trust) -> Result<Self, Error> {
+        Ok(Self { side: Side::client(name, trust).map_err(|error| error.at("Tls"))? })
+    }
+
+    /// A server that shows this identity, and accepts every client.
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the identity can't be used.
+    pub fn server(identity: TlsIdentity) -> Result<Self, Error> {
+        Ok(Self { side: Side::server(identity).map_err(|error| error.at("Tls"))? })
+    }
+
+    /// Shows this identity, for servers that [require](Self::require_clients) one.
+    #[must_use]
+    pub fn identity(self, identity: TlsIdentity) -> Self {
+        Self { side: self.side.with_identity(identity) }
+    }
+
+    /// Refuses clients that do not prove an identity which `trust` believes.
+    #[must_use]
+    pub fn require_clients(self, trust: Trust) -> Self {
+        Self { side: self.side.with_trust(trust) }
+    }
+
+    fn identifies(&self) -> Set {
+        if self.side.identifies_peer() { Set::of::<PeerIdentified>() } else { Set::NONE }
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Tls {
+    type Connection = TlsConnection<Inner>;
+
+    /// Completes the handshake: one round trip, and with negotiation another for the proofs of the agreement.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's identity, or the
+    /// agreement was altered on its way; [`Refused`](bertha_core::ErrorKind::Refused) if the other end speaks another protocol;
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) after ten seconds; [`Reset`](bertha_core::ErrorKind::Reset) if the
+    /// stream ends before; [`Invalid`](bertha_core::ErrorKind::Invalid) if the value is for the other end.
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        context: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        start::start(&self.side, inner, context).await.map_err(|error| error.at("Tls"))
+    }
+}

@@ -1,0 +1,368 @@
+//! The connection as the layer above sees it.
+
+use super::frame::LARGEST;
+use super::machine::{End, GROUP, Machine};
+use super::pieces::Pieces;
+use crate::certificates::refusal;
+use crate::certificates::side::Side;
+use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind};
+use futures_util::poll;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tokio::sync::Mutex as AsyncMutex;
+
+/// The pieces that are received from below in one call, at most.
+const BURST: usize = 16;
+
+/// The messages that wait for a receiver before more are decrypted. One more piece of a record may be: 16 KiB.
+const WAITING: usize = 64;
+
+/// The connection of [`Tls`](super::Tls) over one that is reliable and ordered.
+///
+/// Losses and backpressure are those of the connection below. `send` is ready once the connection below has taken the records. If its
+/// future is dropped before, the message may go out with the next `send`, `drain` or `close`, as over TCP. Dropping the
+/// future of `recv` loses nothing. `close` sends the close_notify with which the other end knows that it has everything; dropping the
+/// connection does not, so the other end sees a [`Reset`](ErrorKind::Reset) then.
+///
+/// # Errors
+/// `send` fails with [`TooLarge`](ErrorKind::TooLarge) beyond 1 MiB. All calls fail with [`Closed`](ErrorKind::Closed) once this end
+/// has closed, or the other has said so (RFC 8446, section 6.1); with [`Reset`](ErrorKind::Reset) if the stream ends without that, or
+/// within a message; with [`Unauthenticated`](ErrorKind::Unauthenticated) if bytes were altered on their way, or the other end has
+/// refused this one after the handshake; and otherwise as the connection below does.
+pub struct TlsConnection<Inner> {
+    pub(super) inner: Arc<Inner>,
+    side: Side,
+    pub(super) pieces: Pieces,
+    /// Locked for a group of messages or a piece of records, never across an await.
+    pub(super) machine: Mutex<Machine>,
+    /// Locked until the connection below has taken the records, so that they keep their order.
+    outgoing: AsyncMutex<Outgoing>,
+    /// Locked across the wait for a message, so that each goes to one `recv`.
+    incoming: AsyncMutex<Incoming>,
+    /// Whether this end has closed.
+    is_closed: AtomicBool,
+    /// Whether the other end has closed, and said so.
+    is_closed_there: AtomicBool,
+}
+
+#[derive(Default)]
+struct Outgoing {
+    /// The call of the connection below. It outlives the future that began it, since a record that is lost ends the stream.
+    /// Boxed for that: once for a group of messages.
+    under_way: Option<BoxFuture<'static, Result<(), Error>>>,
+    /// The error that has ended the sending.
+    failed: Option<(ErrorKind, String)>,
+}
+
+#[derive(Default)]
+struct Incoming {
+    /// Bytes that arrived.
+    pieces: VecDeque<Buf>,
+    /// Messages that are decrypted.
+    messages: VecDeque<Buf>,
+    /// The end of the stream, behind these messages.
+    end: Option<(ErrorKind, String)>,
+}
+
+impl<Inner: Connection<Data = Buf>> TlsConnection<Inner> {
+    /// A connection after its handshake. `arrived` came behind it.
+    pub(super) fn new(
+        side: Side,
+        inner: Inner,
+        pieces: Pieces,
+        machine: Machine,
+        arrived: VecDeque<Buf>,
+    ) -> Self {
+        let incoming = Incoming { pieces: arrived, ..Incoming::default() };
+        Self {
+            inner: Arc::new(inner),
+            side,
+            pieces,
+            machine: Mutex::new(machine),
+            outgoing: AsyncMutex::default(),
+            incoming: AsyncMutex::new(incoming),
+            is_closed: AtomicBool::new(false),
+            is_closed_there: AtomicBool::new(false),
+        }
+    }
+
+    fn open(&self) -> Result<(), Error> {
+        // Relaxed: the flags stand for themselves.
+        if self.is_closed.load(Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "this end closed the connection").at("Tls"));
+        }
+        if self.is_closed_there.load(Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "the other end closed the connection").at("Tls"));
+        }
+        Ok(())
+    }
+
+    /// An error of the connection below. That it has closed is no proof that the other end did.
+    #[cold]
+    fn failed(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Closed {
+            return error;
+        }
+        self.open().err().unwrap_or_else(|| {
+            let what = "the stream ended without a close_notify, so the end of it may be missing";
+            Error::new(ErrorKind::Reset, what).at("Tls").because(error)
+        })
+    }
+
+    /// Encrypts the first messages, and waits until the connection below has taken the records.
+    async fn send_group(&self, outgoing: &mut Outgoing, messages: &[Buf]) -> Result<(), Error> {
+        self.finish(outgoing).await?;
+        self.open()?;
+        let records = {
+            let mut machine = self.machine.lock();
+            let encrypted = machine.encrypt(messages).map_err(Error::from);
+            encrypted.and_then(|()| self.records(&mut machine))
+        };
+        match records {
+            Ok(records) => outgoing.begin(&self.inner, records),
+            Err(error) => return Err(outgoing.fail(error)),
+        }
+        self.finish(outgoing).await
+    }
+
+    fn records(&self, machine: &mut Machine) -> Result<Vec<Buf>, Error> {
+        let mut records = Vec::new();
+        self.pieces.fill(machine, &*self.inner, &mut records)?;
+        Ok(records)
+    }
+
+    /// Waits for the call of the connection below, if one is under way.
+    async fn finish(&self, outgoing: &mut Outgoing) -> Result<(), Error> {
+        if let Some(call) = &mut outgoing.under_way {
+            let done = call.await;
+            outgoing.under_way = None;
+            if let Err(error) = done {
+                return Err(outgoing.fail(self.failed(error)));
+            }
+        }
+        match &outgoing.failed {
+            None => Ok(()),
+            Some((kind, what)) => Err(Error::new(*kind, what.clone()).at("Tls")),
+        }
+    }
+
+    /// Waits until there is a message.
+    async fn fill(&self, incoming: &mut Incoming) -> Result<(), Error> {
+        loop {
+            if self.is_closed.load(Relaxed) {
+                return self.open();
+            }
+            if !incoming.messages.is_empty() {
+                return Ok(());
+            }
+            if let Some((kind, what)) = &incoming.end {
+                return Err(Error::new(*kind, what.clone()).at("Tls"));
+            }
+            if incoming.pieces.is_empty() {
+                match self.inner.recv_batch(&mut incoming.pieces, BURST).await {
+                    Ok(_) => {}
+                    Err(error) if error.kind().may_pass() => return Err(error),
+                    Err(error) => {
+                        let error = self.failed(error);
+                        incoming.end = Some((error.kind(), error.context().to_owned()));
+                        return Err(error);
+                    }
+                }
+            }
+            if let Some(error) = self.decrypt(incoming)? {
+                incoming.end = Some((error.kind(), error.context().to_owned()));
+                // An alert tells the other end why, if it can be sent now.
+                if let Ok(mut outgoing) = self.outgoing.try_lock()
+                    && outgoing.under_way.is_none()
+                {
+                    let records = self.records(&mut self.machine.lock())?;
+                    outgoing.begin(&self.inner, records);
+                    let _ = poll!(std::pin::pin!(self.finish(&mut outgoing)));
+                }
+            }
+        }
+    }
+
+    /// Decrypts pieces until enough messages wait. Returns the reason of the stream's end.
+    fn decrypt(&self, incoming: &mut Incoming) -> Result<Option<Error>, Error> {
+        let Incoming { pieces, messages, .. } = incoming;
+        let mut machine = self.machine.lock();
+        while let Some(piece) = pieces.front_mut()
+            && messages.len() < WAITING
+        {
+            let mut bytes = &piece[..];
+            let end = machine.receive(&mut bytes, |message| messages.push_back(message));
+            let taken = piece.len() - bytes.len();
+            piece.advance(taken)?;
+            if piece.is_empty() {
+                pieces.pop_front();
+            }
+            if let Some(end) = end {
+                return Ok(Some(self.ended(end)));
+            }
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn ended(&self, end: End) -> Error {
+        match end {
+            End::Closed => {
+                self.is_closed_there.store(true, Relaxed);
+                Error::new(ErrorKind::Closed, "the other end closed the connection")
+            }
+            End::WithinMessage => {
+                Error::new(ErrorKind::Reset, "the other end closed the connection in the middle of a message")
+            }
+            End::Malformed(too_large) => {
+                let what = format!(
+                    "the other end announced a message of {} bytes, and at most {LARGEST} fit",
+                    too_large.0
+                );
+                Error::new(ErrorKind::Reset, what)
+            }
+            End::Failed(error) => refusal::explain(error, &self.side, None),
+        }
+        .at("Tls")
+    }
+}
+
+impl Outgoing {
+    /// Ends the sending: whatever the error, a part of the stream is missing.
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.failed = Some((error.kind(), error.context().to_owned()));
+        error
+    }
+
+    /// Begins to send these records. They are sent once the call is [finished](TlsConnection::finish).
+    fn begin<Inner: Connection<Data = Buf>>(&mut self, inner: &Arc<Inner>, mut records: Vec<Buf>) {
+        let inner = inner.clone();
+        self.under_way = Some(match (records.pop(), records.is_empty()) {
+            (None, _) => return,
+            (Some(record), true) => Box::pin(async move { inner.send(record).await }),
+            (Some(last), false) => {
+                records.push(last);
+                Box::pin(async move { inner.send_batch(records.into_iter()).await })
+            }
+        });
+    }
+}
+
+#[cold]
+fn too_large(len: usize) -> Error {
+    let what = format!("message of {len} bytes, at most {LARGEST} fit; put Fragment above to split messages");
+    Error::new(ErrorKind::TooLarge, what).at("Tls")
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for TlsConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    /// 1 MiB, and the headroom of the layers below.
+    fn mtu(&self) -> usize {
+        LARGEST + self.pieces.below()
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.open()?;
+        if message.len() > LARGEST {
+            return Err(too_large(message.len()));
+        }
+        let mut outgoing = self.outgoing.lock().await;
+        self.send_group(&mut outgoing, &[message]).await
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        let mut incoming = self.incoming.lock().await;
+        loop {
+            self.fill(&mut incoming).await?;
+            if let Some(message) = incoming.messages.pop_front() {
+                return Ok(message);
+            }
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        self.open()?;
+        let mut outgoing = self.outgoing.lock().await;
+        let mut oversize = None;
+        let mut fitting = messages.map_while(|message| {
+            if message.len() > LARGEST {
+                oversize = Some(message.len());
+                return None;
+            }
+            Some(message)
+        });
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            // A group takes the memory of one message of the largest size, at most two.
+            let mut bytes = 0;
+            while group.len() < GROUP
+                && bytes < LARGEST
+                && let Some(message) = fitting.next()
+            {
+                bytes += message.len();
+                group.push(message);
+            }
+            if group.is_empty() {
+                break;
+            }
+            self.send_group(&mut outgoing, &group).await?;
+            group.clear();
+        }
+        drop(fitting);
+        oversize.map_or(Ok(()), |len| Err(too_large(len)))
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let mut incoming = self.incoming.lock().await;
+        self.fill(&mut incoming).await?;
+        let count = incoming.messages.len().min(limit);
+        into.extend(incoming.messages.drain(..count));
+        Ok(count)
+    }
+
+    async fn drain(&self) -> Result<(), Error> {
+        let mut outgoing = self.outgoing.lock().await;
+        self.finish(&mut outgoing).await?;
+        self.inner.drain().await
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        let was_closed = self.is_closed.swap(true, Relaxed);
+        let mut outgoing = self.outgoing.lock().await;
+        let mut sent = self.finish(&mut outgoing).await;
+        if sent.is_ok() && !was_closed {
+            let records = {
+                let mut machine = self.machine.lock();
+                machine.close();
+                self.records(&mut machine)?
+            };
+            outgoing.begin(&self.inner, records);
+            sent = self.finish(&mut outgoing).await;
+        }
+        let closed = self.inner.close().await;
+        // The other end may have been faster.
+        match sent {
+            Err(error) if error.kind() != ErrorKind::Closed => Err(error),
+            _ => closed,
+        }
+    }
+}
+
+impl<Inner> fmt::Debug for TlsConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConnection").field("side", &self.side).finish_non_exhaustive()
+    }
+}

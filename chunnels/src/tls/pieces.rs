@@ -1,0 +1,49 @@
+//! Records in buffers for the connection below.
+
+use super::machine::Machine;
+use bertha_core::{Base, Buf, Connection, Error};
+
+/// The largest piece of records, in bytes: four records of full size, which a burst of the connection below takes well.
+const LARGEST: usize = 66 << 10;
+
+/// The pieces in which records go to the connection below, which need not begin or end where records do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pieces {
+    /// The headroom that the layers below need.
+    below: usize,
+    /// The largest piece.
+    largest: usize,
+}
+
+impl Pieces {
+    pub(super) fn new<Inner: Connection>(inner: &Inner) -> Self {
+        let below = inner.base().reserved();
+        Self { below, largest: inner.mtu().saturating_sub(below).clamp(1, LARGEST) }
+    }
+
+    /// The headroom that the layers below need.
+    pub(super) fn below(&self) -> usize {
+        self.below
+    }
+
+    /// Takes the records that wait in `machine`.
+    pub(super) fn fill<Inner: Connection>(
+        &self,
+        machine: &mut Machine,
+        inner: &Inner,
+        records: &mut Vec<Buf>,
+    ) -> Result<(), Error> {
+        machine.records(self.largest, |len| self.buffer(inner.base(), len), records)
+    }
+
+    /// A buffer of the connection below, without the headroom of the layers above.
+    fn buffer(&self, base: &impl Base, len: usize) -> Result<Buf, Error> {
+        let spare = base.reserved().saturating_sub(self.below).min(len);
+        let buffer = base.buffer(len - spare).and_then(|mut buffer| {
+            buffer.prepend(spare)?;
+            Ok(buffer)
+        });
+        // The records are encrypted, and lost if they have no place.
+        buffer.or_else(|_| Buf::new(len, self.below))
+    }
+}

@@ -1,0 +1,164 @@
+//! The handshake, and the proofs of the agreement.
+
+use super::TlsConnection;
+use super::machine::Machine;
+use super::pieces::Pieces;
+use crate::certificates::binding::PROOF;
+use crate::certificates::refusal;
+use crate::certificates::side::Side;
+use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Role, Runtime, Secured};
+use futures_util::future::{Either, select};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::pin::pin;
+use std::time::Duration;
+
+/// The time-out of the handshake.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time for which an end that has refused the other waits until that knows.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A connection whose handshake is under way.
+struct Handshake<'a, Inner> {
+    side: &'a Side,
+    inner: &'a Inner,
+    pieces: Pieces,
+    machine: Machine,
+    /// The bytes that have arrived and that nothing has taken yet.
+    arrived: VecDeque<Buf>,
+}
+
+pub(super) async fn start<Inner: Connection<Data = Buf>>(
+    side: &Side,
+    inner: Inner,
+    context: ConnectContext<'_, Inner>,
+) -> Result<TlsConnection<Inner>, Error> {
+    let transcript = context.transcript();
+    // Without negotiation each end is a client to the stack.
+    if transcript.is_some() && side.is_client() != (context.role() == Role::Client) {
+        let what = format!(
+            "this Tls is for a {side}, and this end is the other; make clients with Tls::client and servers with Tls::server"
+        );
+        return Err(Error::new(ErrorKind::Invalid, what));
+    }
+    let config = side.config()?;
+    let machine = refusal::step(side, || Machine::new(config))?;
+    let pieces = Pieces::new(&inner);
+    let mut handshake = Handshake { side, inner: &inner, pieces, machine, arrived: VecDeque::new() };
+    let runtime = inner.base().runtime().clone();
+    let timeout = pin!(runtime.sleep_until(runtime.now() + TIMEOUT));
+    let completed = match select(pin!(handshake.complete(transcript.as_ref())), timeout).await {
+        Either::Left((completed, _)) => completed,
+        Either::Right(_) => {
+            let what = format!("the other end did not complete the TLS handshake within {TIMEOUT:?}");
+            Err(Error::new(ErrorKind::TimedOut, what))
+        }
+    };
+    let secured = match completed {
+        Ok(secured) => secured,
+        Err(error) => {
+            // The alert, which tells the other end why.
+            let farewell = async {
+                if handshake.flush().await.is_ok() {
+                    let _ = inner.drain().await;
+                }
+            };
+            let timeout = pin!(runtime.sleep_until(runtime.now() + FAREWELL));
+            select(pin!(farewell), timeout).await;
+            return Err(error);
+        }
+    };
+    context.secured(secured);
+    let Handshake { pieces, machine, arrived, .. } = handshake;
+    Ok(TlsConnection::new(side.clone(), inner, pieces, machine, arrived))
+}
+
+impl<Inner: Connection<Data = Buf>> Handshake<'_, Inner> {
+    /// Shakes hands; then, with a transcript, exchanges the proofs of it.
+    async fn complete(&mut self, transcript: Option<&[u8; 32]>) -> Result<Secured, Error> {
+        loop {
+            self.flush().await?;
+            if !self.machine.is_handshaking() {
+                break;
+            }
+            self.take().await?;
+        }
+        if !self.machine.has_agreed_on_protocol() {
+            let what = "the other end did not confirm the protocol bertha/3 (ALPN), so it speaks another";
+            return Err(Error::new(ErrorKind::Refused, what));
+        }
+        if self.machine.is_resumed() && self.side.identifies_peer() {
+            refusal::step(self.side, || self.side.check_again(self.machine.shown()))?;
+        }
+        if let Some(transcript) = transcript {
+            self.prove(transcript).await?;
+        }
+        let secured = Secured::new(self.machine.control_key(transcript)?);
+        Ok(match self.side.peer(self.machine.shown()) {
+            Some(peer) => secured.with_peer(peer),
+            None => secured,
+        })
+    }
+
+    /// Sends the proof of this end, and waits for that of the other.
+    async fn prove(&mut self, transcript: &[u8; 32]) -> Result<(), Error> {
+        let proofs = self.machine.proofs(transcript, self.side)?;
+        self.machine.write(&[IoSlice::new(&proofs.ours())])?;
+        self.flush().await?;
+        let (mut proof, mut known) = ([0; PROOF], 0);
+        loop {
+            known = self.machine.take_proof(&mut proof, known);
+            if known == PROOF {
+                break;
+            }
+            self.take().await?;
+        }
+        if proofs.is_theirs(&proof) {
+            return Ok(());
+        }
+        let what = "the other end proved another agreement: the negotiation was altered on its way";
+        Err(Error::new(ErrorKind::Unauthenticated, what))
+    }
+
+    /// Takes the next bytes that arrive.
+    async fn take(&mut self) -> Result<(), Error> {
+        if self.arrived.is_empty() {
+            self.inner.recv_batch(&mut self.arrived, 1).await.map_err(|error| {
+                if error.kind() != ErrorKind::Closed {
+                    return error;
+                }
+                let what = "the other end ended the stream during the TLS handshake";
+                Error::new(ErrorKind::Reset, what).because(error)
+            })?;
+        }
+        let Some(piece) = self.arrived.front_mut() else { return Ok(()) };
+        let mut bytes = &piece[..];
+        let has_closed = refusal::step(self.side, || self.machine.take(&mut bytes))?;
+        let taken = piece.len() - bytes.len();
+        piece.advance(taken)?;
+        if piece.is_empty() {
+            self.arrived.pop_front();
+        }
+        if has_closed {
+            return Err(Error::new(ErrorKind::Reset, "the other end closed during the TLS handshake"));
+        }
+        Ok(())
+    }
+
+    /// Sends the records that wait.
+    async fn flush(&mut self) -> Result<(), Error> {
+        let mut records = Vec::new();
+        self.pieces.fill(&mut self.machine, self.inner, &mut records)?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        match self.inner.send_batch(records.into_iter()).await {
+            // The other end may have said why.
+            Err(error) if !error.kind().may_pass() => loop {
+                self.take().await?;
+            },
+            sent => sent,
+        }
+    }
+}
