@@ -1,7 +1,7 @@
 //! The keys for the messages about a connection, and the counters that tell these messages from replays.
 
 use super::schedule::{MAC, MacKey};
-use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
+use crate::wire::{self, HEADER, PROVEN, Unreadable, VERSION};
 use bertha_core::Role;
 use bertha_core::replay_window::ReplayWindow;
 use serde::Serialize;
@@ -38,8 +38,8 @@ impl ControlKeys {
     }
 
     /// Writes a message with the next counter and its MAC.
-    pub(super) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
-        let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, message).ok()?;
+    pub(super) fn encode<M: Serialize>(&self, header: [u8; HEADER], message: &M) -> Option<Vec<u8>> {
+        let mut bytes = wire::begin(header, VERSION | PROVEN, message).ok()?;
         bytes.extend(self.sent.fetch_add(1, Ordering::Relaxed).to_le_bytes());
         let mac = self.ours.tag(&[&bytes]);
         bytes.extend(mac);

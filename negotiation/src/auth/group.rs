@@ -31,7 +31,7 @@ impl GroupKey {
 
     /// Writes the progress of a participant, which has used this number for nothing else.
     pub fn encode_progress(&self, tag: Tag, progress: &PeerProgress, number: u64) -> Option<Vec<u8>> {
-        let mut bytes = wire::begin(Kind::PeerProgress, tag, VERSION | PROVEN, progress).ok()?;
+        let mut bytes = wire::begin(tag.header(Kind::PeerProgress), VERSION | PROVEN, progress).ok()?;
         bytes.extend(number.to_le_bytes());
         let mac = self.of_progress(progress.sender).tag(&[&bytes]);
         bytes.extend(mac);

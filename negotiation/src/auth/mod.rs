@@ -23,6 +23,7 @@ mod group;
 mod identity;
 mod offering;
 mod proof;
+mod reset;
 mod schedule;
 mod secured_stacks;
 mod session;
@@ -45,7 +46,6 @@ pub(crate) use fresh::seed;
 pub(crate) use offering::Offering;
 pub(crate) use proof::offer_hash;
 pub(crate) use schedule::{Keyed, MAC, MacKey, hash};
-pub(crate) use session::reset;
 
 #[cfg(test)]
 mod tests;

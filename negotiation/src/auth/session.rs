@@ -2,14 +2,15 @@
 
 use super::PublicKey;
 use super::control_keys::{BY_CREDENTIALS, ControlKeys, decode_unverified};
-use super::schedule::{MAC, MacKey, hash};
+use super::proof::Head;
+use super::reset::{NONCE, TOKEN, reveals};
+use super::schedule::{MacKey, hash};
 use super::secured_stacks::{Material, SecuredStacks};
-use crate::wire::{self, Close, Confirm, Kind, PROVEN, Tag, Unreadable, VERSION};
+use crate::wire::{self, Close, Confirm, HEADER, Kind, Tag, Unreadable};
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use subtle::ConstantTimeEq;
 
 /// One connection's keys, if it has any, and the agreement.
 ///
@@ -18,6 +19,7 @@ use subtle::ConstantTimeEq;
 /// handshake; these are used in place of the first.
 #[derive(Debug)]
 pub struct Session {
+    /// This end's own, which its messages name.
     role: Role,
     /// The hash over offer and answer.
     transcript: [u8; 32],
@@ -33,7 +35,10 @@ pub struct Session {
 struct ByCredentials {
     secret: MacKey,
     keys: ControlKeys,
-    reset: [u8; MAC],
+    /// The nonce of the answer, by which a server that has forgotten the connection finds the token.
+    nonce: [u8; NONCE],
+    /// The digest of the token that the server reveals then.
+    reset: [u8; TOKEN],
 }
 
 /// The proof that came with a message.
@@ -48,23 +53,24 @@ pub(crate) enum Proof {
 }
 
 impl Session {
-    /// The session of two ends that agreed by these two messages; `secret` is there if the messages have proofs.
+    /// The session of two ends that agreed by these two messages; if the messages have proofs, with the secret and the
+    /// head of the answer's.
     pub(super) fn new(
         role: Role,
         (offer, answer): (&[u8], &[u8]),
-        secret: Option<&MacKey>,
-        reset: [u8; MAC],
+        proven: Option<(&MacKey, &Head)>,
         peer: Option<PublicKey>,
     ) -> Self {
         let transcript = hash("bertha 3 transcript", &[offer, answer]);
-        let credentials = secret.map(|secret| {
+        let credentials = proven.map(|(secret, head)| {
             let keys = ControlKeys::new(role, secret, BY_CREDENTIALS, &transcript);
-            Box::new(ByCredentials { secret: secret.clone(), keys, reset })
+            let (nonce, reset) = (head.nonce, head.reset.unwrap_or_default());
+            Box::new(ByCredentials { secret: secret.clone(), keys, nonce, reset })
         });
         Self { role, transcript, peer, credentials, ..Self::unknown() }
     }
 
-    /// The placeholder for a session that is not known yet: it has no keys, and nothing was agreed.
+    /// The placeholder for a client's session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
         Self {
             role: Role::Client,
@@ -148,17 +154,43 @@ impl Session {
 
     /// A message with a body.
     pub(crate) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
-        encode_under(self.control_keys(), kind, tag, message)
+        self.encode_under(self.control_keys(), kind, tag, message)
+    }
+
+    fn encode_under<M: Serialize>(
+        &self,
+        keys: Option<&ControlKeys>,
+        kind: Kind,
+        tag: Tag,
+        message: &M,
+    ) -> Option<Vec<u8>> {
+        let header = tag.header_from(self.role, kind);
+        match keys {
+            Some(keys) => keys.encode(header, message),
+            None => wire::encode_from(self.role, kind, tag, message).ok(),
+        }
     }
 
     /// As [`encode`](Self::encode), of a confirmation: its receiver may have yet to build a stack.
     pub(crate) fn encode_confirm(&self, tag: Tag, confirm: &Confirm) -> Option<Vec<u8>> {
-        encode_under(self.credentials.as_ref().map(|it| &it.keys), Kind::Confirm, tag, confirm)
+        self.encode_under(self.credentials.as_ref().map(|it| &it.keys), Kind::Confirm, tag, confirm)
     }
 
-    /// A message whose kind says it all: a header alone, unless it needs a proof.
-    pub(crate) fn encode_bare(&self, kind: Kind, tag: Tag) -> Option<Vec<u8>> {
-        if self.is_authenticated() { self.encode(kind, tag, &()) } else { Some(tag.header(kind).into()) }
+    /// The reply to a close: a header alone, unless it needs a proof.
+    pub(crate) fn close_seen(&self, tag: Tag) -> Option<Vec<u8>> {
+        match self.is_authenticated() {
+            true => self.encode(Kind::CloseSeen, tag, &()),
+            false => Some(tag.header_from(self.role, Kind::CloseSeen).into()),
+        }
+    }
+
+    /// A sign of life: a header alone, unless it needs a proof.
+    pub(crate) fn keep_alive(&self, tag: Tag) -> Option<Vec<u8>> {
+        match &self.credentials {
+            Some(credentials) => self.encode(Kind::KeepAlive, tag, &credentials.nonce),
+            None if self.is_secured() => self.encode(Kind::KeepAlive, tag, &()),
+            None => Some(tag.header_from(self.role, Kind::KeepAlive).into()),
+        }
     }
 
     /// Reads a message with a body, which counts as received then.
@@ -174,7 +206,9 @@ impl Session {
         &self,
         message: &[u8],
     ) -> Result<(M, Proof), Unreadable> {
-        let received = if let Some(in_force) = self.stacks.in_force(&self.material()) {
+        let received = if !self.is_from_peer(message) {
+            Err(Unreadable::Unproven)
+        } else if let Some(in_force) = self.stacks.in_force(&self.material()) {
             in_force.keys.decode(message).map(|message| (message, Proof::Chunnel))
         } else if let Some(message) =
             self.stacks.try_staged(&self.material(), |keys| keys.decode(message).ok())
@@ -193,8 +227,12 @@ impl Session {
 
     /// Reads a confirmation, as [`encode_confirm`](Self::encode_confirm) writes it.
     pub(crate) fn decode_confirm(&self, message: &[u8]) -> Result<Confirm, Unreadable> {
-        let Some(credentials) = &self.credentials else { return wire::decode(message) };
-        credentials.keys.decode(message).inspect_err(|_| self.add_forged(1))
+        let received = match &self.credentials {
+            _ if !self.is_from_peer(message) => Err(Unreadable::Unproven),
+            Some(credentials) => credentials.keys.decode(message),
+            None => return wire::decode(message),
+        };
+        received.inspect_err(|_| self.add_forged(1))
     }
 
     /// Reads a close. An end without keys believes one without a valid proof: its peer's secure Chunnel may have been ready, or have
@@ -206,23 +244,60 @@ impl Session {
         }
     }
 
-    /// Whether a message whose kind says it all is genuine.
-    pub(crate) fn verify_bare(&self, message: &[u8]) -> bool {
-        !self.is_authenticated() || self.decode::<()>(message).is_ok()
+    /// Whether it is the peer's reply to a close.
+    pub(crate) fn is_close_seen(&self, message: &[u8]) -> bool {
+        match self.is_authenticated() {
+            true => self.decode::<()>(message).is_ok(),
+            false => self.is_plain(message),
+        }
     }
 
-    /// Whether a reset comes from the server, even if the server has forgotten this connection. With a secure Chunnel and no
-    /// credentials none does: the server has forgotten the keys.
-    pub(crate) fn verify_reset(&self, message: &[u8]) -> bool {
+    /// Whether it is the peer's sign of life.
+    pub(crate) fn is_keep_alive(&self, message: &[u8]) -> bool {
+        match self.has_credentials() {
+            true => self.decode::<[u8; NONCE]>(message).is_ok(),
+            false if self.is_secured() => self.decode::<()>(message).is_ok(),
+            false => self.is_plain(message),
+        }
+    }
+
+    /// Whether it is the server's reset, even if the server has forgotten this connection. A server has no use for one. With a
+    /// secure Chunnel and no credentials there is none: the server has forgotten the key with the connection.
+    pub(crate) fn is_reset(&self, message: &[u8]) -> bool {
+        if self.role == Role::Server {
+            return false;
+        }
         let is_genuine = match &self.credentials {
-            Some(credentials) => matches!(wire::open(message), Ok((version, token))
-                if version & PROVEN != 0 && bool::from(token.ct_eq(&credentials.reset))),
-            None => !self.is_secured(),
+            Some(credentials) => self.is_from_peer(message) && reveals(message, &credentials.reset),
+            None if self.is_secured() => false,
+            None => return self.is_plain(message),
         };
         if !is_genuine {
             self.add_forged(1);
         }
         is_genuine
+    }
+
+    /// Whether it asks for a sign of life, without a proof: the sender does not know this connection, or pretends so. A
+    /// server that has forgotten the connection replies to the sign of life with a [reset](Self::is_reset).
+    pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
+        let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && message.len() == HEADER;
+        self.role == Role::Client && self.has_credentials() && is_reset && self.is_from_peer(message)
+    }
+
+    /// Whether a message without a proof is the peer's, on a connection that has no proofs.
+    fn is_plain(&self, message: &[u8]) -> bool {
+        let is_plain = self.is_from_peer(message);
+        if !is_plain {
+            self.add_forged(1);
+        }
+        is_plain
+    }
+
+    /// Whether a message about the connection says that the other end has sent it. Else it is one of this end's own, which
+    /// somebody has sent back.
+    fn is_from_peer(&self, message: &[u8]) -> bool {
+        wire::sender(message).is_some_and(|sender| sender != self.role)
     }
 
     /// The keys for the client's and for the server's messages, on the client.
@@ -235,24 +310,4 @@ impl Session {
     pub(crate) fn add_forged(&self, count: u64) {
         self.forged.fetch_add(count, Ordering::Relaxed);
     }
-}
-
-fn encode_under<M: Serialize>(
-    keys: Option<&ControlKeys>,
-    kind: Kind,
-    tag: Tag,
-    message: &M,
-) -> Option<Vec<u8>> {
-    match keys {
-        Some(keys) => keys.encode(kind, tag, message),
-        None => wire::encode(kind, tag, message).ok(),
-    }
-}
-
-/// A server's reset for a connection that it doesn't know; `token` proves it.
-pub(crate) fn reset(tag: Tag, token: &[u8; MAC]) -> Vec<u8> {
-    let mut bytes = tag.header(Kind::Reset).to_vec();
-    bytes.push(VERSION | PROVEN);
-    bytes.extend(token);
-    wire::checked(bytes)
 }

@@ -38,10 +38,26 @@ fn learned(seen: &Seen) -> (u64, Datagram) {
     (postcard::take_from_bytes(&offer[wire::HEADER + 1..]).unwrap().0, first.clone())
 }
 
+/// The message as it would be if the end with this role had sent it.
+fn as_from(role: Role, message: &[u8]) -> Vec<u8> {
+    let mut message = message.to_vec();
+    let (Some((kind, tag)), Some(_)) = (wire::header(&message), wire::sender(&message)) else {
+        return message;
+    };
+    message[..wire::HEADER].copy_from_slice(&tag.header_from(role, kind));
+    if message.len() > wire::HEADER {
+        let end = message.len() - 4;
+        let check = crc32fast::hash(&message[..end]);
+        message[end..].copy_from_slice(&check.to_le_bytes());
+    }
+    message
+}
+
 /// Says this to both ends, as if from the other.
 fn tell_both(network: &Network, to_server: &Datagram, payload: &[u8]) {
-    let there = Datagram { payload: payload.to_vec(), ..to_server.clone() };
-    let here = Datagram { from: there.to, to: there.from, payload: payload.to_vec() };
+    let there = Datagram { payload: as_from(Role::Client, payload), ..to_server.clone() };
+    let payload = as_from(Role::Server, payload);
+    let here = Datagram { from: there.to, to: there.from, payload };
     network.inject(&there).unwrap();
     network.inject(&here).unwrap();
 }
