@@ -3,7 +3,7 @@
 use super::amplification::Credit;
 use super::overtaken::Overtaken;
 use super::server::Accepted;
-use crate::wire::{self, Confirm, Kind, Tag, offer_in};
+use crate::wire::{self, Kind, Tag, offer_in};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -131,7 +131,7 @@ impl Accepted {
     /// Whether `message` is the client's confirmation of just this.
     pub fn is_confirmed_by(&self, message: &[u8]) -> bool {
         self.session
-            .decode::<Confirm>(message)
+            .decode_confirm(message)
             .is_ok_and(|confirm| confirm.id == self.id && Some(confirm.number) == self.answer.confirm)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use idle_timeout::agreed as agreed_idle_timeout;
 pub use matching::{Match, Rejected, find, find_wished, find_within};
 pub(crate) use network::Network;
 pub(crate) use overtaken::Overtaken;
-pub(crate) use prune::Choices;
+pub(crate) use prune::{Choices, Pruned};
 pub use replay_filter::{Freshness, ReplayFilter};
 pub(crate) use requirements::check_layers;
 pub use requirements::{Requirements, check_picks, check_possible};
