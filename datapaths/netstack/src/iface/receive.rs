@@ -130,9 +130,10 @@ impl Stack {
         Arrival::Nothing
     }
 
-    /// Whether no packet from a wire can have this source (RFC 1122, section 3.2.1.3; RFC 4291, section 2).
-    fn is_martian(&self, source: IpAddr) -> bool {
-        self.interface.is_martian(source) && !(self.loops_back && self.interface.is_own(source))
+    /// Whether a source that is none on a wire is one here, since the frame was on no wire.
+    #[cold]
+    fn loops_back_from(&self, source: IpAddr) -> bool {
+        self.loops_back && self.interface.is_own(source)
     }
 
     /// Takes in the IPv4 packet that begins `at` so many bytes of the frame.
@@ -150,7 +151,7 @@ impl Stack {
         if self.interface.v4() != Some(header.destination) {
             return Ok(self.foreign());
         }
-        if self.is_martian(header.source.into()) {
+        if self.interface.is_martian_v4(header.source) && !self.loops_back_from(header.source.into()) {
             return Ok(self.martian());
         }
         let payload = header.payload();
@@ -206,7 +207,10 @@ impl Stack {
         }
         // A node without an address asks for one; nothing else has none.
         let anonymous = header.source.is_unspecified();
-        if !anonymous && self.is_martian(header.source.into()) {
+        if self.interface.is_martian_v6(header.source)
+            && !anonymous
+            && !self.loops_back_from(header.source.into())
+        {
             return Ok(self.martian());
         }
         let header = match header.with_extensions(packet) {
