@@ -199,7 +199,7 @@ impl Stack {
     ) -> Result<Arrival, Rejected> {
         let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
         let packet = &mut frame[at..];
-        let header = Ipv6Header::parse_fixed(packet)?;
+        let mut header = Ipv6Header::parse_fixed(packet)?;
         let group = icmpv6::solicited_node_group(own);
         let direct = header.destination == own && link.destination == self.interface.mac;
         if !(direct || header.destination == group || header.destination == icmpv6::ALL_NODES) {
@@ -213,13 +213,15 @@ impl Stack {
         {
             return Ok(self.martian());
         }
-        let header = match header.with_extensions(packet) {
-            Err(Rejected::Problem(problem)) if !anonymous => {
-                self.report_problem(link, problem, packet, &header, now);
-                return Err(Rejected::Problem(problem));
-            }
-            parsed => parsed?,
-        };
+        if header.may_extend() {
+            header = match header.with_extensions(packet) {
+                Err(Rejected::Problem(problem)) if !anonymous => {
+                    self.report_problem(link, problem, packet, &header, now);
+                    return Err(Rejected::Problem(problem));
+                }
+                parsed => parsed?,
+            };
+        }
         if anonymous && header.protocol != IpProtocol::ICMPV6 {
             return Ok(self.martian());
         }
