@@ -9,6 +9,8 @@ pub mod layers;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod rendezvous;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 pub use frames::{frames, good_frames};
 
@@ -55,6 +57,8 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
+    #[cfg(feature = "tls")]
+    ("tls", tls::stream),
     ("wire", wire_format),
 ];
 
