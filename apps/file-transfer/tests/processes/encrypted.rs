@@ -1,7 +1,7 @@
 //! TLS from the command line, and the refusal of plaintext.
 
 use crate::program::{Receiver, Scene, content, failure, program, sending, sha256, success};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use std::path::Path;
 
 const LEN: usize = 300_001;
@@ -18,6 +18,7 @@ impl Certified {
     fn write(directory: &Path, prefix: &str, name: &str) -> Self {
         let mut params = CertificateParams::new([]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, format!("authority of the {prefix}"));
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
         let signed = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
