@@ -51,13 +51,17 @@
 //!
 //! # Attackers
 //!
-//! Nothing among participants is authenticated or encrypted; that is a matter of the store, of the network, and of Chunnels.
-//!
-//! An attacker that can send to the group can:
+//! Nothing among participants is encrypted; that is a matter of the store, of the network, and of Chunnels. With a
+//! [`group_key`](RendezvousSettings::group_key) their messages are authenticated, so that senders without it are dropped and counted.
+//! All participants have that key, so each of them, but nobody else, can do what follows. Without a key, an attacker that can send to
+//! the group can:
 //! - deliver messages in another participant's name;
 //! - have a change miss messages that were sent before it, or wait for messages that were not sent, each time up to
 //!   [`handover_timeout`](RendezvousSettings::handover_timeout); a later change is then refused for not being staged in time;
 //! - fill the bounded tables of a round, so that a new sender is not heard before the next round.
+//!
+//! Give participants encrypted connections to the store, and a login of their own with no more rights than they need:
+//! `RedisStore` and `EtcdStore` say which these are.
 //!
 //! An attacker that can write to the store can also remove participants and records, and use up the numbers of rounds.
 //!
@@ -78,6 +82,8 @@ pub use join::{Join, Rendezvous};
 pub use member::{Event, InForce};
 pub use participant::Participant;
 pub use settings::RendezvousSettings;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+pub use store::StoreOptions;
 pub use store::{
     Entry, MemoryStore, MemoryWatch, Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction, Watch,
     Write, limits,
