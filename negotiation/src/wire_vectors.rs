@@ -1,10 +1,10 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
 use crate::auth::{Answering, MacKey, Offering, claim, early_in, offer_hash, with_early};
-use crate::handshake::Cookies;
+use crate::handshake::{Cookies, Tickets};
 use crate::wire::{
-    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, Refusal,
-    RefusalKind, Retry, Tag, Upgrade, UpgradeStep, envelop, offer_in,
+    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, PresentedTicket,
+    Refusal, RefusalKind, Retry, TICKET, Tag, Upgrade, UpgradeStep, envelop, offer_in,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{DifferingCapability, LayerInfo, Node, Role};
@@ -111,11 +111,15 @@ fn answer() -> Answer {
         idle_ms: 20_000,
         confirm: None,
         early: 0,
+        ticket: None,
         stack: "Lz".into(),
         reasons: "client's Zip and server's Lz: codecs::Lz is not codecs::Zip".into(),
         capabilities: Vec::new(),
     }
 }
+
+/// The ticket that a client presents with an offer.
+const PRESENTED: PresentedTicket = PresentedTicket { ticket: [9; TICKET], age_ms: 1500 };
 
 /// The messages that go with an offer.
 const MESSAGES: [&[u8]; 2] = [b"hello", b""];
@@ -126,7 +130,7 @@ fn claimed() -> [u8; CLAIM] {
 }
 
 fn first_flight(offer: &[u8], key: Option<&MacKey>) -> Vec<u8> {
-    with_early(offer, &claimed(), MESSAGES.into_iter(), key).unwrap()
+    with_early(offer, (&claimed(), PRESENTED), MESSAGES.into_iter(), key).unwrap()
 }
 
 /// The numbers after `last`, for randomness.
@@ -243,7 +247,7 @@ fn upgrades(vectors: &mut Vectors) {
 }
 
 fn vectors() -> Vectors {
-    let mut vectors = Vectors::default();
+    let (mut vectors, start) = (Vectors::default(), Instant::now());
     for (name, sender, kind) in [
         ("data", Role::Client, Kind::Data),
         ("close-seen of the client", Role::Client, Kind::CloseSeen),
@@ -259,6 +263,10 @@ fn vectors() -> Vectors {
     let capabilities = vec![DifferingCapability { layer: 2, encoding: b"rate".to_vec() }];
     vectors.value("claim with a capability", &claim(&[1], &[0], 20_000, &capabilities));
     vectors.plain("answer with a capability", Kind::Answer, &Answer { capabilities, ..answer() });
+    let later = Duration::from_secs(100);
+    let ticket = Tickets::new([3; 32], start).issue(start + later);
+    vectors.value("ticket", &ticket);
+    vectors.plain("answer with a ticket", Kind::Answer, &Answer { ticket: Some(ticket), ..answer() });
     let refusal = |kind, text: &str| Refusal { id: ID, kind, text: text.into() };
     vectors.plain("refusal", Kind::Refusal, &refusal(RefusalKind::Incompatible, "no stack suits both ends"));
     let old = "the client speaks version 2 of the negotiation protocol, the server version 3";
@@ -277,7 +285,6 @@ fn vectors() -> Vectors {
     vectors.plain("confirm", Kind::Confirm, &Confirm { id: ID, number: 0x1122_3344_5566_7788 });
 
     let plain = wire::encode(Kind::Offer, Tag::of(ID), &offer()).unwrap();
-    let (start, later) = (Instant::now(), Duration::from_secs(100));
     let cookie = Cookies::new([3; 32], start).issue(start + later, b"10.0.0.1:5000", &plain);
     vectors.value("cookie", &cookie);
     vectors.plain("retry", Kind::Retry, &Retry { id: ID, cookie });
@@ -288,7 +295,8 @@ fn vectors() -> Vectors {
     for (name, offer) in [("first flight", &plain), ("first flight with a cookie", &returned)] {
         let flight = first_flight(offer, None);
         assert_eq!(offer_in(&flight), offer_in(offer));
-        assert_eq!(early_in(&flight, None).unwrap().messages, MESSAGES);
+        let early = early_in(&flight, None).unwrap();
+        assert_eq!((early.presented, early.messages), (PRESENTED, MESSAGES.to_vec()));
         vectors.value(name, &flight);
     }
 
@@ -321,13 +329,13 @@ fn among_any_number(vectors: &mut Vectors) {
     vectors.add("group data", &data, format!("{origin:?}"));
     assert_eq!(wire::origin(&data[wire::HEADER..]), Some(origin));
     for (name, before) in [
-        ("standing: from the start", None),
-        ("standing: has moved", Some(None)),
-        ("standing: is done", Some(Some(1000))),
+        ("peer progress: from the start", None),
+        ("peer progress: has moved", Some(None)),
+        ("peer progress: is done", Some(Some(1000))),
     ] {
         let before = before.map(|sent| Before { life: ID, round: 2, sent });
-        let standing = PeerProgress { sender: origin.sender, life: ID, round: 3, before, asks: false };
-        vectors.plain(name, Kind::PeerProgress, &standing);
+        let progress = PeerProgress { sender: origin.sender, life: ID, round: 3, before, asks: false };
+        vectors.plain(name, Kind::PeerProgress, &progress);
     }
 }
 
