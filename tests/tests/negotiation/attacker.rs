@@ -278,6 +278,7 @@ fn answer(id: u64, confirm: Option<u64>) -> Answer {
         idle_ms: 30_000,
         confirm,
         early: 0,
+        ticket: None,
         stack,
         reasons,
         capabilities: Vec::new(),

@@ -18,6 +18,7 @@ mod early_closing;
 mod early_faults;
 mod early_panic;
 mod early_refused;
+mod early_replayed;
 mod early_restarts;
 mod early_scene;
 mod early_stuck;
