@@ -4,6 +4,7 @@
 mod agreement;
 mod attack;
 mod attack_early;
+mod attack_observer;
 mod attack_reflection;
 mod attack_reset;
 mod attack_upgrade;
@@ -33,3 +34,4 @@ mod needs;
 mod restarts;
 mod scene;
 mod shortage;
+mod splices;
