@@ -102,7 +102,7 @@ impl ConfirmationWait {
                 let Some((confirmed, overtaken)) = self.candidates.remove(at) else { return Step::Drop };
                 Step::Confirmed(Box::new(confirmed), overtaken.into_messages())
             }
-            Kind::Data | Kind::KeepAlive => {
+            Kind::Data | Kind::KeepAlive | Kind::Close => {
                 // It takes itself for connected, so its confirmation was lost.
                 self.next = self.next.min(self.last + self.shortest_pause);
                 let is_kept = kind == Kind::Data && self.candidates[at].1.keep(&message, self.most_early);
