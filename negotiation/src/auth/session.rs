@@ -4,7 +4,7 @@ use super::PublicKey;
 use super::proof::Head;
 use super::reset::{NONCE, TOKEN, reveals};
 use super::schedule::{MAC, MacKey, hash};
-use crate::wire::{self, HEADER, Kind, PROVEN, Tag, Unreadable, VERSION};
+use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
 use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
@@ -121,19 +121,16 @@ impl Session {
         Some(wire::checked(bytes))
     }
 
-    /// The reply to a close: a header alone, unless it needs a proof.
+    /// The reply to a close.
     pub(crate) fn close_seen(&self, tag: Tag) -> Option<Vec<u8>> {
-        match self.is_authenticated() {
-            true => self.encode(Kind::CloseSeen, tag, &()),
-            false => Some(tag.header_from(self.role, Kind::CloseSeen).into()),
-        }
+        self.encode(Kind::CloseSeen, tag, &())
     }
 
-    /// A sign of life: a header alone, unless it needs a proof.
+    /// A sign of life.
     pub(crate) fn keep_alive(&self, tag: Tag) -> Option<Vec<u8>> {
         match &self.keys {
             Some(keys) => self.encode(Kind::KeepAlive, tag, &keys.nonce),
-            None => Some(tag.header_from(self.role, Kind::KeepAlive).into()),
+            None => self.encode(Kind::KeepAlive, tag, &()),
         }
     }
 
@@ -155,17 +152,14 @@ impl Session {
 
     /// Whether it is the peer's reply to a close.
     pub(crate) fn is_close_seen(&self, message: &[u8]) -> bool {
-        match self.is_authenticated() {
-            true => self.decode::<()>(message).is_ok(),
-            false => self.is_plain(message),
-        }
+        self.decode::<()>(message).is_ok()
     }
 
     /// Whether it is the peer's sign of life.
     pub(crate) fn is_keep_alive(&self, message: &[u8]) -> bool {
         match self.is_authenticated() {
             true => self.decode::<[u8; NONCE]>(message).is_ok(),
-            false => self.is_plain(message),
+            false => self.decode::<()>(message).is_ok(),
         }
     }
 
@@ -174,7 +168,7 @@ impl Session {
         if self.role == Role::Server {
             return false;
         }
-        let Some(keys) = &self.keys else { return self.is_plain(message) };
+        let Some(keys) = &self.keys else { return self.decode::<()>(message).is_ok() };
         let is_genuine = self.is_from_peer(message) && reveals(message, &keys.reset);
         if !is_genuine {
             self.add_forged(1);
@@ -185,17 +179,11 @@ impl Session {
     /// Whether it asks for a sign of life, without a proof: the sender does not know this connection, or pretends so. A
     /// server that has forgotten the connection replies to the sign of life with a [reset](Self::is_reset).
     pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
-        let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && message.len() == HEADER;
-        self.role == Role::Client && self.is_authenticated() && is_reset && self.is_from_peer(message)
-    }
-
-    /// Whether a message without a proof is the peer's, on a connection that has no proofs.
-    fn is_plain(&self, message: &[u8]) -> bool {
-        let is_plain = self.is_from_peer(message);
-        if !is_plain {
-            self.add_forged(1);
-        }
-        is_plain
+        let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && self.is_from_peer(message);
+        self.role == Role::Client
+            && self.is_authenticated()
+            && is_reset
+            && wire::decode::<()>(message).is_ok()
     }
 
     /// Whether a message about the connection says that the other end has sent it. Else it is one of this end's own, which
