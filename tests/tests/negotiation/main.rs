@@ -11,6 +11,7 @@ mod attacker;
 mod authentication;
 mod capabilities;
 mod control_plane;
+mod damaged;
 mod early;
 mod early_answer;
 mod early_closing;
