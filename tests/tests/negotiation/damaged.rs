@@ -3,7 +3,7 @@
 
 use crate::scene::{CLIENT, SERVER, bytes, client, serve, server_addr, simulate};
 use bertha_chunnels::Checksum;
-use bertha_core::{Bottom, Buf, Connection, Runtime, make_stack};
+use bertha_core::{Bottom, Buf, Connection, make_stack};
 use bertha_datapath_sim::{Link, Network, SimDatapath};
 use bertha_negotiation::{Negotiate, Runs};
 use bertha_tests::with_seeds;
