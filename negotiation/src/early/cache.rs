@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(later.now - held.received, Duration::from_secs(65));
         // The other clock was set back meanwhile.
         let earlier = Clocks { now: later.now, ..at(0) };
-        let (_, _, held) = decode(&bytes, earlier).unwrap().remove(0);
+        let held = decode(&bytes, earlier).unwrap().remove(0).ticket;
         assert_eq!(earlier.now - held.received, Duration::from_secs(5));
     }
 
