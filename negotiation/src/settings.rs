@@ -16,7 +16,7 @@ const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChec
 /// | `idle_timeout` | 30 s | | `offers_per_second` | 10,000 |
 /// | `early_messages` | 64 | | `first_flight` | 16 |
 /// | `concurrent_handshakes` | 256 | | `first_flight_delay` | 1 ms |
-/// | `close_timeout` | 100 ms | | `early_data` | true |
+/// | `close_timeout` | 100 ms | | `early_data` | false |
 /// | `drain_timeout` | 250 ms | | `remembered_flights` | 65,536 |
 /// | `credentials` | none | | `may_lose` | delivery |
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub struct Settings {
     pub first_flight: usize,
     /// The time that a client that connects early waits for the first message before it makes its offer without one.
     pub first_flight_delay: Duration,
-    /// Whether a server takes messages that come with an offer. An attacker can replay them; see
-    /// [`Connect::early`](crate::Connect::early).
+    /// Whether a server takes messages that come with an offer. They are not forward secret, and a restart can have one received
+    /// twice; see [`Connect::early`](crate::Connect::early).
     pub early_data: bool,
     /// The number of first flights that a server remembers, so that it takes none twice. Each is remembered for half a minute to
     /// a minute; while there are so many, the server takes no others early.
@@ -92,7 +92,7 @@ impl Default for Settings {
             offers_per_second: 10_000,
             first_flight: 16,
             first_flight_delay: Duration::from_millis(1),
-            early_data: true,
+            early_data: false,
             remembered_flights: 65_536,
         }
     }

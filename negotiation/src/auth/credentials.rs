@@ -1,6 +1,6 @@
 //! The proofs of an end's identity, and the proofs that it asks of the other.
 
-use super::schedule::MacKey;
+use super::schedule::{MacKey, hash};
 use super::{IdentityKey, PublicKey, SharedKey};
 use bertha_core::{Error, ErrorKind, Role};
 
@@ -69,6 +69,17 @@ impl Credentials {
     /// none: the key exchange ends only with the answer.
     pub(super) fn early_key(&self, offer: &[u8; 32]) -> Option<MacKey> {
         self.shared.as_ref().map(|shared| MacKey::extract(Some(shared), None).derive("early", offer))
+    }
+
+    /// A digest that differs for all that a server, or its clients, may be told from others by. It gives no secret away.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let own = self.identity.as_ref().map(IdentityKey::public);
+        let keys = own.iter().chain(&self.trusted).map(|key| &key.as_bytes()[..]);
+        let keys = hash("bertha 3 credentials", &keys.collect::<Vec<_>>());
+        let has_own = [u8::from(own.is_some())];
+        *MacKey::extract(self.shared.as_ref(), None)
+            .derive("credentials", &[&has_own[..], &keys].concat())
+            .bytes()
     }
 
     /// Fails if they can't protect this end, or make no sense.

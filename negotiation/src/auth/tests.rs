@@ -46,6 +46,7 @@ fn answer() -> Answer {
         idle_ms: 30_000,
         confirm: Some(5),
         early: 0,
+        ticket: None,
         stack: "Zip".into(),
         reasons: String::new(),
         capabilities: Vec::new(),

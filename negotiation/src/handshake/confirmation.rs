@@ -101,7 +101,7 @@ impl ConfirmationWait {
                 let early = self.early.drain(..).filter(|(of, _)| *of == tag).map(|(_, message)| message);
                 Step::Confirmed(Box::new(confirmed), early.collect())
             }
-            Kind::Data | Kind::KeepAlive => {
+            Kind::Data | Kind::KeepAlive | Kind::Close => {
                 // It takes itself for connected, so its confirmation was lost.
                 self.next = self.next.min(self.last + self.shortest_pause);
                 let is_kept = kind == Kind::Data && self.early.len() < self.most_early;

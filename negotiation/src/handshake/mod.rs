@@ -17,6 +17,7 @@ mod rate_limiter;
 mod replay_filter;
 mod requirements;
 mod server;
+mod ticket;
 mod wants;
 
 pub use crate::auth::claim;
@@ -41,3 +42,4 @@ pub(crate) use requirements::check_layers;
 pub use requirements::{Requirements, check_picks, check_possible};
 pub use server::{Accepted, Decision, EarlyData, Terms, decide};
 pub(crate) use server::{CLOSE_ALLOWANCE, decide_hashed, is_flight, takes_early_data, unknown};
+pub use ticket::{HeldTicket, Tickets};

@@ -1,11 +1,11 @@
 //! A server's work for one client.
 
 use super::admission::Admissions;
-use crate::auth::offer_hash;
+use crate::auth::{offer_hash, seed};
 use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
-    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Requirements, Terms,
+    Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Requirements, Terms, Tickets,
     agreed_idle_timeout, decide_hashed, is_flight, path,
 };
 use crate::link::LinkConnector;
@@ -15,8 +15,8 @@ use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::sync::mpsc;
 
@@ -27,6 +27,8 @@ pub(super) struct Server<S, D: Runs<S>> {
     connector: Arc<LinkConnector<D>>,
     pub(super) listener: D::Listener,
     pub(super) admissions: Admissions,
+    /// Made when they are first needed.
+    tickets: OnceLock<Tickets>,
     pub(super) settings: Arc<Settings>,
     late_answers: LateAnswers<D::Connection>,
     to_listener: mpsc::Sender<FromLink<D::Connection>>,
@@ -45,6 +47,7 @@ impl<S, D: Runs<S>> Server<S, D> {
             stack,
             nodes,
             decisions: DecisionCache::default(),
+            tickets: OnceLock::new(),
             connector: Arc::new(LinkConnector { datapath, settings: settings.clone() }),
             listener,
             admissions: Admissions::new(&settings),
@@ -231,6 +234,8 @@ where
             requirements: Requirements::new(self.settings.floor, base.base().properties()),
             path: &path,
             early_data,
+            tickets: self.tickets(now, base),
+            now,
             credit,
         };
         match decide_hashed((message, hash), (&self.nodes, &self.decisions), &terms) {
@@ -260,6 +265,12 @@ where
                 Ok(Some(Admitted { accepted, credit, is_on_its_word: is_taken_at_once || !confirms_first }))
             }
         }
+    }
+
+    /// The tickets of this server, if it takes early data. The first client brings clock and randomness along.
+    fn tickets(&self, now: Instant, base: &D::Connection) -> Option<&Tickets> {
+        let secret = || *seed(|| base.base().runtime().random()).bytes();
+        self.settings.early_data.then(|| self.tickets.get_or_init(|| Tickets::new(secret(), now)))
     }
 
     async fn turn_away<T>(

@@ -29,7 +29,7 @@ mod upgrade;
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub(crate) use early::behind_offer;
-pub use early::{CLAIM, Early, early_capacity, early_cost};
+pub use early::{CLAIM, Early, PresentedTicket, TICKET, early_capacity, early_cost};
 pub use group::{
     Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, ProvenOrigin, origin, proven_origin,
 };
