@@ -197,7 +197,9 @@ impl EarlyCache {
         }
         let bytes = std::fs::read(path).map_err(io)?;
         let entries = decode(&bytes, Clocks::read()).map_err(|(kind, why)| failed(kind, why))?;
-        entries.into_iter().for_each(|(key, expected, ticket)| cache.remember(&key, expected, ticket));
+        entries
+            .into_iter()
+            .for_each(|Entry { key, expected, ticket, .. }| cache.remember(&key, expected, ticket));
         Ok(cache)
     }
 
@@ -258,11 +260,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The entries, without those whose tickets are older than the clock that tells their age.
-fn decode(
-    bytes: &[u8],
-    clocks: Clocks,
-) -> Result<Vec<(Key, Expected, HeldTicket)>, (ErrorKind, &'static str)> {
+/// The saved entries, without those whose tickets are older than the clock that tells their age.
+fn decode(bytes: &[u8], clocks: Clocks) -> Result<Vec<Entry>, (ErrorKind, &'static str)> {
     let damaged = (ErrorKind::Malformed, "it is damaged, or no such file");
     let (whole, check) = bytes.split_last_chunk::<CHECK>().ok_or(damaged)?;
     if crc32fast::hash(whole) != u32::from_le_bytes(*check) {
@@ -275,7 +274,8 @@ fn decode(
     let since = clocks.since_1970.saturating_sub(Duration::from_millis(at_ms));
     let held = |Saved { key, expected, ticket, age_ms }: Saved| {
         let received = clocks.now.checked_sub(since.saturating_add(Duration::from_millis(age_ms)))?;
-        Some((key, expected, HeldTicket { ticket, received }))
+        let ticket = HeldTicket { ticket, received };
+        Some(Entry { key, expected, ticket, claim: OnceLock::new() })
     };
     Ok(entries.into_iter().filter_map(held).collect())
 }
@@ -378,11 +378,11 @@ mod tests {
         let bytes = cache.encode(at(5)).unwrap();
         // Another process, with another clock, a minute later.
         let later = Clocks { now: start + Duration::from_secs(10_000), ..at(65) };
-        let (_, _, held) = decode(&bytes, later).unwrap().remove(0);
+        let held = decode(&bytes, later).unwrap().remove(0).ticket;
         assert_eq!(later.now - held.received, Duration::from_secs(65));
         // The other clock was set back meanwhile.
         let earlier = Clocks { now: later.now, ..at(0) };
-        let (_, _, held) = decode(&bytes, earlier).unwrap().remove(0);
+        let held = decode(&bytes, earlier).unwrap().remove(0).ticket;
         assert_eq!(earlier.now - held.received, Duration::from_secs(5));
     }
 
