@@ -22,6 +22,7 @@ mod datapaths;
 mod dpdk_echo;
 mod echo;
 mod error;
+mod flood;
 mod harness;
 mod idle;
 mod instructions;

@@ -4,7 +4,7 @@ use crate::harness::Effort;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
 use crate::{
-    connect, echo, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
+    connect, echo, flood, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
 };
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
@@ -35,6 +35,8 @@ pub(crate) enum Program {
     Switch,
     /// Routing at the server, with and without decoding
     ShardRaw,
+    /// Honest clients of a server that is flooded with replayed offers or silent streams
+    Flood,
     /// Memory and processor time of 10,000 connections that are not used
     Idle,
     /// Congestion windows over time on the thesis's links, in a simulation
@@ -55,6 +57,7 @@ const ALL: &[&str] = &[
     "passes",
     "switch",
     "shard-raw",
+    "flood",
     "idle",
     "windows",
 ];
@@ -78,6 +81,7 @@ impl Program {
             Self::Passes => passes::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
+            Self::Flood => flood::run(effort),
             Self::Idle => idle::run(effort),
             Self::Windows => windows::run(effort),
             Self::Instructions(options) => instructions::run(&options),
