@@ -184,7 +184,7 @@ impl Carriage {
                     task,
                     encryption,
                     packet,
-                    make_stack!(reliable(), faults.clone()),
+                    make_stack!(reliable(), faults),
                     bertha::datapath(),
                     settings
                 )
@@ -204,7 +204,7 @@ impl Carriage {
                     task,
                     encryption,
                     packet,
-                    make_stack!(reliable(), faults.clone()),
+                    make_stack!(reliable(), faults),
                     Unix::new(),
                     settings
                 )
