@@ -180,10 +180,7 @@ where
     }
 
     /// Begins the stages that follow, and gives the item for the application, if there is one now.
-    async fn advance(
-        &mut self,
-        mut outcome: OutcomeOf<S, D>,
-    ) -> Option<Result<Negotiated<D::Out>, Error>> {
+    async fn advance(&mut self, mut outcome: OutcomeOf<S, D>) -> Option<Result<Negotiated<D::Out>, Error>> {
         loop {
             outcome = match outcome {
                 Outcome::Unconfirmed(client) => {

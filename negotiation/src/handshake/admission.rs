@@ -49,7 +49,10 @@ impl AdmissionControl {
             proven: limiter("proven"),
             unproven: limiter("unproven"),
             max_unproven: settings.unproven_clients,
-            signatures: settings.credentials.uses_identities().then(|| TokenBucket::new(rate(settings).burst)),
+            signatures: settings
+                .credentials
+                .uses_identities()
+                .then(|| TokenBucket::new(rate(settings).burst)),
             rate: rate(settings),
             start: now,
         }

@@ -86,7 +86,8 @@ impl<T: 'static> Handshakes<T> {
         }
         let number = self.next;
         self.next += 1;
-        let (running, abort) = abortable(Box::pin(async move { (number, handshake.await) }) as BoxFuture<'_, _>);
+        let (running, abort) =
+            abortable(Box::pin(async move { (number, handshake.await) }) as BoxFuture<'_, _>);
         self.running.push(running);
         self.held.insert(number, Held { network, since, abort });
         if let Some(network) = network {

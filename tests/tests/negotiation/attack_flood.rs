@@ -221,7 +221,8 @@ fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
                 let kept = Arc::new(Mutex::new(Vec::new()));
                 // Its clients follow the protocol, but for their confirmation.
                 network.tap(|datagram| {
-                    let is_confirmation = datagram.payload[0] == 8 && datagram.from.ip() == std::net::Ipv4Addr::new(100, 0, 0, 9);
+                    let is_confirmation = datagram.payload[0] == 8
+                        && datagram.from.ip() == std::net::Ipv4Addr::new(100, 0, 0, 9);
                     if is_confirmation { Verdict::Drop } else { Verdict::Pass }
                 });
                 let strike = async |_| {
