@@ -14,6 +14,7 @@ mod authentication;
 mod capabilities;
 mod control_plane;
 mod counting;
+mod damaged;
 mod early;
 mod early_answer;
 mod early_closing;
