@@ -46,7 +46,7 @@
 //! # Where to read on
 //!
 //! * The guides: [composing](guide::composing) stacks, [errors](guide::errors) and what to do about them, [choosing a
-//!   datapath](guide::datapaths), [security](guide::security); writing a [Chunnel](guide::chunnel), a
+//!   datapath](guide::datapaths), `guide::security` (with the features `tls` and `noise`); writing a [Chunnel](guide::chunnel), a
 //!   [datapath](guide::datapath), a [pass](guide::pass).
 //! * The methods of a stack: [`Negotiate`], [`Rendezvous`] and, without negotiation, [`Wrap`]. The promises of a connection
 //!   under loss, cancellation and backpressure: [`Connection`].

@@ -1,13 +1,13 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
-use crate::auth::{Answering, MacKey, Offering, claim, early_in, offer_hash, reset, with_early};
+use crate::auth::{Answering, MacKey, Offering, claim, early_in, offer_hash, with_early};
 use crate::handshake::Cookies;
 use crate::wire::{
     self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, Refusal,
     RefusalKind, Retry, Tag, Upgrade, UpgradeStep, envelop, offer_in,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
-use bertha_core::{DifferingCapability, LayerInfo, Node};
+use bertha_core::{DifferingCapability, LayerInfo, Node, Role};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -15,6 +15,9 @@ use std::fmt::{Debug, Write};
 use std::time::{Duration, Instant};
 
 const ID: u64 = 0x0123_4567_89ab_cdef;
+/// The addresses of both ends, as a server names them.
+const PATH: &[u8] = b"10.0.0.2:4242 10.0.0.1:5000";
+
 const WIRE: &str = include_str!("../WIRE.md");
 
 /// The contents of the fenced blocks: for each name, `bytes` in hexadecimal digits and, for messages, their meaning
@@ -68,7 +71,19 @@ impl Vectors {
         kind: Kind,
         message: &M,
     ) {
-        self.add(name, &wire::encode(kind, Tag::of(ID), message).unwrap(), format!("{message:?}"));
+        self.plain_from(Role::Client, name, kind, message);
+    }
+
+    /// The same of this end.
+    fn plain_from<M: Serialize + DeserializeOwned + Debug + PartialEq>(
+        &mut self,
+        sender: Role,
+        name: &str,
+        kind: Kind,
+        message: &M,
+    ) {
+        let bytes_of = wire::encode_from(sender, kind, Tag::of(ID), message).unwrap();
+        self.add(name, &bytes_of, format!("{message:?}"));
         let Some((written, meaning)) = written().remove(name) else { return };
         let read = wire::decode::<M>(&bytes(&written)).unwrap();
         assert_eq!(
@@ -133,8 +148,7 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     assert_eq!(read, offer());
     let fresh = Fresh::draw(counting(100));
     let answer = Answer { confirm: Some(fresh.number), ..answer() };
-    let token = at_server.reset_token(Tag::of(ID), b"10.0.0.1:5000");
-    let (reply, server) = answering.answer(&answer, Some(&fresh), token).unwrap();
+    let (reply, server) = answering.answer(&answer, Some(&fresh), PATH).unwrap();
     let (_, client) = offering.answer(&reply).unwrap();
     let refusal =
         Refusal { id: ID, kind: RefusalKind::Incompatible, text: "no stack suits both ends".into() };
@@ -157,11 +171,12 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     vectors.value(&format!("{name} key of the server"), &client.keys().unwrap()[1]);
     let said = client.encode(Kind::Confirm, tag, &confirm).unwrap();
     vectors.add(&format!("{name} confirm"), &said, format!("{confirm:?}"));
-    vectors.value(&format!("{name} keep-alive"), &client.encode_bare(Kind::KeepAlive, tag).unwrap());
+    let sign_of_life = client.keep_alive(tag).unwrap();
+    vectors.value(&format!("{name} keep-alive"), &sign_of_life);
     let upgrade = Upgrade { id: ID, round: 3, step: UpgradeStep::Begin { sent: 1000 } };
     let upgraded = client.encode(Kind::Upgrade, tag, &upgrade).unwrap();
     vectors.add(&format!("{name} upgrade"), &upgraded, format!("{upgrade:?}"));
-    vectors.value(&format!("{name} reset"), &reset(tag, &token));
+    vectors.value(&format!("{name} reset"), &at_server.reset(tag, &sign_of_life, PATH).unwrap());
     read_back(name, &offering, &answering, &client, &server);
 }
 
@@ -184,8 +199,8 @@ fn read_back(name: &str, offering: &Offering, answering: &Answering<'_>, client:
     assert_eq!(format!("{:?}", offering.refusal(&message).unwrap()), meaning);
     let (message, meaning) = take("confirm");
     assert_eq!(format!("{:?}", server.decode::<Confirm>(&message).unwrap()), meaning);
-    assert!(server.verify_bare(&take("keep-alive").0));
-    assert!(client.verify_reset(&take("reset").0));
+    assert!(server.is_keep_alive(&take("keep-alive").0));
+    assert!(client.is_reset(&take("reset").0));
     assert_eq!(take("hash of the offer").0, answering.hash());
     assert_eq!(take("transcript").0, server.transcript());
     let (message, meaning) = take("upgrade");
@@ -229,13 +244,15 @@ fn upgrades(vectors: &mut Vectors) {
 
 fn vectors() -> Vectors {
     let mut vectors = Vectors::default();
-    for (name, kind) in [
-        ("data", Kind::Data),
-        ("close-seen", Kind::CloseSeen),
-        ("keep-alive", Kind::KeepAlive),
-        ("reset", Kind::Reset),
+    for (name, sender, kind) in [
+        ("data", Role::Client, Kind::Data),
+        ("close-seen of the client", Role::Client, Kind::CloseSeen),
+        ("close-seen of the server", Role::Server, Kind::CloseSeen),
+        ("keep-alive of the client", Role::Client, Kind::KeepAlive),
+        ("keep-alive of the server", Role::Server, Kind::KeepAlive),
+        ("reset", Role::Server, Kind::Reset),
     ] {
-        vectors.value(name, &Tag::of(ID).header(kind));
+        vectors.value(name, &Tag::of(ID).header_from(sender, kind));
     }
     vectors.plain("offer", Kind::Offer, &offer());
     vectors.plain("answer", Kind::Answer, &answer());
@@ -254,7 +271,9 @@ fn vectors() -> Vectors {
     vectors.value("data of round 1", &Tag::of(ID).data_header(1));
     vectors.value("data of round 127", &Tag::of(ID).data_header(127));
     vectors.value("data of round 128", &Tag::of(ID).data_header(128));
-    vectors.plain("close", Kind::Close, &Close { id: ID, failure: String::new() });
+    let close = Close { id: ID, failure: String::new() };
+    vectors.plain("close of the client", Kind::Close, &close);
+    vectors.plain_from(Role::Server, "close of the server", Kind::Close, &close);
     vectors.plain("confirm", Kind::Confirm, &Confirm { id: ID, number: 0x1122_3344_5566_7788 });
 
     let plain = wire::encode(Kind::Offer, Tag::of(ID), &offer()).unwrap();

@@ -15,7 +15,7 @@ pub mod errors {}
 #[doc = include_str!("datapaths.md")]
 pub mod datapaths {}
 
-#[cfg(feature = "datapath-kernel")]
+#[cfg(all(feature = "datapath-kernel", feature = "tls", feature = "noise"))]
 #[doc = include_str!("security.md")]
 pub mod security {}
 

@@ -127,7 +127,7 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
         credentials,
         fresh: None,
         requirements: Requirements::OPEN,
-        peer: b"peer",
+        path: b"path",
         early_data,
         credit: Credit::UNLIMITED,
     }

@@ -11,7 +11,8 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
-    /// Where the store is: redis://host:port or etcd://host:port[,host:port...].
+    /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
+    /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
     store: String,
     /// Shows these connections alone.
     names: Vec<Name>,
@@ -30,22 +31,22 @@ impl Arguments {
     pub(crate) async fn execute(self) -> Result<(), Error> {
         match self.store.split_once("://").map(|(scheme, _)| scheme) {
             #[cfg(feature = "redis")]
-            Some("redis") => {
+            Some("redis" | "rediss") => {
                 let store = bertha_rendezvous::RedisStore::new(&self.store)?;
                 self.show(store).await
             }
             #[cfg(feature = "etcd")]
-            Some("etcd") => {
+            Some("etcd" | "etcds") => {
                 let store = bertha_rendezvous::EtcdStore::new(&self.store)?;
                 self.show(store).await
             }
             #[cfg(not(feature = "redis"))]
-            Some("redis") => Err(built_without("redis")),
+            Some("redis" | "rediss") => Err(built_without("redis")),
             #[cfg(not(feature = "etcd"))]
-            Some("etcd") => Err(built_without("etcd")),
+            Some("etcd" | "etcds") => Err(built_without("etcd")),
             _ => Err(Error::new(
                 ErrorKind::Invalid,
-                "the store has to be redis://host:port or etcd://host:port",
+                "the store has to be redis[s]://host:port or etcd[s]://host:port",
             )),
         }
     }

@@ -14,11 +14,11 @@ struct Ordered;
 struct Unordered;
 
 /// Where Redis is; `scripts/services` says so.
-fn redis() -> Option<String> {
-    let url = std::env::var("BERTHA_REDIS").ok();
+fn redis(variable: &str) -> Option<String> {
+    let url = std::env::var(variable).ok();
     if url.is_none() {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "BERTHA_REDIS is not set, and must be in CI");
-        eprintln!("SKIPPED: bertha-inspect over Redis: BERTHA_REDIS is not set; run scripts/services start");
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{variable} is not set, and must be in CI");
+        eprintln!("SKIPPED: bertha-inspect over Redis: {variable} is not set; run scripts/services start");
     }
     url
 }
@@ -31,7 +31,14 @@ async fn join(url: &str, name: &Name) -> Participant<TokioRuntime> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_listed_and_followed() {
-    let Some(url) = redis() else { return };
+    for variable in ["BERTHA_REDIS", "BERTHA_REDIS_TLS"] {
+        if let Some(url) = redis(variable) {
+            is_listed_and_followed(url).await;
+        }
+    }
+}
+
+async fn is_listed_and_followed(url: String) {
     let name = Name::new(format!("inspect-{}", std::process::id())).unwrap();
     let mut first = join(&url, &name).await;
 
@@ -73,7 +80,7 @@ async fn a_connection_is_listed_and_followed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_come_after_others_have_gone_are_followed() {
     // An unused database.
-    let Some(url) = redis().map(|url| format!("{url}/9")) else { return };
+    let Some(url) = redis("BERTHA_REDIS").map(|url| format!("{url}/9")) else { return };
     let mut following = Command::new(env!("CARGO_BIN_EXE_bertha-inspect"))
         .args([&url, "--follow", "--json", "--limit", "2"])
         .stdout(Stdio::piped())

@@ -21,7 +21,8 @@ enum Command {
     /// Takes part in a topic. Prints each event as one JSON object a line, and obeys the lines of its standard input:
     /// `publish COUNT MILLISECONDS`, `upgrade ALTERNATIVE`, `leave`; it leaves at the end of the input as well.
     Join {
-        /// Where the store is: redis://host:port or etcd://host:port[,host:port...].
+        /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
+        /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
         #[arg(long)]
         store: String,
         #[command(flatten)]
@@ -90,15 +91,15 @@ fn report(summary: &check::Summary, json: bool) -> Result<(), Error> {
 async fn join(store: &str, part: Part) -> Result<(), Error> {
     match store.split_once("://").map(|(scheme, _)| scheme) {
         #[cfg(feature = "redis")]
-        Some("redis") => take_part(part, bertha_rendezvous::RedisStore::new(store)?).await,
+        Some("redis" | "rediss") => take_part(part, bertha_rendezvous::RedisStore::new(store)?).await,
         #[cfg(feature = "etcd")]
-        Some("etcd") => take_part(part, bertha_rendezvous::EtcdStore::new(store)?).await,
+        Some("etcd" | "etcds") => take_part(part, bertha_rendezvous::EtcdStore::new(store)?).await,
         #[cfg(not(feature = "redis"))]
-        Some("redis") => Err(built_without("redis", &part)),
+        Some("redis" | "rediss") => Err(built_without("redis", &part)),
         #[cfg(not(feature = "etcd"))]
-        Some("etcd") => Err(built_without("etcd", &part)),
+        Some("etcd" | "etcds") => Err(built_without("etcd", &part)),
         _ => {
-            let what = "the store has to be redis://host:port or etcd://host:port";
+            let what = "the store has to be redis[s]://host:port or etcd[s]://host:port";
             Err(Error::new(ErrorKind::Invalid, what))
         }
     }

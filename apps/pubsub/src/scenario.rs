@@ -14,7 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The options of a scenario.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Scenario {
-    /// Where the store is: redis://host:port or etcd://host:port[,host:port...].
+    /// Where the store is: redis://host:port or etcd://host:port[,host:port...]; rediss:// and etcds:// for TLS, with a login as
+    /// user@ and files as ?ca=FILE&cert=FILE&key=FILE&password_file=FILE.
     #[arg(long)]
     store: String,
     /// The topic, an unused one.

@@ -49,6 +49,15 @@ fn over_etcd_the_third_participant_changes_the_ordering_and_nothing_is_lost() {
     etcd().into_iter().for_each(|url| third_participant(&url));
 }
 
+#[test]
+fn over_stores_with_tls_and_a_login_it_does_the_same() {
+    let stores = [
+        store(cfg!(feature = "redis"), "redis", "BERTHA_REDIS_TLS"),
+        store(cfg!(feature = "etcd"), "etcd", "BERTHA_ETCD_TLS"),
+    ];
+    stores.into_iter().flatten().for_each(|url| third_participant(&url));
+}
+
 fn third_participant(url: &str) {
     let figure = file(url.split(':').next().unwrap());
     let run = Command::new(PROGRAM)

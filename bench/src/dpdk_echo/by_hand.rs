@@ -199,11 +199,11 @@ mod tests {
         let now = Instant::now();
         let (mut server, mut client) = (stack(1, now), stack(2, now));
         let flow = Flow::new((ADDRESS, PORT).into(), 4000);
-        // A neighbour that has not asked does not listen.
         let _ = client.route(flow, now);
-        server.announce();
-        let mut announcement = server.poll_transmit(<[u8]>::to_vec).unwrap();
-        client.receive(&mut announcement, Checksums::Unknown, now);
+        let mut question = client.poll_transmit(<[u8]>::to_vec).unwrap();
+        server.receive(&mut question, Checksums::Unknown, now);
+        let mut answer = server.poll_transmit(<[u8]>::to_vec).unwrap();
+        client.receive(&mut answer, Checksums::Unknown, now);
         let Route::Ready(path) = client.route(flow, now) else { panic!("no way") };
         (client, flow, path)
     }

@@ -86,12 +86,17 @@ impl Client {
             .map_err(Error::while_doing(ErrorKind::Bertha, "naming the server's address"))?;
         let interface = Interface::new(server, self.port.mtu(), None, &[subnet], &[])
             .map_err(Error::while_doing(ErrorKind::Bertha, "setting up the server"))?;
-        let mut other = Stack::new(interface, started);
-        other.announce();
-        while let Some(mut frame) = other.poll_transmit(<[u8]>::to_vec) {
-            stack.receive(&mut frame, Checksums::Unknown, Instant::now());
+        let (mut other, now) = (Stack::new(interface, started), Instant::now());
+        // Anew, so that it asks at once.
+        stack = Stack::new(stack.interface().clone(), now);
+        let _ = stack.route(flow, now);
+        while let Some(mut question) = stack.poll_transmit(<[u8]>::to_vec) {
+            other.receive(&mut question, Checksums::Unknown, now);
         }
-        match stack.route(flow, Instant::now()) {
+        while let Some(mut answer) = other.poll_transmit(<[u8]>::to_vec) {
+            stack.receive(&mut answer, Checksums::Unknown, now);
+        }
+        match stack.route(flow, now) {
             Route::Ready(path) => Ok(path),
             _ => Err(Error::new(ErrorKind::Stalled, "no way to the server")),
         }

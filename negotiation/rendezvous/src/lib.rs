@@ -59,6 +59,9 @@
 //!   [`handover_timeout`](RendezvousSettings::handover_timeout); a later change is then refused for not being staged in time;
 //! - fill the bounded tables of a round, so that a new sender is not heard before the next round.
 //!
+//! Give participants encrypted connections to the store, and a login of their own with no more rights than they need:
+//! `RedisStore` and `EtcdStore` say which these are.
+//!
 //! An attacker that can write to the store can also remove participants and records, and use up the numbers of rounds.
 //!
 //! Even so no participant panics or hangs, memory stays bounded, the store alone decides which stack is in force, all participants
@@ -78,6 +81,8 @@ pub use join::{Join, Rendezvous};
 pub use member::{Event, InForce};
 pub use participant::Participant;
 pub use settings::RendezvousSettings;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+pub use store::StoreOptions;
 pub use store::{
     Entry, MemoryStore, MemoryWatch, Name, Outcome, RendezvousStore, Revision, Snapshot, Transaction, Watch,
     Write, limits,

@@ -2,7 +2,7 @@
 
 use super::identity::Ephemeral;
 use super::proof::{self, Head};
-use super::schedule::{MAC, MacKey};
+use super::schedule::MacKey;
 use super::{Credentials, Fresh, PublicKey, Session};
 use crate::wire::{self, Answer, Early, Kind, Offer, Refusal, Tag, Unreadable};
 use bertha_core::Role;
@@ -93,17 +93,17 @@ impl<'o> Answering<'o> {
         super::early::early_in(message, key.as_ref())
     }
 
-    /// Writes an answer. With credentials there has to be something fresh, else there is none.
+    /// Writes an answer, to be sent along this path. With credentials there has to be something fresh, else there is none.
     pub(crate) fn answer(
         &self,
         answer: &Answer,
         fresh: Option<&Fresh>,
-        reset: [u8; MAC],
+        path: &[u8],
     ) -> Option<(Vec<u8>, Session)> {
         let tag = Tag::of(answer.id);
         if !self.credentials.is_some() {
             let reply = wire::encode(Kind::Answer, tag, answer).ok()?;
-            let session = Session::new(Role::Server, (self.message, &reply), None, reset, None);
+            let session = Session::new(Role::Server, (self.message, &reply), None, None);
             return Some((reply, session));
         }
         let fresh = fresh?;
@@ -114,11 +114,13 @@ impl<'o> Answering<'o> {
         };
         let secret = MacKey::extract(self.credentials.shared.as_ref(), agreed.as_deref());
         let share = ephemeral.as_ref().map(Ephemeral::share);
-        let head = Head { nonce: fresh.nonce, share, reset: Some(reset), ..Head::default() };
+        let token = self.credentials.reset_token(tag, &fresh.nonce, path);
+        let head = Head { nonce: fresh.nonce, share, reset: Some(token.digest()), ..Head::default() };
         let key = secret.derive("reply", &self.hash);
         let reply =
-            proof::prove(Kind::Answer, tag, answer, head, (&self.hash, self.signer(), Some(&key))).ok()?;
-        let session = Session::new(Role::Server, (self.message, &reply), Some(&secret), reset, self.peer);
+            proof::prove(Kind::Answer, tag, answer, head.clone(), (&self.hash, self.signer(), Some(&key)))
+                .ok()?;
+        let session = Session::new(Role::Server, (self.message, &reply), Some((&secret, &head)), self.peer);
         Some((reply, session))
     }
 
@@ -137,15 +139,5 @@ impl<'o> Answering<'o> {
     /// The key that signs a reply to this offer: a client that sent no share asks for no identity.
     fn signer(&self) -> Option<&super::IdentityKey> {
         self.share.and(self.credentials.identity.as_ref())
-    }
-}
-
-impl Credentials {
-    /// The token by which a client recognises that this server doesn't know the connection `tag` with `peer`. The
-    /// server needs no further state for it (RFC 9000 section 10.3).
-    pub(crate) fn reset_token(&self, tag: Tag, peer: &[u8]) -> [u8; MAC] {
-        let seed = self.identity.as_ref().map(super::IdentityKey::seed);
-        let key = MacKey::extract(self.shared.as_ref(), seed.as_deref()).derive("reset", &[]);
-        key.tag(&[&tag.header(Kind::Reset), peer])
     }
 }

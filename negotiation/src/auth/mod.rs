@@ -20,6 +20,7 @@ mod fresh;
 mod identity;
 mod offering;
 mod proof;
+mod reset;
 mod schedule;
 mod session;
 mod shared_key;
@@ -39,7 +40,6 @@ pub(crate) use fresh::seed;
 pub(crate) use offering::Offering;
 pub(crate) use proof::offer_hash;
 pub(crate) use schedule::{Keyed, MAC, MacKey, hash};
-pub(crate) use session::reset;
 
 #[cfg(test)]
 mod tests;

@@ -64,12 +64,12 @@ impl Offering {
     pub(crate) fn answer(&self, message: &[u8]) -> Result<(Answer, Session), Unreadable> {
         let messages = (self.message(), message);
         if !self.is_authenticated() {
-            let session = Session::new(Role::Client, messages, None, Default::default(), None);
+            let session = Session::new(Role::Client, messages, None, None);
             return Ok((wire::decode(message)?, session));
         }
         let (answer, head, secret, peer) = self.reply(message)?;
-        let (Some(secret), Some(reset)) = (secret, head.reset) else { return Err(Unreadable::Unproven) };
-        Ok((answer, Session::new(Role::Client, messages, Some(&secret), reset, peer)))
+        let secret = secret.filter(|_| head.reset.is_some()).ok_or(Unreadable::Unproven)?;
+        Ok((answer, Session::new(Role::Client, messages, Some((&secret, &head)), peer)))
     }
 
     /// Reads a refusal of this very offer.

@@ -1,6 +1,7 @@
 //! The proof that an offer, an answer or a refusal carries.
 
 use super::identity::SIGNATURE;
+use super::reset::TOKEN;
 use super::schedule::{MAC, MacKey, hash};
 use super::{IdentityKey, PublicKey};
 use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
@@ -18,8 +19,8 @@ pub(super) struct Head {
     pub(super) signer: Option<[u8; 32]>,
     /// Whether there is a MAC.
     pub(super) is_sealed: bool,
-    /// In an answer, the token by which the client will recognise a reset of this connection.
-    pub(super) reset: Option<[u8; MAC]>,
+    /// In an answer, the digest of the token by which the client will recognise a reset of this connection.
+    pub(super) reset: Option<[u8; TOKEN]>,
 }
 
 /// The hash that identifies an offer, and binds a reply to it.
@@ -37,7 +38,7 @@ pub(super) fn prove<M: Serialize>(
 ) -> Result<Vec<u8>, postcard::Error> {
     head.signer = signer.map(|signer| *signer.public().as_bytes());
     head.is_sealed = key.is_some();
-    let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, &(message, head))?;
+    let mut bytes = wire::begin(tag.header(kind), VERSION | PROVEN, &(message, head))?;
     if let Some(signer) = signer {
         bytes.extend(signer.sign(&hash("bertha 3 signature", &[context, &bytes])));
     }

@@ -1,15 +1,16 @@
 //! The messages of two ends about a connection after they have agreed on it.
 
 use super::PublicKey;
+use super::proof::Head;
+use super::reset::{NONCE, TOKEN, reveals};
 use super::schedule::{MAC, MacKey, hash};
-use crate::wire::{self, Kind, PROVEN, Tag, Unreadable, VERSION};
+use crate::wire::{self, HEADER, Kind, PROVEN, Tag, Unreadable, VERSION};
 use bertha_core::replay_window::ReplayWindow;
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use subtle::ConstantTimeEq;
 
 /// One connection's keys, if it has any, and the agreement.
 ///
@@ -17,6 +18,8 @@ use subtle::ConstantTimeEq;
 /// before, is counted and dropped.
 #[derive(Debug)]
 pub struct Session {
+    /// This end's own, which its messages name.
+    role: Role,
     /// The hash over offer and answer.
     transcript: [u8; 32],
     peer: Option<PublicKey>,
@@ -33,34 +36,45 @@ struct Keys {
     theirs: MacKey,
     sent: AtomicU64,
     received: Mutex<ReplayWindow<2>>,
-    reset: [u8; MAC],
+    /// The nonce of the answer, by which a server that has forgotten the connection finds the token.
+    nonce: [u8; NONCE],
+    /// The digest of the token that the server reveals then.
+    reset: [u8; TOKEN],
 }
 
 const COUNTER: usize = 8;
 
 impl Session {
-    /// The session of two ends that agreed by these two messages; `secret` is there if the messages have proofs.
+    /// The session of two ends that agreed by these two messages; if the messages have proofs, with the secret and the
+    /// head of the answer's.
     pub(super) fn new(
         role: Role,
         (offer, answer): (&[u8], &[u8]),
-        secret: Option<&MacKey>,
-        reset: [u8; MAC],
+        proven: Option<(&MacKey, &Head)>,
         peer: Option<PublicKey>,
     ) -> Self {
         let transcript = hash("bertha 3 transcript", &[offer, answer]);
-        let keys = secret.map(|secret| {
+        let keys = proven.map(|(secret, head)| {
             let client = secret.derive("client", &transcript);
             let server = secret.derive("server", &transcript);
             let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
-            Box::new(Keys { ours, theirs, sent: AtomicU64::new(0), received: Mutex::default(), reset })
+            let (nonce, reset) = (head.nonce, head.reset.unwrap_or_default());
+            Box::new(Keys { ours, theirs, sent: AtomicU64::new(0), received: Mutex::default(), nonce, reset })
         });
-        Self { transcript, peer, secured: OnceLock::new(), keys, forged: AtomicU64::new(0) }
+        Self { role, transcript, peer, secured: OnceLock::new(), keys, forged: AtomicU64::new(0) }
     }
 
-    /// The placeholder for a session that is not known yet: it has no keys, and nothing was agreed.
+    /// The placeholder for a client's session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
         let secured = OnceLock::new();
-        Self { transcript: [0; 32], peer: None, secured, keys: None, forged: AtomicU64::new(0) }
+        Self {
+            role: Role::Client,
+            transcript: [0; 32],
+            peer: None,
+            secured,
+            keys: None,
+            forged: AtomicU64::new(0),
+        }
     }
 
     /// SHA-256 over the exact bytes of offer and answer. Equal on both ends; with credentials also if an attacker that
@@ -99,17 +113,28 @@ impl Session {
 
     /// A message with a body.
     pub(crate) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
-        let Some(keys) = &self.keys else { return wire::encode(kind, tag, message).ok() };
-        let mut bytes = wire::begin(kind, tag, VERSION | PROVEN, message).ok()?;
+        let Some(keys) = &self.keys else { return wire::encode_from(self.role, kind, tag, message).ok() };
+        let mut bytes = wire::begin(tag.header_from(self.role, kind), VERSION | PROVEN, message).ok()?;
         bytes.extend(keys.sent.fetch_add(1, Ordering::Relaxed).to_le_bytes());
         let mac = keys.ours.tag(&[&bytes]);
         bytes.extend(mac);
         Some(wire::checked(bytes))
     }
 
-    /// A message whose kind says it all: a header alone, unless it needs a proof.
-    pub(crate) fn encode_bare(&self, kind: Kind, tag: Tag) -> Option<Vec<u8>> {
-        if self.is_authenticated() { self.encode(kind, tag, &()) } else { Some(tag.header(kind).into()) }
+    /// The reply to a close: a header alone, unless it needs a proof.
+    pub(crate) fn close_seen(&self, tag: Tag) -> Option<Vec<u8>> {
+        match self.is_authenticated() {
+            true => self.encode(Kind::CloseSeen, tag, &()),
+            false => Some(tag.header_from(self.role, Kind::CloseSeen).into()),
+        }
+    }
+
+    /// A sign of life: a header alone, unless it needs a proof.
+    pub(crate) fn keep_alive(&self, tag: Tag) -> Option<Vec<u8>> {
+        match &self.keys {
+            Some(keys) => self.encode(Kind::KeepAlive, tag, &keys.nonce),
+            None => Some(tag.header_from(self.role, Kind::KeepAlive).into()),
+        }
     }
 
     /// Reads a message with a body, which counts as received then.
@@ -117,28 +142,66 @@ impl Session {
     /// # Errors
     /// The reason why the message is not valid.
     pub(crate) fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
-        let Some(keys) = &self.keys else { return wire::decode(message) };
-        let received = keys.decode(message);
+        let received = match &self.keys {
+            _ if !self.is_from_peer(message) => Err(Unreadable::Unproven),
+            Some(keys) => keys.decode(message),
+            None => return wire::decode(message),
+        };
         if received.is_err() {
             self.add_forged(1);
         }
         received
     }
 
-    /// Whether a message whose kind says it all is genuine.
-    pub(crate) fn verify_bare(&self, message: &[u8]) -> bool {
-        !self.is_authenticated() || self.decode::<()>(message).is_ok()
+    /// Whether it is the peer's reply to a close.
+    pub(crate) fn is_close_seen(&self, message: &[u8]) -> bool {
+        match self.is_authenticated() {
+            true => self.decode::<()>(message).is_ok(),
+            false => self.is_plain(message),
+        }
     }
 
-    /// Whether a reset comes from the server, even if the server has forgotten this connection.
-    pub(crate) fn verify_reset(&self, message: &[u8]) -> bool {
-        let Some(keys) = &self.keys else { return true };
-        let is_genuine = matches!(wire::open(message), Ok((version, token))
-            if version & PROVEN != 0 && bool::from(token.ct_eq(&keys.reset)));
+    /// Whether it is the peer's sign of life.
+    pub(crate) fn is_keep_alive(&self, message: &[u8]) -> bool {
+        match self.is_authenticated() {
+            true => self.decode::<[u8; NONCE]>(message).is_ok(),
+            false => self.is_plain(message),
+        }
+    }
+
+    /// Whether it is the server's reset, even if the server has forgotten this connection. A server has no use for one.
+    pub(crate) fn is_reset(&self, message: &[u8]) -> bool {
+        if self.role == Role::Server {
+            return false;
+        }
+        let Some(keys) = &self.keys else { return self.is_plain(message) };
+        let is_genuine = self.is_from_peer(message) && reveals(message, &keys.reset);
         if !is_genuine {
             self.add_forged(1);
         }
         is_genuine
+    }
+
+    /// Whether it asks for a sign of life, without a proof: the sender does not know this connection, or pretends so. A
+    /// server that has forgotten the connection replies to the sign of life with a [reset](Self::is_reset).
+    pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
+        let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && message.len() == HEADER;
+        self.role == Role::Client && self.is_authenticated() && is_reset && self.is_from_peer(message)
+    }
+
+    /// Whether a message without a proof is the peer's, on a connection that has no proofs.
+    fn is_plain(&self, message: &[u8]) -> bool {
+        let is_plain = self.is_from_peer(message);
+        if !is_plain {
+            self.add_forged(1);
+        }
+        is_plain
+    }
+
+    /// Whether a message about the connection says that the other end has sent it. Else it is one of this end's own, which
+    /// somebody has sent back.
+    fn is_from_peer(&self, message: &[u8]) -> bool {
+        wire::sender(message).is_some_and(|sender| sender != self.role)
     }
 
     /// The keys for the client's and for the server's messages, on the client.
@@ -175,12 +238,4 @@ impl Keys {
             _ => Err(Unreadable::Malformed),
         }
     }
-}
-
-/// A server's reset for a connection that it doesn't know; `token` proves it.
-pub(crate) fn reset(tag: Tag, token: &[u8; MAC]) -> Vec<u8> {
-    let mut bytes = tag.header(Kind::Reset).to_vec();
-    bytes.push(VERSION | PROVEN);
-    bytes.extend(token);
-    wire::checked(bytes)
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::wire::{self, Answer, Close, HEADER, Kind, Offer, Refusal, RefusalKind, Tag, Unreadable};
-use bertha_core::{LayerInfo, Node};
+use bertha_core::{LayerInfo, Node, Role};
 
 const ID: u64 = 0x1122_3344_5566_7788;
 
@@ -62,7 +62,7 @@ fn agree((at_client, at_server): &(Credentials, Credentials)) -> (Offering, Vec<
     };
     assert_eq!(read.id, ID);
     let fresh = Fresh::draw(|| 77);
-    let (reply, server) = answering.answer(&answer(), Some(&fresh), [9; MAC]).unwrap();
+    let (reply, server) = answering.answer(&answer(), Some(&fresh), b"path").unwrap();
     let (read, client) = offering.answer(&reply).unwrap();
     assert_eq!(read, answer());
     assert_eq!(client.transcript(), server.transcript());
@@ -90,7 +90,7 @@ fn no_bit_of_an_offer_or_its_answer_can_be_altered() {
             let Ok((_, answering)) = Answering::open(&pair.1, &altered, offer_hash(&altered)) else {
                 continue;
             };
-            let Some((reply, server)) = answering.answer(&answer(), Some(&Fresh::draw(|| 77)), [9; MAC])
+            let Some((reply, server)) = answering.answer(&answer(), Some(&Fresh::draw(|| 77)), b"path")
             else {
                 continue;
             };
@@ -136,46 +136,92 @@ fn what_is_said_later_is_heard_once_and_by_the_other_end_alone() {
         let (_, _, client, server) = agree(&pair);
         let close = Close { id: ID, failure: "why".into() };
         let tag = Tag::of(ID);
-        let (first, second) = (
-            client.encode(Kind::Close, tag, &close).unwrap(),
-            client.encode_bare(Kind::KeepAlive, tag).unwrap(),
-        );
+        let (first, second) =
+            (client.encode(Kind::Close, tag, &close).unwrap(), client.keep_alive(tag).unwrap());
         for (bit, altered) in altered(&first) {
             assert!(server.decode::<Close>(&altered).is_err(), "bit {bit}");
         }
         assert!(client.decode::<Close>(&first).is_err(), "sent back");
-        assert!(server.verify_bare(&second), "in any order");
+        assert!(server.is_keep_alive(&second), "in any order");
         assert_eq!(server.decode::<Close>(&first).unwrap(), close);
-        assert!(server.decode::<Close>(&first).is_err() && !server.verify_bare(&second), "replayed");
+        assert!(server.decode::<Close>(&first).is_err() && !server.is_keep_alive(&second), "replayed");
         assert_eq!(server.forged(), (first.len() as u64 - 4) * 8 + 2);
     }
 }
 
 #[test]
-fn a_reset_is_believed_by_its_token_alone() {
-    let (_, _, client, _) = agree(&pairs()[0]);
-    let genuine = reset(Tag::of(ID), &[9; MAC]);
-    // The reader of the message compares the header.
-    for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= 8 * HEADER) {
-        assert!(!client.verify_reset(&altered), "bit {bit}");
+fn a_message_that_comes_back_is_not_heard() {
+    let plain = || Credentials::default();
+    for pair in pairs().into_iter().chain([(plain(), plain())]) {
+        let (_, _, client, server) = agree(&pair);
+        let (tag, close) = (Tag::of(ID), Close { id: ID, failure: String::new() });
+        for end in [&client, &server] {
+            assert!(end.decode::<Close>(&end.encode(Kind::Close, tag, &close).unwrap()).is_err());
+            assert!(!end.is_keep_alive(&end.keep_alive(tag).unwrap()));
+            assert!(!end.is_close_seen(&end.close_seen(tag).unwrap()));
+            assert_eq!(end.forged(), 3);
+        }
+        assert!(client.decode::<Close>(&server.encode(Kind::Close, tag, &close).unwrap()).is_ok());
+        assert!(client.is_keep_alive(&server.keep_alive(tag).unwrap()));
+        assert!(client.is_close_seen(&server.close_seen(tag).unwrap()));
     }
-    assert!(!client.verify_reset(&Tag::of(ID).header(Kind::Reset)));
-    assert!(client.verify_reset(&genuine));
+}
+
+/// The reset of a server that has forgotten the connection of which this is a sign of life.
+fn reset(server: &Credentials, sign_of_life: &[u8], path: &[u8]) -> Vec<u8> {
+    server.reset(Tag::of(ID), sign_of_life, path).unwrap()
 }
 
 #[test]
-fn reset_tokens_are_of_one_server_one_client_and_one_connection() {
-    let token = |credentials: &Credentials, id, peer| credentials.reset_token(Tag::of(id), peer);
-    let ours = token(&shared(1), 1, b"peer");
-    assert_eq!(ours, token(&shared(1), 1, b"peer"));
-    for other in [
-        token(&shared(2), 1, b"peer"),
-        token(&shared(1), 2, b"peer"),
-        token(&shared(1), 1, b"pear"),
-        token(&Credentials::default().identity(key(1)), 1, b"peer"),
-    ] {
-        assert_ne!(ours, other);
+fn a_reset_is_believed_by_its_token_alone() {
+    for pair in pairs() {
+        let (_, reply, client, server) = agree(&pair);
+        let sign_of_life = client.keep_alive(Tag::of(ID)).unwrap();
+        let genuine = reset(&pair.1, &sign_of_life, b"path");
+        // The reader of the message compares the tag.
+        let header = 8 * HEADER;
+        for (bit, altered) in altered(&genuine).filter(|(bit, _)| *bit >= header) {
+            assert!(!client.is_reset(&altered), "bit {bit}");
+        }
+        assert!(!client.is_reset(&Tag::of(ID).header_from(Role::Server, Kind::Reset)));
+        // Nothing that was on the wire before is the token, be it in the answer or elsewhere.
+        for seen in [&reply, &sign_of_life].into_iter().flat_map(|message| message.windows(MAC)) {
+            let mut forged = genuine[..=HEADER].to_vec();
+            forged.extend(seen);
+            assert!(!client.is_reset(&wire::checked(forged)));
+        }
+        assert!(client.is_reset(&genuine));
+        assert!(!server.is_reset(&genuine), "a server has no use for one");
     }
+}
+
+#[test]
+fn a_plain_server_ignores_resets() {
+    let (_, _, client, server) = agree(&Default::default());
+    for sender in [Role::Client, Role::Server] {
+        let reset = Tag::of(ID).header_from(sender, Kind::Reset);
+        assert_eq!((client.is_reset(&reset), server.is_reset(&reset)), (sender == Role::Server, false));
+    }
+}
+
+#[test]
+fn resets_are_of_one_server_one_path_and_one_connection() {
+    let (_, _, client, _) = agree(&pairs()[0]);
+    let sign_of_life = client.keep_alive(Tag::of(ID)).unwrap();
+    let ours = reset(&shared(1), &sign_of_life, b"path");
+    assert_eq!(ours, reset(&shared(1), &sign_of_life, b"path"));
+    let mut of_another_nonce = sign_of_life.clone();
+    of_another_nonce[HEADER + 1] ^= 1;
+    for other in [
+        reset(&shared(2), &sign_of_life, b"path"),
+        reset(&shared(1), &of_another_nonce, b"path"),
+        reset(&shared(1), &sign_of_life, b"bath"),
+        reset(&Credentials::default().identity(key(1)), &sign_of_life, b"path"),
+        shared(1).reset(Tag::of(ID + 1), &sign_of_life, b"path").unwrap(),
+    ] {
+        assert!(client.is_reset(&ours) && !client.is_reset(&other));
+    }
+    assert!(Credentials::default().reset(Tag::of(ID), &sign_of_life, b"path").is_none());
 }
 
 #[test]

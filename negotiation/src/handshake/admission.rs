@@ -84,6 +84,13 @@ impl AdmissionControl {
     }
 }
 
+/// The addresses of both ends as bytes.
+pub(crate) fn path(local: &Addr, peer: &Addr) -> Vec<u8> {
+    let mut path = name(local);
+    path.extend(name(peer));
+    path
+}
+
 /// An address as bytes, another one for each.
 pub(crate) fn name(peer: &Addr) -> Vec<u8> {
     match peer {

@@ -100,7 +100,7 @@ mod tests {
             credentials: &credentials,
             fresh: None,
             requirements: Requirements::OPEN,
-            peer: b"peer",
+            path: b"path",
             early_data,
             credit: Credit::UNLIMITED,
         };

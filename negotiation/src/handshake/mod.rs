@@ -20,7 +20,7 @@ mod server;
 mod wants;
 
 pub use crate::auth::claim;
-pub(crate) use admission::name;
+pub(crate) use admission::path;
 pub use admission::{Admission, AdmissionControl};
 pub use agreement::{Agreement, ZeroRtt};
 pub(crate) use agreement::{CurrentAgreement, binding};

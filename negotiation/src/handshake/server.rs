@@ -7,13 +7,13 @@ use super::decision_cache::{DecisionCache, Found, Stated};
 use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
-use crate::auth::{Answering, Unanswerable, offer_hash, reset};
+use crate::auth::{Answering, Unanswerable, offer_hash};
 use crate::wire::{
     self, Answer, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable,
     VERSION,
 };
 use crate::{Credentials, Fresh, Session};
-use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, resolve};
+use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, Role, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub struct Terms<'t> {
     pub fresh: Option<&'t Fresh>,
     /// The guarantees required of the stack, and those of the transport.
     pub requirements: Requirements,
-    /// The client's address, as bytes.
-    pub peer: &'t [u8],
+    /// The addresses of both ends, as bytes.
+    pub path: &'t [u8],
     /// The treatment of messages that come with the offer.
     pub early_data: EarlyData,
     /// How long a reply may be.
@@ -117,7 +117,7 @@ pub(crate) fn decide_hashed(
     if let (Some((offer, _)), Some(hash)) = (wire::offer_in(message), hash) {
         return decide_offer((offer, hash), message, server, terms);
     }
-    match unknown(message, terms.credentials, terms.peer) {
+    match unknown(message, terms.credentials, terms.path) {
         Some(reply) => Decision::Unknown { reply },
         None => Decision::Ignore,
     }
@@ -125,13 +125,15 @@ pub(crate) fn decide_hashed(
 
 /// The reply to a client that takes itself for connected and is not; never longer than the message received, since the
 /// address may be somebody else's.
-pub(crate) fn unknown(message: &[u8], credentials: &Credentials, peer: &[u8]) -> Option<Vec<u8>> {
-    let reply: Vec<u8> = match wire::header(message)? {
-        (Kind::Data | Kind::KeepAlive | Kind::Close, tag) if credentials.is_some() => {
-            reset(tag, &credentials.reset_token(tag, peer))
-        }
-        (Kind::Data | Kind::KeepAlive, tag) => tag.header(Kind::Reset).into(),
-        (Kind::Close, tag) => tag.header(Kind::CloseSeen).into(),
+pub(crate) fn unknown(message: &[u8], credentials: &Credentials, path: &[u8]) -> Option<Vec<u8>> {
+    let (kind, tag) = wire::header(message).filter(|_| wire::sender(message) != Some(Role::Server))?;
+    let bare = |kind| tag.header_from(Role::Server, kind).to_vec();
+    let reply = match kind {
+        // The client can't believe a server that has no keys; what that says would be answered for ever.
+        Kind::KeepAlive if message.len() > HEADER => credentials.reset(tag, message, path)?,
+        Kind::Data | Kind::KeepAlive => bare(Kind::Reset),
+        Kind::Close if credentials.is_some() => bare(Kind::Reset),
+        Kind::Close => bare(Kind::CloseSeen),
         _ => return None,
     };
     (reply.len() <= message.len()).then_some(reply)
@@ -233,11 +235,7 @@ fn accept(
     if !early.is_empty() && terms.early_data == EarlyData::AtOnce && terms.credit == Credit::UNLIMITED {
         answer.confirm = None;
     }
-    let token = match terms.credentials.is_some() {
-        true => terms.credentials.reset_token(Tag::of(id), terms.peer),
-        false => Default::default(),
-    };
-    let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, token) else {
+    let Some((mut reply, mut session)) = answering.answer(&answer, terms.fresh, terms.path) else {
         return Decision::Ignore;
     };
     // Texts for people are cut before the client is asked for another round trip.
@@ -247,7 +245,9 @@ fn accept(
         let left = (answer.stack.len() + answer.reasons.len()) - over;
         answer.stack.clear();
         answer.reasons = wire::cut_to(answer.reasons, left);
-        let Some(shorter) = answering.answer(&answer, terms.fresh, token) else { return Decision::Ignore };
+        let Some(shorter) = answering.answer(&answer, terms.fresh, terms.path) else {
+            return Decision::Ignore;
+        };
         (reply, session) = shorter;
     }
     if reply.len() > most {

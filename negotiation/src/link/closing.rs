@@ -16,6 +16,8 @@ const CLOSE_ATTEMPTS: u32 = 3;
 pub(super) enum Reply {
     /// It has seen it, or knows no such connection.
     Seen,
+    /// It may know no such connection, and can prove that to a sign of life.
+    Asks,
     /// It closes as well.
     ClosesToo,
 }
@@ -92,6 +94,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             let Some(message) = message else { return std::future::pending().await };
             match self.reply_to_close(&message) {
                 Some(Reply::Seen) => return,
+                Some(Reply::Asks) => self.send_keep_alive().await,
                 Some(Reply::ClosesToo) => return self.send_close_seen(Tag::of(self.id)).await,
                 None => self.count_dropped(),
             }
@@ -103,8 +106,9 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let (kind, _) = wire::header(message).filter(|(_, tag)| *tag == Tag::of(self.id))?;
         let session = self.session();
         match kind {
-            Kind::CloseSeen if session.verify_bare(message) => Some(Reply::Seen),
-            Kind::Reset if session.verify_reset(message) => Some(Reply::Seen),
+            Kind::CloseSeen if session.is_close_seen(message) => Some(Reply::Seen),
+            Kind::Reset if session.asks_for_keep_alive(message) => Some(Reply::Asks),
+            Kind::Reset if session.is_reset(message) => Some(Reply::Seen),
             Kind::Close if session.decode::<Close>(message).is_ok() => Some(Reply::ClosesToo),
             _ => None,
         }

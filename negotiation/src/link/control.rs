@@ -2,9 +2,10 @@
 
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
-use crate::handshake::{name, unknown};
+use crate::handshake::{path, unknown};
 use crate::wire::{self, Answer, Close, Confirm, Kind, Tag};
-use bertha_core::{Base, Buf, Connection};
+use bertha_core::{Base, Buf, Connection, Runtime};
+use std::sync::PoisonError;
 
 impl<C: Connection<Data = Buf>> Shared<C> {
     /// Deals with a message that is not data of this connection.
@@ -15,9 +16,12 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
             Kind::Confirm => self.on_confirm(&message),
-            Kind::KeepAlive if is_ours && self.session().verify_bare(&message) => {}
+            Kind::KeepAlive if is_ours && self.session().is_keep_alive(&message) => {}
             Kind::Close if is_ours => self.on_close(&message, tag).await,
-            Kind::Reset if is_ours && self.session().verify_reset(&message) => {
+            Kind::Reset if is_ours && self.session().asks_for_keep_alive(&message) => {
+                self.on_question().await;
+            }
+            Kind::Reset if is_ours && self.session().is_reset(&message) => {
                 self.liveness.end(End::Reset);
             }
             Kind::Upgrade if is_ours => self.peer_upgrades(&message).await,
@@ -37,8 +41,8 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let (is_kept, reply) = match replacement.take(header, message, self.settings.early_messages) {
             Ok(taken) => (taken.is_kept, taken.reply),
             Err(message) => {
-                let peer = name(&self.base.base().peer_addr());
-                (false, unknown(&message, &self.settings.credentials, &peer))
+                let path = path(&self.base.base().local_addr(), &self.base.base().peer_addr());
+                (false, unknown(&message, &self.settings.credentials, &path))
             }
         };
         if !is_kept {
@@ -117,6 +121,24 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
+    /// Shows a server that does not know this connection, or pretends so, that the client is there; not more often than an
+    /// offer is repeated, since anybody that has seen the tag can ask.
+    async fn on_question(&self) {
+        let now = self.base.base().runtime().now();
+        let is_first = {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_first = asked.is_none_or(|asked| now >= asked + self.settings.repeat_after);
+            if is_first {
+                *asked = Some(now);
+            }
+            is_first
+        };
+        match is_first {
+            true => self.send_keep_alive().await,
+            false => self.count_dropped(),
+        }
+    }
+
     pub(super) async fn send_confirm(&self, number: u64) {
         let confirm = Confirm { id: self.id, number };
         if let Some(message) = self.session().encode(Kind::Confirm, Tag::of(self.id), &confirm) {
@@ -125,7 +147,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(crate) async fn send_keep_alive(&self) {
-        if let Some(message) = self.session().encode_bare(Kind::KeepAlive, Tag::of(self.id)) {
+        if let Some(message) = self.session().keep_alive(Tag::of(self.id)) {
             self.send_bytes(&message).await;
         }
     }
@@ -138,7 +160,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     pub(super) async fn send_close_seen(&self, tag: Tag) {
-        if let Some(message) = self.session().encode_bare(Kind::CloseSeen, tag) {
+        if let Some(message) = self.session().close_seen(tag) {
             self.send_bytes(&message).await;
         }
     }

@@ -40,7 +40,7 @@ fn plain_link(sim: &Sim) -> Link<impl Connection<Data = Buf> + use<>> {
 
 /// A message that is a header alone.
 fn bare(tag: Tag, kind: Kind) -> Buf {
-    Buf::copy_of(&tag.header(kind), 0).unwrap()
+    Buf::copy_of(&tag.header_from(Role::Server, kind), 0).unwrap()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn guessed_resets_end_nothing() {
 fn guessed_messages_do_not_say_that_a_close_was_seen() {
     let sim = Sim::new(1);
     let link = plain_link(&sim);
-    let reply = |guess, kind| link.shared.reply_to_close(&Tag::of(guess).header(kind));
+    let reply = |guess, kind| link.shared.reply_to_close(&Tag::of(guess).header_from(Role::Server, kind));
     assert!((0..GUESSES).all(|guess| reply(guess, Kind::CloseSeen).is_none()));
     assert_eq!(reply(ID, Kind::CloseSeen), Some(Reply::Seen));
 }

@@ -33,7 +33,7 @@ use setup::Setup;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 use unproven::Unproven;
@@ -83,6 +83,8 @@ pub(crate) struct Shared<C: Connection<Data = Buf>> {
     unproven: Option<Unproven>,
     /// Whether the stack is still being built, so that dropping the link is not yet its end.
     in_setup: AtomicBool,
+    /// When the server last asked for a sign of life.
+    asked: Mutex<Option<Instant>>,
     dropped: Arc<AtomicU64>,
     settings: Arc<Settings>,
     /// The time-out that both ends agreed on; the settings hold the one that this end asked for.
@@ -197,6 +199,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             replacement: None,
             unproven: None,
             in_setup: AtomicBool::new(false),
+            asked: Mutex::new(None),
             dropped: Arc::default(),
             settings,
             idle_timeout,

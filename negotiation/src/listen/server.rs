@@ -6,7 +6,7 @@ use crate::deadline::within;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::{
     Accepted, Admission, Credit, Decision, DecisionCache, EarlyData, Freshness, Requirements, Terms,
-    agreed_idle_timeout, decide_hashed, is_flight, name,
+    agreed_idle_timeout, decide_hashed, is_flight, path,
 };
 use crate::link::LinkConnector;
 use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
@@ -223,13 +223,13 @@ where
             _ => EarlyData::Refused,
         };
         // Replies are boxed, here and below, so that the future of an accepted client has no room for them.
-        let peer = name(&base.base().peer_addr());
+        let path = path(&base.base().local_addr(), &base.base().peer_addr());
         let terms = Terms {
             idle_timeout: self.settings.idle_timeout,
             credentials: &self.settings.credentials,
             fresh: fresh.as_ref(),
             requirements: Requirements::new(self.settings.floor, base.base().properties()),
-            peer: &peer,
+            path: &path,
             early_data,
             credit,
         };

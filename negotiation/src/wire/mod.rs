@@ -37,6 +37,7 @@ pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode, offer_in};
 pub use retry::{COOKIE, ENVELOPE, Retry, envelop};
 pub use upgrade::{Upgrade, UpgradeStep};
 
+use bertha_core::Role;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -120,9 +121,22 @@ impl Kind {
         if byte & LATER != 0 {
             return Some(Self::Data);
         }
-        KINDS.get(usize::from(byte)).copied()
+        let kind = *KINDS.get(usize::from(byte & !FROM_SERVER))?;
+        (byte & FROM_SERVER == 0 || kind.names_sender()).then_some(kind)
+    }
+
+    /// Whether the first byte of such a message says which end has sent it: it is about a connection that has two ends,
+    /// and an end that gets its own message back must not take it for the other's.
+    fn names_sender(self) -> bool {
+        matches!(
+            self,
+            Self::Close | Self::CloseSeen | Self::KeepAlive | Self::Reset | Self::Confirm | Self::Upgrade
+        )
     }
 }
+
+/// The bit of the first byte that a server sets in messages about a connection.
+const FROM_SERVER: u8 = 0x40;
 
 /// The bit of the first byte that marks data of a stack to which a connection changed; the others are the low bits of
 /// the epoch's number.
@@ -159,6 +173,22 @@ impl Tag {
     pub fn header(self, kind: Kind) -> [u8; HEADER] {
         (self.0 << 8 | u64::from(kind as u8)).to_le_bytes()
     }
+
+    /// The header of a message about this connection, which this end sends.
+    pub fn header_from(self, sender: Role, kind: Kind) -> [u8; HEADER] {
+        let mut header = self.header(kind);
+        if sender == Role::Server && kind.names_sender() {
+            header[0] |= FROM_SERVER;
+        }
+        header
+    }
+}
+
+/// The end that has sent a message about a connection, as the message says; nothing for other messages.
+pub fn sender(message: &[u8]) -> Option<Role> {
+    header(message).filter(|(kind, _)| kind.names_sender())?;
+    let is_servers = message.first()? & FROM_SERVER != 0;
+    Some(if is_servers { Role::Server } else { Role::Client })
 }
 
 /// Kind and tag of a message, or nothing if it is too short or of an unknown kind.
@@ -188,7 +218,20 @@ pub enum Unreadable {
 /// # Errors
 /// postcard's, if the message can't be encoded.
 pub fn encode<M: Serialize>(kind: Kind, tag: Tag, message: &M) -> Result<Vec<u8>, postcard::Error> {
-    Ok(checked(begin(kind, tag, VERSION, message)?))
+    Ok(checked(begin(tag.header(kind), VERSION, message)?))
+}
+
+/// As [`encode`], for a message about a connection.
+///
+/// # Errors
+/// postcard's, if the message can't be encoded.
+pub fn encode_from<M: Serialize>(
+    sender: Role,
+    kind: Kind,
+    tag: Tag,
+    message: &M,
+) -> Result<Vec<u8>, postcard::Error> {
+    Ok(checked(begin(tag.header_from(sender, kind), VERSION, message)?))
 }
 
 /// Reads a whole handshake message whose header was read already, and which needs no proof of its origin.
@@ -208,13 +251,12 @@ pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
 
 /// A message up to where its proof or its check begins.
 pub(crate) fn begin<M: Serialize>(
-    kind: Kind,
-    tag: Tag,
+    header: [u8; HEADER],
     version: u8,
     message: &M,
 ) -> Result<Vec<u8>, postcard::Error> {
     let mut bytes = Vec::with_capacity(USUAL);
-    bytes.extend(tag.header(kind));
+    bytes.extend(header);
     bytes.push(version);
     postcard::to_extend(message, bytes)
 }

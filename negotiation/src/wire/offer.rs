@@ -85,7 +85,7 @@ impl Offer {
     /// # Errors
     /// postcard's, if it can't be encoded.
     pub(crate) fn encode(&self, stack: &[u8]) -> Result<Vec<u8>, postcard::Error> {
-        let mut bytes = begin(Kind::Offer, Tag::of(self.id), VERSION, &(self.id, self.idle_ms))?;
+        let mut bytes = begin(Tag::of(self.id).header(Kind::Offer), VERSION, &(self.id, self.idle_ms))?;
         bytes.extend_from_slice(stack);
         Ok(checked(bytes))
     }

@@ -21,6 +21,23 @@ fn header_bytes_are_fixed() {
 }
 
 #[test]
+fn messages_about_a_connection_name_their_sender() {
+    let tag = Tag::of(7);
+    for kind in (0..16).map(|byte| Kind::from_byte(byte).unwrap()) {
+        let about = matches!(kind as u8, 4..=8 | 11);
+        for sender in [Role::Client, Role::Server] {
+            let message = tag.header_from(sender, kind);
+            assert_eq!(header(&message), Some((kind, tag)));
+            assert_eq!(super::sender(&message), about.then_some(sender));
+        }
+        // The others leave the bit to kinds to come.
+        let mut marked = tag.header(kind);
+        marked[0] |= 0x40;
+        assert_eq!(header(&marked), about.then_some((kind, tag)));
+    }
+}
+
+#[test]
 fn a_flipped_bit_anywhere_is_noticed() {
     let whole = offer();
     for bit in 0..whole.len() * 8 {

@@ -156,7 +156,7 @@ impl World {
             credentials: &Credentials::default(),
             fresh: None,
             requirements: Requirements::OPEN,
-            peer: b"peer",
+            path: b"path",
             early_data,
             credit: Credit::UNLIMITED,
         };

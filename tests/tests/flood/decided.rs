@@ -59,7 +59,7 @@ fn every_message_is_decided_and_nothing_is_kept() {
             credentials: &credentials,
             fresh: Some(&fresh).filter(|_| number % 2 == 0),
             requirements: Requirements::OPEN,
-            peer: b"peer",
+            path: b"path",
             early_data: EarlyData::AtOnce,
             credit: Credit::UNLIMITED,
         };

@@ -307,7 +307,7 @@ fn proven() -> Vec<Seed> {
                 credentials: &at_server,
                 fresh: Some(&fresh),
                 requirements: Requirements::OPEN,
-                peer: b"peer",
+                path: b"path",
                 early_data: EarlyData::AtOnce,
                 credit: Credit::UNLIMITED,
             };

@@ -1,6 +1,7 @@
 //! An attacker on the wire, which sees everything and may do anything but guess keys.
 
 use crate::scene::server_addr;
+use bertha_core::Role;
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, LARGEST_JOINED, Offer, Refusal, RefusalKind, Retry,
@@ -34,8 +35,6 @@ pub(crate) struct Attacker {
     is_active: bool,
     /// Whether it lets the application's data pass untouched.
     spares_data: bool,
-    /// Whether it says to an end, as if from the other, what that end has said itself.
-    reflects: bool,
     network: Network,
     seen: Vec<Datagram>,
     held: Vec<Datagram>,
@@ -56,7 +55,6 @@ impl Attacker {
             habits,
             is_active: false,
             spares_data: false,
-            reflects: true,
             network: network.clone(),
             seen: Vec::new(),
             held: Vec::new(),
@@ -78,11 +76,6 @@ impl Attacker {
     /// themselves.
     pub(crate) fn spare_data(&mut self) {
         self.spares_data = true;
-    }
-
-    /// Repeats messages in the direction in which they went only, as a network may do by itself.
-    pub(crate) fn reflect_nothing(&mut self) {
-        self.reflects = false;
     }
 
     /// Whether it has kept all confirmations of the client that it attacks from the server, and there were some.
@@ -163,7 +156,7 @@ impl Attacker {
         let _ = self.network.inject(datagram);
         // The same, towards the other end.
         let back = Datagram { from: datagram.to, to: datagram.from, payload: datagram.payload.clone() };
-        if self.reflects && back.from == server_addr().ip("attack").unwrap() {
+        if back.from == server_addr().ip("attack").unwrap() {
             let _ = self.network.inject(&back);
         }
     }
@@ -198,6 +191,7 @@ impl Attacker {
     fn invent(&mut self) -> Vec<u8> {
         let (id, tag) = (self.id, Tag::of(self.id));
         let number = self.roll(u64::MAX);
+        let sender = if number.is_multiple_of(2) { Role::Client } else { Role::Server };
         let message = match self.roll(14) {
             0 => wire::encode(Kind::Answer, tag, &answer(id, None)),
             1 => wire::encode(Kind::Answer, tag, &answer(id, Some(number))),
@@ -205,18 +199,18 @@ impl Attacker {
                 let (kind, text) = (RefusalKind::Incompatible, "try something weaker".into());
                 wire::encode(Kind::Refusal, tag, &Refusal { id, kind, text })
             }
-            3 => wire::encode(Kind::Close, tag, &Close { id, failure: "no".into() }),
+            3 => wire::encode_from(sender, Kind::Close, tag, &Close { id, failure: "no".into() }),
             4 => wire::encode(Kind::Confirm, tag, &Confirm { id, number }),
             5 => wire::encode(Kind::Retry, tag, &Retry { id, cookie: [number as u8; COOKIE] }),
             6 => wire::encode(Kind::Offer, tag, &Offer::new(id, &[]).unwrap()),
-            7 => wire::encode(Kind::Reset, tag, &[number as u8; 16]),
+            7 => wire::encode_from(Role::Server, Kind::Reset, tag, &[number as u8; 16]),
             8 => wire::encode(Kind::Answer, tag, &answer(id, None)).map(|answer| {
                 let data = [&tag.header(Kind::Data)[..], b"forged"].concat();
                 wire::join(&answer, &data, LARGEST_JOINED).unwrap()
             }),
-            9 => Ok(tag.header(Kind::Reset).to_vec()),
-            10..13 => wire::encode(Kind::Upgrade, tag, &self.invent_upgrade()),
-            _ => Ok(tag.header(Kind::CloseSeen).to_vec()),
+            9 => Ok(tag.header_from(Role::Server, Kind::Reset).to_vec()),
+            10..13 => wire::encode_from(sender, Kind::Upgrade, tag, &self.invent_upgrade()),
+            _ => Ok(tag.header_from(sender, Kind::CloseSeen).to_vec()),
         };
         let mut message = message.unwrap();
         // Sometimes as if it had a proof.

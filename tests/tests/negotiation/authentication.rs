@@ -1,7 +1,7 @@
 //! Ends that prove their identity.
 
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
-use bertha_core::{Buf, Connection, Error, ErrorKind, PeerIdentity, Runtime, make_stack};
+use bertha_core::{Buf, Connection, Error, ErrorKind, PeerIdentity, Role, Runtime, make_stack};
 use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
 use bertha_negotiation::{Credentials, IdentityKey, Negotiate, Negotiated, Settings, SharedKey};
 use futures_util::future::{Either, select};
@@ -190,11 +190,16 @@ fn what_is_made_up_about_a_connection_is_counted_and_changes_nothing() {
         let (client, server) = pair(&network, (shared(1), shared(1))).await;
         let (tag, at_client) = id.lock().unwrap().take().unwrap();
         let at_server = server_addr().ip("test").unwrap();
-        let close = wire::encode(Kind::Close, tag, &Close { id: 1, failure: String::new() }).unwrap();
-        let confirm = wire::encode(Kind::Confirm, tag, &Confirm { id: 1, number: 1 }).unwrap();
-        let mut made_up: Vec<Vec<u8>> =
-            [Kind::KeepAlive, Kind::CloseSeen, Kind::Reset].map(|kind| tag.header(kind).to_vec()).into();
-        made_up.extend([close, confirm, wire::encode(Kind::Reset, tag, &[0u8; 16]).unwrap()]);
+        let mut made_up = Vec::new();
+        for sender in [Role::Client, Role::Server] {
+            let bare = [Kind::KeepAlive, Kind::CloseSeen, Kind::Reset];
+            made_up.extend(bare.map(|kind| tag.header_from(sender, kind).to_vec()));
+            let close = Close { id: 1, failure: String::new() };
+            made_up.push(wire::encode_from(sender, Kind::Close, tag, &close).unwrap());
+            let confirm = Confirm { id: 1, number: 1 };
+            made_up.push(wire::encode_from(sender, Kind::Confirm, tag, &confirm).unwrap());
+            made_up.push(wire::encode_from(sender, Kind::Reset, tag, &[0u8; 16]).unwrap());
+        }
         for payload in made_up {
             network.inject(&Datagram { from: at_client, to: at_server, payload: payload.clone() }).unwrap();
             network.inject(&Datagram { from: at_server, to: at_client, payload }).unwrap();
@@ -204,7 +209,8 @@ fn what_is_made_up_about_a_connection_is_counted_and_changes_nothing() {
         say(&client, &server).await;
         say(&server, &client).await;
         assert!(client.forged() >= 3 && server.forged() >= 3, "{} and {}", client.forged(), server.forged());
-        assert_eq!((client.dropped(), server.dropped()), (6, 6));
+        // A bare reset of the server asks the client for a sign of life.
+        assert_eq!((client.dropped(), server.dropped()), (11, 12));
     });
 }
 

@@ -14,7 +14,8 @@ const OFFER: u8 = Kind::Early as u8;
 const ANSWER: u8 = Kind::Answer as u8;
 const DATA: u8 = Kind::Data as u8;
 const BOTH: u8 = Kind::AnswerAndData as u8;
-const CLOSE: u8 = Kind::Close as u8;
+/// As a server closes.
+const CLOSE: u8 = Kind::Close as u8 | 0x40;
 const CONFIRM: u8 = Kind::Confirm as u8;
 
 /// The kinds of the messages on the network from now on.

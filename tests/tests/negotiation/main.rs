@@ -5,6 +5,7 @@ mod agreement;
 mod attack;
 mod attack_early;
 mod attack_reflection;
+mod attack_reset;
 mod attack_upgrade;
 mod attacker;
 mod authentication;

@@ -70,6 +70,33 @@ async fn survives_silence<S: RendezvousStore>(server: &mut Server, store: impl F
     first.knows_of(2).await;
 }
 
+/// Two participants join, switch and leave.
+async fn agrees<S: RendezvousStore>(store: S) {
+    let mut scene = Scene::new(store, TokioRuntime);
+    scene.settings.staging_timeout = Duration::from_secs(20);
+    let (mut first, mut second) = (scene.join(&xy()).await, scene.join(&xy()).await);
+    first.participant.propose([1]).await.unwrap();
+    join(first.uses("Y"), second.uses("Y")).await;
+    assert_eq!(first.in_force.round, second.in_force.round);
+    first.participant.leave().await.unwrap();
+    second.knows_of(1).await;
+    second.participant.leave().await.unwrap();
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn participants_agree_over_redis_by_tls_with_no_more_rights_than_documented() {
+    let Some(url) = bertha_tests::service("BERTHA_REDIS_TLS") else { return };
+    agrees(RedisStore::new(&url).unwrap()).await;
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test]
+async fn participants_agree_over_etcd_by_tls_with_no_more_rights_than_documented() {
+    let Some(url) = bertha_tests::service("BERTHA_ETCD_TLS") else { return };
+    agrees(EtcdStore::new(&url).unwrap()).await;
+}
+
 /// A server's arguments, from its port and the folder for its data.
 type Arguments = Box<dyn Fn(u16, &str) -> Vec<String>>;
 

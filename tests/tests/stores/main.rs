@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod memory;
+mod secured;
 mod servers;
 mod taken_port;

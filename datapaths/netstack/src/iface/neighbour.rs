@@ -2,7 +2,8 @@
 //! as well (RFC 1122, section 2.3.2.1).
 //!
 //! Anybody on the wire can claim any address. So a claim never replaces an address that the neighbour itself has confirmed: the
-//! neighbour is asked at that address, and only if it is silent there, everybody is asked anew.
+//! neighbour is asked at that address, and only if it is silent there, everybody is asked anew. Nothing that nobody asked for is believed,
+//! but for the address of one that asks us: it is to get a reply, so it is used, and asked in turn.
 
 use crate::MacAddr;
 use std::time::{Duration, Instant};
@@ -76,25 +77,25 @@ impl Requests {
     }
 }
 
-/// A second address that a neighbour seems to have.
+/// Another one that says that it has the neighbour's address.
 #[derive(Debug, Clone, Copy)]
-struct Rival {
+struct Claimant {
     mac: MacAddr,
     asked: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Everybody is asked (INCOMPLETE).
-    Resolving(Requests),
+    /// Everybody is asked (INCOMPLETE), and the first claimant since the last request once more.
+    Resolving { requests: Requests, claimant: Option<Claimant> },
     /// Nobody has answered, and nobody is asked again before `until`.
     Failed { until: Instant },
-    /// It named the address itself, and was not asked yet (STALE).
-    Claimed { mac: MacAddr },
+    /// It named the address itself, and was not asked there yet (STALE). Everybody may have been asked before.
+    Claimed { mac: MacAddr, all_asked: bool },
     /// It is asked at the address, which is in use meanwhile (PROBE).
     Asked { mac: MacAddr, requests: Requests },
-    /// The same, and the address was only claimed before, so that of another the same may be true.
-    AskedFirst { mac: MacAddr, requests: Requests, rival: Option<Rival> },
+    /// The same, and the address was only claimed before. Another that claims it is asked as well.
+    AskedFirst { mac: MacAddr, requests: Requests, rival: Option<Claimant>, all_asked: bool },
     /// It has answered (REACHABLE).
     Reachable { mac: MacAddr, until: Instant },
     /// It has answered, and another one claims its address since then. To be asked at `due`.
@@ -136,29 +137,30 @@ pub(crate) struct Neighbour {
 impl Neighbour {
     /// One that everybody has been asked about.
     pub(crate) fn resolving(wanted: bool, now: Instant) -> Self {
-        Self { state: State::Resolving(Requests::first(now)), since: now, wanted }
+        let state = State::Resolving { requests: Requests::first(now), claimant: None };
+        Self { state, since: now, wanted }
     }
 
     /// One that has asked us.
     pub(crate) fn claimed(mac: MacAddr, now: Instant) -> Self {
-        Self { state: State::Claimed { mac }, since: now, wanted: false }
+        Self { state: State::Claimed { mac, all_asked: false }, since: now, wanted: false }
     }
 
     /// Whether no address is known.
     pub(crate) fn is_unresolved(&self) -> bool {
-        matches!(self.state, State::Resolving(_) | State::Failed { .. })
+        matches!(self.state, State::Resolving { .. } | State::Failed { .. })
     }
 
     /// Whether everybody is being asked about it.
     pub(crate) fn is_resolving(&self) -> bool {
-        matches!(self.state, State::Resolving(_))
+        matches!(self.state, State::Resolving { .. })
     }
 
     /// The order in which neighbours are forgotten when there are too many: those that strangers may have invented first.
     pub(crate) fn rank(&self) -> (u8, Instant) {
         let rank = match self.state {
             State::Claimed { .. } => 0,
-            State::Resolving(_) | State::Failed { .. } => 1 + u8::from(self.wanted),
+            State::Resolving { .. } | State::Failed { .. } => 1 + u8::from(self.wanted),
             State::AskedFirst { .. } => 3,
             State::Asked { .. } | State::Reachable { .. } | State::Disputed { .. } => 4,
         };
@@ -173,10 +175,11 @@ impl Neighbour {
     /// The time of the next [step](Self::step).
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.state {
-            State::AskedFirst { requests, rival: Some(Rival { asked: false, .. }), .. } => {
+            State::Resolving { requests, claimant: Some(Claimant { asked: false, .. }) }
+            | State::AskedFirst { requests, rival: Some(Claimant { asked: false, .. }), .. } => {
                 Some(requests.last)
             }
-            State::Resolving(requests)
+            State::Resolving { requests, .. }
             | State::Asked { requests, .. }
             | State::AskedFirst { requests, .. } => Some(requests.due()),
             State::Failed { until: due } | State::Disputed { due, .. } => Some(due),
@@ -190,9 +193,15 @@ impl Neighbour {
             return Step::Nothing;
         }
         match &mut self.state {
-            State::Resolving(requests) => match requests.next(now) {
+            State::Resolving { claimant: Some(other), .. } | State::AskedFirst { rival: Some(other), .. }
+                if !other.asked =>
+            {
+                other.asked = true;
+                Step::Ask(Question::One(other.mac))
+            }
+            State::Resolving { requests, claimant } => match requests.next(now) {
                 Some(next) => {
-                    *requests = next;
+                    (*requests, *claimant) = (next, None);
                     Step::Ask(Question::All)
                 }
                 None => {
@@ -200,10 +209,6 @@ impl Neighbour {
                     Step::Settled
                 }
             },
-            State::AskedFirst { rival: Some(rival), .. } if !rival.asked => {
-                rival.asked = true;
-                Step::Ask(Question::One(rival.mac))
-            }
             State::Asked { mac, requests } | State::AskedFirst { mac, requests, .. } => {
                 match requests.next(now) {
                     Some(next) => {
@@ -227,8 +232,8 @@ impl Neighbour {
     pub(crate) fn look_up(&mut self, now: Instant) -> (Resolution, Step) {
         let requests = Requests::first(now);
         let step = match self.state {
-            State::Claimed { mac } => {
-                self.state = State::AskedFirst { mac, requests, rival: None };
+            State::Claimed { mac, all_asked } => {
+                self.state = State::AskedFirst { mac, requests, rival: None, all_asked };
                 Step::Ask(Question::One(mac))
             }
             State::Reachable { mac, until } if now >= until => {
@@ -238,14 +243,14 @@ impl Neighbour {
             _ => self.step(now),
         };
         let resolution = match self.state {
-            State::Resolving(_) => Resolution::Resolving,
+            State::Resolving { .. } => Resolution::Resolving,
             State::Failed { .. } => Resolution::Failed,
             State::Asked { mac, requests } | State::AskedFirst { mac, requests, .. } => {
                 Resolution::Known { mac, until: requests.due() }
             }
             State::Reachable { mac, until } => Resolution::Known { mac, until },
             State::Disputed { mac, due } => Resolution::Known { mac, until: due + RETRANSMIT_INTERVAL },
-            State::Claimed { mac } => Resolution::Known { mac, until: now },
+            State::Claimed { mac, .. } => Resolution::Known { mac, until: now },
         };
         (resolution, step)
     }
@@ -254,39 +259,58 @@ impl Neighbour {
     pub(crate) fn hear(&mut self, mac: MacAddr, statement: Statement, now: Instant) -> Change {
         let reply = statement == Statement::Reply;
         match &mut self.state {
-            State::Resolving(_) if reply => {
+            State::Resolving { .. } if reply => {
                 self.confirm(mac, now);
                 Change::Settled
             }
-            State::Resolving(_) => {
-                self.state = State::Claimed { mac };
+            State::Resolving { .. } if statement == Statement::Request => {
+                self.state = State::Claimed { mac, all_asked: true };
                 Change::Settled
             }
-            State::Failed { .. } if statement == Statement::Request => {
-                self.state = State::Claimed { mac };
+            State::Resolving { claimant, .. } => {
+                claimant.get_or_insert(Claimant { mac, asked: false });
                 Change::Nothing
             }
-            State::Failed { .. } => Change::Nothing,
-            State::Claimed { mac: before } => {
-                *before = mac;
+            State::Claimed { all_asked: true, .. } if reply => {
+                self.confirm(mac, now);
                 Change::Nothing
             }
-            State::Asked { mac: before, .. } => {
-                if reply && *before == mac {
+            State::Claimed { mac: known, .. } => {
+                if statement == Statement::Request {
+                    *known = mac;
+                }
+                Change::Nothing
+            }
+            State::Failed { .. } => {
+                if statement == Statement::Request {
+                    self.state = State::Claimed { mac, all_asked: false };
+                }
+                Change::Nothing
+            }
+            State::Asked { mac: known, .. } => {
+                if reply && *known == mac {
                     self.confirm(mac, now);
                 }
                 Change::Nothing
             }
-            State::AskedFirst { mac: before, .. } if reply => {
-                let same = *before == mac;
-                self.confirm(mac, now);
-                if same { Change::Nothing } else { Change::Invalid }
-            }
-            State::AskedFirst { mac: before, rival, .. } => {
-                if *before != mac && rival.is_none() {
-                    *rival = Some(Rival { mac, asked: false });
+            State::AskedFirst { mac: first, rival, all_asked, .. } => {
+                let is_first = *first == mac;
+                let asked = *all_asked || rival.is_some_and(|rival| rival.asked && rival.mac == mac);
+                match statement {
+                    Statement::Reply if is_first => {
+                        self.confirm(mac, now);
+                        Change::Nothing
+                    }
+                    Statement::Reply if asked => {
+                        self.confirm(mac, now);
+                        Change::Invalid
+                    }
+                    Statement::Request if !is_first && rival.is_none() => {
+                        *rival = Some(Claimant { mac, asked: false });
+                        Change::Nothing
+                    }
+                    _ => Change::Nothing,
                 }
-                Change::Nothing
             }
             State::Reachable { mac: before, .. } => {
                 if *before != mac {
@@ -321,7 +345,7 @@ impl Neighbour {
         | State::Reachable { mac, .. }
         | State::Disputed { mac, .. } = self.state
         {
-            self.state = State::Claimed { mac };
+            self.state = State::Claimed { mac, all_asked: false };
         }
     }
 }

@@ -378,12 +378,16 @@ mod tests {
         let start = Instant::now();
         let mut neighbours = Neighbours::new(start);
         neighbours.hear(IP, OTHER, Request, start);
-        // Nobody has used it: the last claim counts.
-        neighbours.hear(IP, MAC, Announcement, start);
+        // Nobody has used it: the last one that asks counts, and nothing that nobody asked for.
+        neighbours.hear(IP, MAC, Request, start);
+        neighbours.hear(IP, OTHER, Announcement, start);
+        neighbours.hear(IP, OTHER, Reply, start);
         let known = Resolution::Known { mac: MAC, until: start + seconds(1.0) };
         let lookup = neighbours.look_up(IP, Answer, start);
         assert_eq!(lookup, Lookup { resolution: known, question: Some(Question::One(MAC)) });
-        // Now another one does, which is asked as well: the one that answers counts.
+        // Now another one asks, and is asked as well: the one that answers counts.
+        neighbours.hear(IP, OTHER, Reply, start);
+        assert_eq!((mac(&mut neighbours, start), steps(&mut neighbours, start)), (Some(MAC), vec![]));
         neighbours.hear(IP, OTHER, Request, start);
         assert_eq!(steps(&mut neighbours, start), [(IP, Question::One(OTHER))]);
         let generation = neighbours.generation();
@@ -391,6 +395,32 @@ mod tests {
         neighbours.hear(IP, OTHER, Reply, start);
         assert_eq!(mac(&mut neighbours, start), Some(OTHER));
         assert_ne!(neighbours.generation(), generation);
+    }
+
+    #[test]
+    fn one_that_says_unasked_that_it_has_an_address_is_asked_at_once_and_once() {
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.look_up(IP, Own, start);
+        for _ in 0..100 {
+            neighbours.hear(IP, OTHER, Announcement, start);
+        }
+        assert_eq!(steps(&mut neighbours, start), [(IP, Question::One(OTHER))]);
+        assert_eq!((steps(&mut neighbours, start), mac(&mut neighbours, start)), (vec![], None));
+        neighbours.hear(IP, MAC, Reply, start);
+        assert_eq!(mac(&mut neighbours, start), Some(MAC));
+    }
+
+    #[test]
+    fn one_that_asks_while_everybody_is_asked_is_answered_and_does_not_silence_the_others() {
+        let start = Instant::now();
+        let mut neighbours = Neighbours::new(start);
+        neighbours.look_up(IP, Own, start);
+        neighbours.hear(IP, OTHER, Request, start);
+        assert!(neighbours.take_settled());
+        assert_eq!(mac(&mut neighbours, start), Some(OTHER));
+        neighbours.hear(IP, MAC, Reply, start);
+        assert_eq!(mac(&mut neighbours, start), Some(MAC));
     }
 
     #[test]

@@ -82,6 +82,44 @@ fn poison_changes_no_way_while_the_neighbour_answers() {
     }
 }
 
+/// Of one that asks us in the neighbour's name nobody knows whether it is the neighbour; of all others, one does.
+#[test]
+fn poison_before_the_first_answer_changes_nothing_either() {
+    for v6 in [false, true] {
+        let start = Instant::now();
+        let (mut ours, mut theirs) = (stack(0, None, start), stack(1, None, start));
+        let _ = theirs.route(Flow::new(address(0, v6, 4000), 9), start);
+        talk(&mut theirs, &mut ours, start);
+        let mut poison = poison(v6);
+        poison.pop();
+        let flow = Flow::new(address(1, v6, 9), 4000);
+        for millisecond in 0..5000_u64 {
+            let now = start + Duration::from_millis(millisecond);
+            for frame in &mut poison {
+                ours.receive(frame, Checksums::Unknown, now);
+            }
+            ours.poll_neighbours(now);
+            if millisecond < 1000 {
+                continue;
+            }
+            let Route::Ready(path) = ours.route(flow, now) else { panic!("no way after {millisecond} ms") };
+            assert_eq!(destination(&path), MACS[1].0, "after {millisecond} ms");
+            // The neighbour is slower than the poison.
+            let questions = transmits(&mut ours);
+            for frame in &mut poison {
+                ours.receive(frame, Checksums::Unknown, now);
+            }
+            for mut frame in questions {
+                assert_eq!(frame[..6], MACS[1].0);
+                theirs.receive(&mut frame, Checksums::Unknown, now);
+            }
+            for mut frame in transmits(&mut theirs) {
+                ours.receive(&mut frame, Checksums::Unknown, now);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_neighbour_that_moved_is_found_although_it_only_says_so_once() {
     for v6 in [false, true] {

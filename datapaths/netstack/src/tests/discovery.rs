@@ -81,13 +81,22 @@ fn advertisements_are_believed_if_they_answer_and_are_well_formed() {
         ours.receive(&mut frame, Checksums::Unknown, now);
         matches!(ours.route(flow, now), Route::Ready(_))
     };
-    assert!(learns(advertisement(THEM6, MACS[1], 0x60)) && learns(advertisement(THEM6, MACS[1], 0x20)));
+    assert!(learns(advertisement(THEM6, MACS[1], 0x60)));
+    // One that is not an answer makes its sender be asked.
+    let mut ours = stack(0, None, now);
+    let _ = ours.route(flow, now);
+    transmits(&mut ours);
+    ours.receive(&mut advertisement(THEM6, NOBODY, 0x20), Checksums::Unknown, now);
+    assert!(matches!(ours.route(flow, now), Route::Resolving));
+    ours.poll_neighbours(now);
+    let [question] = &transmits(&mut ours)[..] else { panic!("one question") };
+    assert_eq!((&question[..6], question[54]), (&NOBODY.0[..], 135));
     let message = |to: Ipv6Addr, flags: u8, options: &[u8]| {
         let message = [&[136, 0, 0, 0, flags, 0, 0, 0][..], &THEM6.octets(), options].concat();
         icmpv6(THEM6, to, 255, &message)
     };
     let option = [&[2, 1][..], &MACS[1].0].concat();
-    assert!(learns(message(NODES, 0x20, &option)));
+    assert!(learns(message(US6, 0x40, &option)));
     // An answer is to the one that asked.
     assert!(!learns(message(NODES, 0x60, &option)));
     assert!(!learns(message(US6, 0x60, &[2, 0])));

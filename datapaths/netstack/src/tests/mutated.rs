@@ -1,5 +1,6 @@
 //! Frames that were damaged on purpose.
 
+use super::crafted;
 use super::judge::segment;
 use super::{address, stack, too_big, transmits};
 use crate::{Arrival, Checksums, Destination, Flow, Route, Spread, Stack};
@@ -61,7 +62,27 @@ fn good_frames(now: Instant) -> Vec<Vec<u8>> {
         frames.extend(segments);
     }
     frames.extend(errors);
+    frames.extend(rare_frames());
     frames
+}
+
+/// Extension headers, unknown protocols, other errors, and the questions of routers.
+fn rare_frames() -> Vec<Vec<u8>> {
+    let options = [60, 0, 1, 4, 0, 0, 0, 0, 43, 0, 0x9e, 4, 0, 0, 0, 0];
+    let rest = [44, 0, 0, 0, 0, 0, 0, 0, 17, 0, 0, 0, 1, 2, 3, 4];
+    let extended = [&options[..], &rest, &crafted::udp6(crafted::THEM6)].concat();
+    let query = [&[130, 0, 0, 0, 0, 100, 0, 0][..], &crafted::GROUP.octets(), &[2, 125, 0, 0]].concat();
+    let router = "fe80::9".parse().unwrap();
+    let nodes = "ff02::1".parse().unwrap();
+    vec![
+        crafted::ipv6(crafted::THEM6, crafted::US6, 0, 64, &extended),
+        crafted::ipv6(crafted::THEM6, crafted::US6, 99, 64, &[7; 40]),
+        crafted::ipv4(crafted::THEM, 99, &[7; 40]),
+        crafted::icmpv6(router, nodes, 1, &query),
+        crafted::solicitation("::".parse().unwrap(), crafted::GROUP, &[]),
+        crafted::arp(2, crafted::THEM, crafted::NOBODY, crafted::US),
+        crafted::arp(1, crafted::THEM, crafted::NOBODY, crafted::US),
+    ]
 }
 
 /// Changes, removes or adds bytes.
@@ -107,7 +128,10 @@ fn a_million_mutated_frames_are_each_dealt_with() {
                 let _ = ours.route(flow, now);
                 seen[0] += 1;
             }
-            Arrival::Segment { packet, .. } => assert!(packet.end <= frame.len(), "{frame:?}"),
+            Arrival::Segment { packet, .. } => {
+                assert!(packet.end <= frame.len(), "{frame:?}");
+                ours.refuse(&frame, now);
+            }
             Arrival::Reply(len) => {
                 assert!(len <= frame.len(), "{frame:?}");
                 seen[1] += 1;
@@ -121,6 +145,7 @@ fn a_million_mutated_frames_are_each_dealt_with() {
             }
             Arrival::Nothing => seen[3] += 1,
         }
+        ours.poll_neighbours(now);
         while ours.poll_transmit(|frame| assert!(frame.len() <= 192)).is_some() {}
     }
     assert!([0, 2, 3, 4].into_iter().all(|kind| seen[kind] > 1000), "{seen:?}");

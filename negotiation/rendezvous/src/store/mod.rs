@@ -2,6 +2,7 @@
 //!
 //! * [`interface`]: the traits that a store implements. [`transaction`]: its requests and answers. [`limits`]: the bounds that
 //!   every store keeps. [`name`]: the name of a connection.
+//! * [`options`] and [`url`]: where a server is, and how the two ends prove who they are. [`tls`]: why that failed.
 //! * [`memory`], and behind features of the same names `redis` and `etcd`: the stores.
 
 #[cfg(feature = "etcd")]
@@ -10,15 +11,23 @@ mod interface;
 pub mod limits;
 mod memory;
 mod name;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+mod options;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "tls")]
+mod tls;
 mod transaction;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+mod url;
 
 #[cfg(feature = "etcd")]
 pub use etcd::{EtcdStore, EtcdWatch};
 pub use interface::{RendezvousStore, Watch};
 pub use memory::{MemoryStore, MemoryWatch};
 pub use name::Name;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+pub use options::StoreOptions;
 #[cfg(feature = "redis")]
 pub use redis::{RedisStore, RedisWatch};
 pub use transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};

@@ -10,13 +10,22 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// gRPC's status codes, by the numbers of its specification.
 const DEADLINE_EXCEEDED: i32 = 4;
+const INVALID_ARGUMENT: i32 = 3;
 const NOT_FOUND: i32 = 5;
+const PERMISSION_DENIED: i32 = 7;
 const UNAVAILABLE: i32 = 14;
+const UNAUTHENTICATED: i32 = 16;
+
+/// The text if the cluster ends the connection. With TLS 1.3 it does so once this end takes it for established, and the client library
+/// drops the reason.
+const ENDED: &str = "the connection to the cluster failed; if that wants a certificate of its users, give one that it trusts (`cert` and `key`)";
 
 /// The result of `call`, or an error if there is none within [`ANSWER_TIMEOUT`].
 pub(super) async fn in_time<T>(
     call: impl Future<Output = Result<T, etcd_client::Error>>,
 ) -> Result<T, Error> {
+    // The client library's futures are so large that a few of them fill a thread's stack.
+    let call = Box::pin(call);
     tokio::time::timeout(ANSWER_TIMEOUT, call).await.unwrap_or_else(|_| Err(late())).map_err(failure)
 }
 
@@ -28,6 +37,10 @@ pub(super) fn late() -> etcd_client::Error {
 /// The error for one of the client library.
 pub(super) fn failure(error: etcd_client::Error) -> Error {
     use etcd_client::Error as E;
+    #[cfg(feature = "tls")]
+    if let Some(advice) = crate::store::tls::advice(cause(&error)) {
+        return Error::new(ErrorKind::Unauthenticated, advice).at("EtcdStore").because(error);
+    }
     let (kind, what) = match &error {
         E::IoError(_) | E::TransportError(_) | E::WatchError(_) => {
             (ErrorKind::Unreachable, "the cluster does not answer; is it running?")
@@ -37,9 +50,17 @@ pub(super) fn failure(error: etcd_client::Error) -> Error {
             UNAVAILABLE | DEADLINE_EXCEEDED => {
                 (ErrorKind::Unreachable, "the cluster does not answer; is it running?")
             }
-            _ if status.source().is_some() => {
-                (ErrorKind::Unreachable, "the connection to the cluster failed")
-            }
+            PERMISSION_DENIED => (
+                ErrorKind::Unauthenticated,
+                "the user may not do this; give it the role that `EtcdStore` documents",
+            ),
+            UNAUTHENTICATED => (ErrorKind::Unauthenticated, "the cluster no longer accepts the login"),
+            // Of all requests, only those without or with a wrong login have such arguments.
+            INVALID_ARGUMENT if says_who(status.message()) => (
+                ErrorKind::Unauthenticated,
+                "the cluster wants a login, or knows no such user, or the password is wrong",
+            ),
+            _ if status.source().is_some() => (ErrorKind::Unreachable, ENDED),
             _ => (ErrorKind::Unavailable, "the cluster refuses"),
         },
         E::InvalidUri(_) | E::InvalidArgs(_) | E::EndpointError(_) => {
@@ -48,6 +69,21 @@ pub(super) fn failure(error: etcd_client::Error) -> Error {
         _ => (ErrorKind::Unavailable, "the cluster refuses"),
     };
     Error::new(kind, format!("{what} ({error})")).at("EtcdStore").because(error)
+}
+
+/// The error itself, or what is in it: the client library does not show that as its source.
+#[cfg(feature = "tls")]
+fn cause(error: &etcd_client::Error) -> &(dyn std::error::Error + 'static) {
+    match error {
+        etcd_client::Error::GRpcStatus(status) => status,
+        etcd_client::Error::TransportError(error) => error,
+        error => error,
+    }
+}
+
+/// Whether a message of the cluster's is about its users.
+fn says_who(message: &str) -> bool {
+    message.contains("authentication failed") || message.contains("user name is empty")
 }
 
 /// Whether a transaction failed since the lease that it names has expired.

@@ -3,6 +3,7 @@
 //! Entries are keys under a prefix of the connection's, a transaction is a transaction of etcd with compares of
 //! modification revisions, and an entry with a time to live hangs on a lease of its own.
 
+mod address;
 mod failure;
 mod leases;
 mod watch;
@@ -12,13 +13,15 @@ pub use watch::EtcdWatch;
 use super::interface::RendezvousStore;
 use super::limits;
 use super::name::Name;
+use super::options::StoreOptions;
 use super::transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
+use super::url::Url;
+use address::Address;
 use bertha_core::{Error, ErrorKind};
 use etcd_client::{
-    Client, Compare, CompareOp, ConnectOptions, GetOptions, GetResponse, KvClient, PutOptions, Txn, TxnOp,
-    TxnOpResponse,
+    Client, Compare, CompareOp, GetOptions, GetResponse, KvClient, PutOptions, Txn, TxnOp, TxnOpResponse,
 };
-use failure::{ANSWER_TIMEOUT, failure, in_time, malformed, says_no_lease};
+use failure::{in_time, malformed, says_no_lease};
 use futures_util::future::{join, join_all};
 use leases::Leases;
 use std::fmt;
@@ -28,46 +31,51 @@ use tokio::sync::OnceCell;
 /// The prefix of a connection's name.
 const PREFIX: &str = "/bertha/rendezvous/";
 
-/// The pause between keep-alive pings on a connection in use. Servers reject more than one in five seconds.
-const KEEP_ALIVE: Duration = Duration::from_secs(6);
-
 /// A store in an etcd cluster of version 3.4 or later. Runs on tokio alone.
 ///
+/// # Rights
+/// Participants need no more than a role that may read and write below one prefix:
+///
+/// ```text
+#[doc = include_str!("participant.role")]
+/// ```
+///
+/// So does `bertha-inspect`, for which `read` is enough. etcd lets every user grant leases.
+///
+/// # Failures
 /// Connects when it is first used, and again when the connection was lost, or has been silent for eight seconds. Times to live are
 /// whole seconds, rounded up, and at least what the cluster's election time-out asks for.
 ///
 /// A record whose participants all crashed stays, with a few hundred bytes, until its name is used again.
 pub struct EtcdStore {
-    endpoints: Vec<String>,
+    address: Address,
     client: OnceCell<Client>,
     leases: Leases,
 }
 
 impl EtcdStore {
-    /// The store at `url`: `etcd://host:port[,host:port...]`.
+    /// The store at `url`: `etcd://[user:password@]host:port[,host:port...]`, or `etcds://` for TLS, with the parameters of
+    /// [`StoreOptions`].
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no such address. Whether there is a server shows when it is used.
+    /// [`Invalid`](ErrorKind::Invalid) if that is no such address; [`Io`](ErrorKind::Io) if a file can't be read;
+    /// [`Unavailable`](ErrorKind::Unavailable) for `etcds://` without the feature `tls`. Whether there is a server, and whether
+    /// certificates are in order, shows when it is used.
     pub fn new(url: &str) -> Result<Self, Error> {
-        let hosts = url.strip_prefix("etcd://").unwrap_or_default().trim_end_matches('/');
-        if hosts.is_empty() || hosts.split(',').any(|host| !host.contains(':')) {
-            let what = format!("the address has to be etcd://host:port[,host:port...], and is {url}");
-            return Err(Error::new(ErrorKind::Invalid, what).at("EtcdStore"));
-        }
-        let endpoints = hosts.split(',').map(Into::into).collect();
-        Ok(Self { endpoints, client: OnceCell::new(), leases: Leases::default() })
+        Self::with_options(url, StoreOptions::new())
+    }
+
+    /// The store at `url`, with these proofs of identity.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_options(url: &str, options: StoreOptions) -> Result<Self, Error> {
+        let url = Url::parse(url, options).map_err(|error| error.at("EtcdStore"))?;
+        Ok(Self { address: Address::new(url)?, client: OnceCell::new(), leases: Leases::default() })
     }
 
     async fn client(&self) -> Result<Client, Error> {
-        let connect = async || {
-            // A firewall that forgets about a connection drops its packets in silence.
-            let options = ConnectOptions::new()
-                .with_connect_timeout(ANSWER_TIMEOUT)
-                .with_keep_alive(KEEP_ALIVE, ANSWER_TIMEOUT)
-                .with_keep_alive_while_idle(false);
-            Client::connect(&self.endpoints, Some(options)).await.map_err(failure)
-        };
-        Ok(self.client.get_or_try_init(connect).await?.clone())
+        Ok(self.client.get_or_try_init(|| self.address.connect()).await?.clone())
     }
 
     async fn snapshot(&self, kv: &mut KvClient, name: &Name) -> Result<Snapshot, Error> {
@@ -236,6 +244,6 @@ fn leased(transaction: &Transaction) -> Vec<(&str, Duration)> {
 
 impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EtcdStore").field("at", &self.endpoints).finish_non_exhaustive()
+        f.debug_struct("EtcdStore").field("at", &self.address).finish_non_exhaustive()
     }
 }

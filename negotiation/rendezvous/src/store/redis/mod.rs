@@ -7,6 +7,7 @@
 //! One connection to the server carries the requests of all participants that share the store, and the changes that they watch
 //! (RESP3 pushes). So a participant that joins where others of the process are already waits for no connection and no subscription.
 
+mod address;
 mod channels;
 mod failure;
 mod silence;
@@ -17,14 +18,14 @@ pub use watch::RedisWatch;
 use super::interface::RendezvousStore;
 use super::limits;
 use super::name::Name;
+use super::options::StoreOptions;
 use super::transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
-use bertha_core::{Error, ErrorKind};
+use super::url::Url;
+use bertha_core::Error;
 use channels::{Channels, Subscription};
 use failure::{failure, malformed};
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Client, IntoConnectionInfo, ProtocolVersion, PushInfo, Script, ScriptInvocation,
-};
+use redis::{AsyncConnectionConfig, Client, PushInfo, Script, ScriptInvocation};
 use silence::Silence;
 use std::convert::Infallible;
 use std::fmt;
@@ -45,6 +46,17 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A store in a Redis server of version 6 or later. Runs on tokio alone.
 ///
+/// # Rights
+/// Participants need no more than this user of the server's ACL may do, as a line of its `aclfile`:
+///
+/// ```text
+#[doc = include_str!("participant.acl")]
+/// ```
+///
+/// [`names`](RendezvousStore::names), which `bertha-inspect` calls when it is given no names, needs `+scan` as well. That shows the
+/// names of all keys of the server.
+///
+/// # Failures
 /// Connects when it is first used, and again when the connection was lost, or an answer is owed for two seconds. The store is as durable
 /// as the server: with replication or without `appendfsync always`, a server that crashes may forget confirmed writes.
 /// Participants notice, and join anew.
@@ -69,21 +81,23 @@ impl Server {
 }
 
 impl RedisStore {
-    /// The store at `url`: `redis://[user:password@]host[:port][/database]`.
+    /// The store at `url`: `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS, with the parameters of
+    /// [`StoreOptions`].
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no such address. Whether there is a server shows when it is used.
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if that is no such address, or a certificate is no PEM; [`Io`](ErrorKind::Io) if a file can't be
+    /// read; [`Unavailable`](bertha_core::ErrorKind::Unavailable) for `rediss://` without the feature `tls`. Whether there is a server shows when it
+    /// is used.
     pub fn new(url: &str) -> Result<Self, Error> {
-        let open = || {
-            let info = url.into_connection_info()?;
-            let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-            Client::open(info.set_redis_settings(settings))
-        };
-        let client = open().map_err(|error| {
-            Error::new(ErrorKind::Invalid, "the address has to be redis://host:port")
-                .at("RedisStore")
-                .because(error)
-        })?;
+        Self::with_options(url, StoreOptions::new())
+    }
+
+    /// The store at `url`, with these proofs of identity.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_options(url: &str, options: StoreOptions) -> Result<Self, Error> {
+        let client = address::client(Url::parse(url, options).map_err(|error| error.at("RedisStore"))?)?;
         Ok(Self { client, server: Mutex::new(None), script: Script::new(include_str!("transact.lua")) })
     }
 

@@ -1,0 +1,78 @@
+//! Where a cluster is, and how to connect to it.
+
+use super::failure::{ANSWER_TIMEOUT, in_time};
+use crate::store::options::{Login, StoreOptions};
+use crate::store::url::Url;
+use bertha_core::{Error, ErrorKind};
+use etcd_client::{Client, ConnectOptions};
+use std::fmt;
+use std::time::Duration;
+
+/// The pause between keep-alive pings on a connection in use. Servers reject more than one in five seconds.
+const KEEP_ALIVE: Duration = Duration::from_secs(6);
+
+/// The members of a cluster, and the proofs of identity towards them.
+pub(super) struct Address {
+    endpoints: Vec<String>,
+    is_tls: bool,
+    options: StoreOptions,
+}
+
+impl Address {
+    pub(super) fn new(url: Url<'_>) -> Result<Self, Error> {
+        let Url { scheme, hosts, path, options } = url;
+        let is_tls = scheme == "etcds";
+        let is_wrong = !is_tls && scheme != "etcd" || !path.is_empty();
+        if is_wrong || hosts.is_empty() || hosts.split(',').any(|host| !host.contains(':')) {
+            let what = "the address has to be etcd://host:port[,host:port...], or etcds:// for TLS";
+            return Err(Error::new(ErrorKind::Invalid, what).at("EtcdStore"));
+        }
+        options.check(is_tls, "etcds://", "EtcdStore")?;
+        let scheme = if is_tls { "https" } else { "http" };
+        let endpoints = hosts.split(',').map(|host| format!("{scheme}://{host}")).collect();
+        Ok(Self { endpoints, is_tls, options })
+    }
+
+    pub(super) async fn connect(&self) -> Result<Client, Error> {
+        // A firewall that forgets about a connection drops its packets in silence.
+        let mut options = ConnectOptions::new()
+            .with_connect_timeout(ANSWER_TIMEOUT)
+            .with_keep_alive(KEEP_ALIVE, ANSWER_TIMEOUT)
+            .with_keep_alive_while_idle(false);
+        if let Some(Login { user, password }) = &self.options.login {
+            // The cluster forgets about a login after minutes without a request.
+            options = options.with_user(user, password).with_auto_token_refresh(true);
+        }
+        #[cfg(feature = "tls")]
+        if self.is_tls {
+            options = options.with_tls(self.tls());
+        }
+        // It logs in at once.
+        in_time(Client::connect(&self.endpoints, Some(options))).await
+    }
+
+    #[cfg(feature = "tls")]
+    fn tls(&self) -> etcd_client::TlsOptions {
+        use etcd_client::{Certificate, Identity, TlsOptions};
+        crate::store::tls::choose_cryptography();
+        let options = match &self.options.authorities {
+            Some(pem) => TlsOptions::new().ca_certificate(Certificate::from_pem(pem)),
+            None => TlsOptions::new().with_native_roots(),
+        };
+        match &self.options.certificate {
+            Some(own) => options.identity(Identity::from_pem(&own.chain, &own.key)),
+            None => options,
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { endpoints, is_tls, options } = self;
+        f.debug_struct("Address")
+            .field("endpoints", endpoints)
+            .field("is_tls", is_tls)
+            .field("options", options)
+            .finish()
+    }
+}

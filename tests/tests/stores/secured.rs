@@ -1,0 +1,154 @@
+//! The stores in servers that want TLS, certificates and a login, as users with no more rights than the documentation names.
+#![cfg(any(feature = "redis", feature = "etcd"))]
+
+use bertha_core::Error;
+use bertha_core::ErrorKind::{Unauthenticated, Unreachable};
+use bertha_rendezvous::{Name, RendezvousStore};
+use bertha_tests::conformance::stores as conformance;
+use std::fmt::Debug;
+
+/// An address of a server, taken apart.
+struct Access {
+    /// Scheme, user and server.
+    front: String,
+    /// The folder of certificates and keys.
+    folder: String,
+}
+
+impl Access {
+    fn to(variable: &str) -> Option<Self> {
+        let url = bertha_tests::service(variable)?;
+        let (front, parameters) = url.split_once('?').unwrap();
+        let file = parameters.strip_prefix("ca=").unwrap().split('&').next().unwrap();
+        Some(Self { front: front.into(), folder: file.strip_suffix("/ca.pem").unwrap().into() })
+    }
+
+    /// An address with these files for each parameter.
+    fn with(&self, files: [(&str, &str); 4]) -> String {
+        let given = files.iter().filter(|(_, file)| !file.is_empty());
+        let given: Vec<_> = given.map(|(name, file)| format!("{name}={}/{file}", self.folder)).collect();
+        format!("{}?{}", self.front, given.join("&"))
+    }
+
+    fn url(&self) -> String {
+        self.with(ALL)
+    }
+
+    fn as_user(self, user: &str) -> Self {
+        Self { front: self.front.replace("bertha@", &format!("{user}@")), ..self }
+    }
+
+    fn password(&self) -> String {
+        std::fs::read_to_string(format!("{}/password", self.folder)).unwrap().trim().into()
+    }
+}
+
+const ALL: [(&str, &str); 4] =
+    [("ca", "ca.pem"), ("cert", "user.pem"), ("key", "user.key"), ("password_file", "password")];
+
+/// Every wrong proof is an error that says what to do, and tells no secret.
+async fn says_what_is_wrong<S: RendezvousStore + Debug>(
+    access: &Access,
+    open: impl Fn(&str) -> Result<S, Error>,
+) {
+    let name = Name::new("secured").unwrap();
+    open(&access.url()).unwrap().read(&name).await.unwrap();
+    let [ca, cert, key, password] = ALL;
+    let cases = [
+        ("another authority", [("ca", "other.pem"), cert, key, password], "none of the trusted authorities"),
+        ("the system's authorities", [("", ""), cert, key, password], "none of the trusted authorities"),
+        ("no certificate", [ca, ("", ""), ("", ""), password], "(`cert` and `key`)"),
+        (
+            "a stranger's certificate",
+            [ca, ("cert", "other.pem"), ("key", "other.key"), password],
+            "(`cert` and `key`)",
+        ),
+        ("a wrong password", [ca, cert, key, ("password_file", "ca.pem")], "or the password is wrong"),
+    ];
+    for (case, files, expected) in cases {
+        let error = open(&access.with(files)).unwrap().read(&name).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{case}: {error:?}");
+        // To etcd's client library, a certificate of its own that is refused is an ended connection.
+        let is_ended =
+            error.kind() == Unreachable && error.to_string().contains("the connection to the cluster failed");
+        assert!(error.kind() == Unauthenticated || is_ended, "{case}: {error:?}");
+        assert!(!format!("{error:?}").contains(&access.password()), "{case}: {error:?}");
+    }
+    let shown = format!("{:?}", open(&access.url()).unwrap());
+    assert!(!shown.contains(&access.password()) && !shown.contains("PRIVATE"), "{shown}");
+}
+
+fn is_forbidden<T: Debug>(result: Result<T, Error>) {
+    let error = result.unwrap_err();
+    assert!(error.to_string().contains("the user may not do this; give it the r"), "{error:?}");
+    assert_eq!(error.kind(), Unauthenticated, "{error:?}");
+}
+
+async fn passes(server: &impl RendezvousStore) {
+    let runtime = bertha_datapath_kernel::TokioRuntime;
+    conformance::store(&conformance::StoreSite { store: server, runtime: &runtime }).await;
+}
+
+#[cfg(feature = "redis")]
+mod redis {
+    use super::*;
+    use bertha_rendezvous::{RedisStore, StoreOptions};
+
+    #[tokio::test]
+    async fn with_tls_and_least_rights_it_keeps_its_promises() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        // Which may list names as well.
+        passes(&RedisStore::new(&access.as_user("inspect").url()).unwrap()).await;
+    }
+
+    #[tokio::test]
+    async fn it_says_what_is_wrong() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        says_what_is_wrong(&access, RedisStore::new).await;
+        let store = RedisStore::new(&access.url()).unwrap();
+        is_forbidden(store.names(1).await);
+    }
+
+    #[tokio::test]
+    async fn options_say_the_same_as_the_address() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        let file = |name: &str| std::fs::read(format!("{}/{name}", access.folder)).unwrap();
+        let options = StoreOptions::new()
+            .trusting(file("ca.pem"))
+            .showing(file("user.pem"), file("user.key"))
+            .login("bertha", access.password());
+        let url = access.front.replace("bertha@", "");
+        let store = RedisStore::with_options(&url, options.clone()).unwrap();
+        store.read(&Name::new("secured").unwrap()).await.unwrap();
+        let error = RedisStore::with_options(&url.replace("rediss", "redis"), options).unwrap_err();
+        assert!(error.to_string().contains("has to begin with rediss://"), "{error}");
+    }
+
+    /// The script itself runs as the user.
+    #[tokio::test]
+    async fn a_user_without_one_of_the_rights_is_told() {
+        let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
+        let store = RedisStore::new(&access.as_user("limited").url()).unwrap();
+        is_forbidden(store.read(&Name::new("secured").unwrap()).await);
+    }
+}
+
+#[cfg(feature = "etcd")]
+mod etcd {
+    use super::*;
+    use bertha_rendezvous::EtcdStore;
+
+    #[tokio::test]
+    async fn with_tls_and_least_rights_it_keeps_its_promises() {
+        let Some(access) = Access::to("BERTHA_ETCD_TLS") else { return };
+        passes(&EtcdStore::new(&access.url()).unwrap()).await;
+    }
+
+    #[tokio::test]
+    async fn it_says_what_is_wrong() {
+        let Some(access) = Access::to("BERTHA_ETCD_TLS") else { return };
+        says_what_is_wrong(&access, EtcdStore::new).await;
+        let store = EtcdStore::new(&access.as_user("limited").url()).unwrap();
+        is_forbidden(store.read(&Name::new("secured").unwrap()).await);
+    }
+}
