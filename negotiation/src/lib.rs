@@ -62,6 +62,7 @@ pub use upgrade::{Pick, Switching, Upgradable};
 /// `bertha-rendezvous` alone.
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::auth::{GroupKey, SenderKey};
     pub use crate::link::{End, EpochQueue, GROUP_CAPACITY, Liveness, Parked};
     pub use crate::upgrade::{Agent, Bottom, ChangeLimits, Epochs, Handover, Shell, Staged};
 }

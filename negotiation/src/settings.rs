@@ -1,8 +1,11 @@
 //! The times and bounds of negotiation.
 
 use crate::Credentials;
-use bertha_core::guarantee;
+use bertha_core::guarantee::{self, AtMostOnce, IntegrityChecked, Ordered, Reliable, Set};
 use std::time::Duration;
+
+/// The guarantees about the delivery of messages, which a change of stacks may lose if nobody objects.
+const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChecked))>();
 
 /// The times and bounds of negotiation and of the connections that it makes. Both ends may differ.
 ///
@@ -15,7 +18,7 @@ use std::time::Duration;
 /// | `concurrent_handshakes` | 256 | | `first_flight_delay` | 1 ms |
 /// | `close_timeout` | 100 ms | | `early_data` | true |
 /// | `drain_timeout` | 250 ms | | `remembered_flights` | 65,536 |
-/// | `credentials` | none | | | |
+/// | `credentials` | none | | `may_lose` | delivery |
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -42,6 +45,14 @@ pub struct Settings {
     /// The guarantees that the stack must have on this end, whatever the other says: `Set::of::<Encrypted>()`. Alternatives
     /// below the floor are neither offered nor picked, and no Chunnel below them is built. The guarantees of the datapath count.
     pub floor: guarantee::Set,
+    /// The guarantees that a change of stacks may lose without a word of this end's application, whichever end proposes it. A change that
+    /// would lose another guarantee of the stack in use is declined with its name; an application that
+    /// [proposes](crate::Pick::losing) it says so.
+    ///
+    /// By default these are `Reliable`, `Ordered`, `AtMostOnce` and `IntegrityChecked`: applications at both ends see from the
+    /// messages how they are delivered. They do not see whether others read the messages, or who sent them, so a change loses
+    /// none of the other guarantees, such as `Encrypted`, unless both ends let go of it.
+    pub may_lose: guarantee::Set,
     /// The number of clients with unproven addresses from which a server demands cookies. From half of it on, clients
     /// confirm their address before a stack is built for them, which takes no further round trip; beyond it, each further one
     /// returns a cookie first, which takes one. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of
@@ -76,6 +87,7 @@ impl Default for Settings {
             drain_timeout: Duration::from_millis(250),
             credentials: Credentials::default(),
             floor: guarantee::Set::NONE,
+            may_lose: DELIVERY,
             unproven_clients: 256,
             offers_per_second: 10_000,
             first_flight: 16,

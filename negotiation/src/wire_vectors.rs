@@ -1,13 +1,13 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
-use crate::auth::{Answering, MacKey, Offering, claim, early_in, offer_hash, with_early};
+use crate::auth::{Answering, GroupKey, MacKey, Offering, claim, early_in, offer_hash, with_early};
 use crate::handshake::Cookies;
 use crate::wire::{
-    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, Refusal,
-    RefusalKind, Retry, Tag, Upgrade, UpgradeStep, envelop, offer_in,
+    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, ProvenOrigin,
+    Refusal, RefusalKind, Retry, Tag, Upgrade, UpgradeStep, envelop, offer_in,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
-use bertha_core::{DifferingCapability, LayerInfo, Node, Role};
+use bertha_core::{ConnectContext, DifferingCapability, LayerInfo, Node, Role, Secured};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -138,7 +138,12 @@ fn counting(mut last: u64) -> impl FnMut() -> u64 {
 }
 
 /// A handshake with proofs, and what is said after it.
-fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_server: &Credentials) {
+fn authenticated(
+    vectors: &mut Vectors,
+    name: &str,
+    at_client: &Credentials,
+    at_server: &Credentials,
+) -> Session {
     let offering = Offering::new((&offer(), &offer().stack().unwrap()), at_client, counting(0)).unwrap();
     let Ok((read, answering)) =
         Answering::open(at_server, offering.message(), offer_hash(offering.message()))
@@ -178,6 +183,19 @@ fn authenticated(vectors: &mut Vectors, name: &str, at_client: &Credentials, at_
     vectors.add(&format!("{name} upgrade"), &upgraded, format!("{upgrade:?}"));
     vectors.value(&format!("{name} reset"), &at_server.reset(tag, &sign_of_life, PATH).unwrap());
     read_back(name, &offering, &answering, &client, &server);
+    client
+}
+
+/// A client's messages once a secure Chunnel has given the control key 32 x 06.
+fn secured(vectors: &mut Vectors, name: &str, session: &Session) {
+    ConnectContext::<()>::none().with_secured(session.secured()).secured(Secured::new([6; 32]));
+    let tag = Tag::of(ID);
+    vectors.value(&format!("{name} key of the client"), &session.keys().unwrap()[0]);
+    vectors.value(&format!("{name} key of the server"), &session.keys().unwrap()[1]);
+    vectors.value(&format!("{name} keep-alive"), &session.keep_alive(tag).unwrap());
+    let close = Close { id: ID, failure: String::new() };
+    let said = session.encode(Kind::Close, tag, &close).unwrap();
+    vectors.add(&format!("{name} close"), &said, format!("{close:?}"));
 }
 
 /// Each vector of the file, read by the end that receives it.
@@ -302,10 +320,13 @@ fn vectors() -> Vectors {
     let offering =
         Offering::new((&offer(), &offer().stack().unwrap()), &Credentials::default(), counting(0)).unwrap();
     assert_eq!(offering.message(), plain);
-    vectors.value("transcript", &offering.answer(&answer).unwrap().1.transcript());
+    let (_, session) = offering.answer(&answer).unwrap();
+    vectors.value("transcript", &session.transcript());
+    secured(&mut vectors, "secured:", &session);
 
     let shared = Credentials::shared(SharedKey::new([1; 32]));
-    authenticated(&mut vectors, "shared:", &shared, &shared);
+    let session = authenticated(&mut vectors, "shared:", &shared, &shared);
+    secured(&mut vectors, "shared and secured:", &session);
     let (ours, theirs) = (IdentityKey::from_seed([4; 32]), IdentityKey::from_seed([5; 32]));
     let at_client = Credentials::default().trusting([theirs.public()]).identity(ours.clone());
     let at_server = Credentials::default().identity(theirs).trusting([ours.public()]);
@@ -320,14 +341,24 @@ fn among_any_number(vectors: &mut Vectors) {
     let data = [&header[..], &origin.to_bytes(), b"hello"].concat();
     vectors.add("group data", &data, format!("{origin:?}"));
     assert_eq!(wire::origin(&data[wire::HEADER..]), Some(origin));
+    let (key, sender) = (GroupKey::new(&SharedKey::new([1; 32])), origin.sender);
+    let (number, header) = (u64::from(origin.number), Tag::of_round(ID, 3).header(Kind::ProvenGroupData));
+    let said = [&header[..], &number.to_le_bytes(), &sender.to_le_bytes(), b"hello"];
+    let proven = ProvenOrigin { number, sender, mac: key.sender((ID, 3), sender).tag(&said) };
+    let data = [&header[..], &proven.to_bytes(), b"hello"].concat();
+    vectors.add("proven group data", &data, format!("{proven:?}"));
+    assert_eq!(wire::proven_origin(&data[wire::HEADER..]), Some(proven));
     for (name, before) in [
         ("standing: from the start", None),
         ("standing: has moved", Some(None)),
         ("standing: is done", Some(Some(1000))),
     ] {
         let before = before.map(|sent| Before { life: ID, round: 2, sent });
-        let standing = PeerProgress { sender: origin.sender, life: ID, round: 3, before, asks: false };
+        let standing = PeerProgress { sender, life: ID, round: 3, before, asks: false };
         vectors.plain(name, Kind::PeerProgress, &standing);
+        let proven = key.encode_progress(Tag::of_round(ID, 3), &standing, 7).unwrap();
+        assert_eq!(key.decode_progress(&proven), Some((standing.clone(), 7)));
+        vectors.add(&format!("{name}, proven"), &proven, format!("{standing:?}"));
     }
 }
 

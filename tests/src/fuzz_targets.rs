@@ -9,6 +9,8 @@ pub mod layers;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod rendezvous;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 pub use frames::{frames, good_frames};
 
@@ -22,6 +24,7 @@ use bertha_negotiation::handshake::{
     Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
     Handshake, Progress, Requirements, Terms, claim, decide, find,
 };
+use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::wire::{
     self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, Refusal, Retry,
     Tag, Upgrade, envelop, offer_in,
@@ -54,6 +57,8 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
+    #[cfg(feature = "tls")]
+    ("tls", tls::stream),
     ("wire", wire_format),
 ];
 
@@ -386,6 +391,12 @@ pub fn wire_format(body: &[u8]) {
     if let Some(origin) = wire::origin(body) {
         assert_eq!(origin.to_bytes(), body[..wire::GROUP_HEADER - HEADER]);
     }
+    if let Some(origin) = wire::proven_origin(body) {
+        assert_eq!(origin.to_bytes(), body[..wire::PROVEN_GROUP_HEADER - HEADER]);
+    }
+    // A right MAC is not found by trying.
+    let proven = seal_as(wire::VERSION | 0x80, Kind::PeerProgress as u8, Tag::of(ID), body);
+    assert_eq!(GroupKey::new(&SharedKey::new([9; 32])).decode_progress(&proven), None);
     if let Ok(offer) = wire::decode::<Offer>(&offer(body)) {
         let nodes = offer.nodes().unwrap_or_default();
         assert!(size_of_offered(&nodes) <= wire::NODES);

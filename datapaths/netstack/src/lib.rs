@@ -11,6 +11,9 @@
 //!             Stack::poll_transmit ---> ARP and neighbour requests, ICMP errors
 //! ```
 //!
+//! Nothing waits in here: what can't be sent before a neighbour has answered goes into [`Waiting`], and [`Stack::take_settled`] says when to
+//! look there.
+//!
 //! Payloads are never copied: [`Stack::receive`] says where in the frame a datagram's payload lies, and a [`Path`] writes
 //! headers into the headroom of one. On the way of most datagrams no header is parsed: a [`Prediction`] compares a frame with the
 //! headers that the flow's next datagram must have.
@@ -24,7 +27,8 @@
 //! [`Stack::max_payload`] is the largest payload that fits.
 //!
 //! Limits: IP fragments that arrive are dropped and counted; options of IPv4 are skipped; there is no multicast except for
-//! neighbour discovery.
+//! neighbour discovery. ARP and neighbour discovery prove nothing: one on the wire who answers in the name of a neighbour that has not
+//! answered yet is taken for it. Only encryption helps against that.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

@@ -34,8 +34,8 @@ pub trait Rendezvous: Describe + Send + Sync {
     /// are asked to change. A newcomer waits for the end of a change that is under way. Dropping the future gives up; entries
     /// that it wrote expire.
     ///
-    /// Participants are not authenticated, and their messages are not protected: anything that can write to the store or send to
-    /// the group can disturb them; see [the crate](crate). Credentials are for connections with two ends.
+    /// Without a [`group_key`](RendezvousSettings::group_key), anything that can send to the group can disturb the participants, and with
+    /// or without it anything that can write to the store; see [the crate](crate). Credentials are for connections with two ends.
     ///
     /// # Errors
     /// [`Invalid`](bertha_core::ErrorKind::Invalid), before anything is written, if `name` is no [`Name`], or if no alternative of

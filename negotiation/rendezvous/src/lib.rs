@@ -51,9 +51,10 @@
 //!
 //! # Attackers
 //!
-//! Nothing among participants is authenticated or encrypted; that is a matter of the store, of the network, and of Chunnels.
-//!
-//! An attacker that can send to the group can:
+//! Nothing among participants is encrypted; that is a matter of the store, of the network, and of Chunnels. With a
+//! [`group_key`](RendezvousSettings::group_key) their messages are authenticated, so that senders without it are dropped and counted.
+//! All participants have that key, so each of them, but nobody else, can do what follows. Without a key, an attacker that can send to
+//! the group can:
 //! - deliver messages in another participant's name;
 //! - have a change miss messages that were sent before it, or wait for messages that were not sent, each time up to
 //!   [`handover_timeout`](RendezvousSettings::handover_timeout); a later change is then refused for not being staged in time;

@@ -1,6 +1,8 @@
 //! The times and bounds of rendezvous.
 
 use crate::store::limits;
+use bertha_core::guarantee;
+use bertha_negotiation::{Settings, SharedKey};
 use std::time::Duration;
 
 /// The times and bounds of a participant. Participants may differ.
@@ -30,6 +32,15 @@ pub struct RendezvousSettings {
     pub drain_timeout: Duration,
     /// The time limit of building a stack, of draining one, and of waiting for a participant that is there and does not change.
     pub handover_timeout: Duration,
+    /// The guarantees that a change of stacks may lose without a word of this participant's application, whichever participant proposes it,
+    /// or a condition of a `select!` does. A change that would lose another one is refused with its name. By default as
+    /// in [`Settings::may_lose`]: delivery, and nothing of security.
+    pub may_lose: guarantee::Set,
+    /// A secret that all participants share: messages of senders that do not have it are dropped and counted. All participants have the
+    /// same, or none has one.
+    ///
+    /// It protects against outsiders: whoever has it can speak for any participant. It does not encrypt. A message carries 20 bytes more.
+    pub group_key: Option<SharedKey>,
 }
 
 impl Default for RendezvousSettings {
@@ -43,6 +54,8 @@ impl Default for RendezvousSettings {
             renews: false,
             drain_timeout: Duration::from_millis(200),
             handover_timeout: Duration::from_secs(5),
+            may_lose: Settings::default().may_lose,
+            group_key: None,
         }
     }
 }

@@ -11,23 +11,29 @@
 //!   a replayed offer leads nowhere.
 //!
 //! The messages of the application are not protected by this; a Chunnel that does it binds itself to this agreement by
-//! [`Agreement::transcript`](crate::Agreement::transcript).
+//! [`Agreement::transcript`](crate::Agreement::transcript). Once the handshake of such a Chunnel is over, the messages about the
+//! connection are protected by keys from it as well, with and without credentials.
 
 mod answering;
+mod control_keys;
 mod credentials;
 mod early;
 mod fresh;
+mod group;
 mod identity;
 mod offering;
 mod proof;
 mod reset;
 mod schedule;
+mod secured_stacks;
 mod session;
 mod shared_key;
 
 pub use credentials::Credentials;
 pub use fresh::Fresh;
+pub use group::{GroupKey, SenderKey};
 pub use identity::{IdentityKey, PublicKey};
+pub(crate) use session::Proof;
 pub use session::Session;
 pub use shared_key::SharedKey;
 

@@ -31,6 +31,16 @@ impl MacKey {
         Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
 
+    /// HKDF-Extract over the secret of the credentials, if there are any, and the key that the stack's secure Chunnel exports.
+    /// The first byte sets the result apart from that of [`extract`](Self::extract).
+    pub(super) fn extract_secured(secret: Option<&Self>, control: &[u8; 32]) -> Self {
+        let mut mac = keyed(SALT);
+        mac.update(&[4 | u8::from(secret.is_some())]);
+        mac.update(secret.map_or(&[][..], |secret| secret.bytes()));
+        mac.update(control);
+        Self(Zeroizing::new(mac.finalize().into_bytes().into()))
+    }
+
     /// HKDF-Expand to one block: the key with this `label`, in the given context.
     pub(crate) fn derive(&self, label: &str, context: &[u8]) -> Self {
         Self(Zeroizing::new(
@@ -70,10 +80,19 @@ pub(crate) struct Keyed(Hmac<Sha256>);
 
 impl Keyed {
     /// As [`MacKey::tag`].
-    pub(crate) fn tag(&self, message: &[u8]) -> [u8; MAC] {
+    pub(crate) fn tag(&self, parts: &[&[u8]]) -> [u8; MAC] {
+        shortened(self.mac(parts))
+    }
+
+    /// As [`MacKey::is_tag`].
+    pub(crate) fn is_tag(&self, parts: &[&[u8]], tag: &[u8; MAC]) -> bool {
+        self.mac(parts).verify_truncated_left(tag).is_ok()
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
-        mac.update(message);
-        shortened(mac)
+        parts.iter().for_each(|part| mac.update(part));
+        mac
     }
 }
 

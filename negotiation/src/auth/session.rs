@@ -1,21 +1,22 @@
 //! The messages of two ends about a connection after they have agreed on it.
 
 use super::PublicKey;
+use super::control_keys::{BY_CREDENTIALS, ControlKeys, decode_unverified};
 use super::proof::Head;
 use super::reset::{NONCE, TOKEN, reveals};
-use super::schedule::{MAC, MacKey, hash};
-use crate::wire::{self, HEADER, Kind, PROVEN, Tag, Unreadable, VERSION};
-use bertha_core::replay_window::ReplayWindow;
+use super::schedule::{MacKey, hash};
+use super::secured_stacks::{Material, SecuredStacks};
+use crate::wire::{self, Close, Confirm, HEADER, Kind, Tag, Unreadable};
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// One connection's keys, if it has any, and the agreement.
 ///
 /// With keys, all messages about the connection carry a counter and a MAC; a message without them, or one that was seen
-/// before, is counted and dropped.
+/// before, is counted and dropped. There are keys from the start with credentials, and with a secure Chunnel from the end of its
+/// handshake; these are used in place of the first.
 #[derive(Debug)]
 pub struct Session {
     /// This end's own, which its messages name.
@@ -23,26 +24,33 @@ pub struct Session {
     /// The hash over offer and answer.
     transcript: [u8; 32],
     peer: Option<PublicKey>,
-    /// The result of the stack's secure Chunnel, once its handshake is over.
-    secured: OnceLock<SecuredCell>,
     /// Boxed, since most sessions have none.
-    keys: Option<Box<Keys>>,
+    credentials: Option<Box<ByCredentials>>,
+    stacks: SecuredStacks,
     forged: AtomicU64,
 }
 
+/// The part of a session that comes from credentials.
 #[derive(Debug)]
-struct Keys {
-    ours: MacKey,
-    theirs: MacKey,
-    sent: AtomicU64,
-    received: Mutex<ReplayWindow<2>>,
+struct ByCredentials {
+    secret: MacKey,
+    keys: ControlKeys,
     /// The nonce of the answer, by which a server that has forgotten the connection finds the token.
     nonce: [u8; NONCE],
     /// The digest of the token that the server reveals then.
     reset: [u8; TOKEN],
 }
 
-const COUNTER: usize = 8;
+/// The proof that came with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// There was none, as none was needed.
+    Nothing,
+    /// By the credentials.
+    Credentials,
+    /// By the stack's secure Chunnel.
+    Chunnel,
+}
 
 impl Session {
     /// The session of two ends that agreed by these two messages; if the messages have proofs, with the secret and the
@@ -54,25 +62,22 @@ impl Session {
         peer: Option<PublicKey>,
     ) -> Self {
         let transcript = hash("bertha 3 transcript", &[offer, answer]);
-        let keys = proven.map(|(secret, head)| {
-            let client = secret.derive("client", &transcript);
-            let server = secret.derive("server", &transcript);
-            let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
+        let credentials = proven.map(|(secret, head)| {
+            let keys = ControlKeys::new(role, secret, BY_CREDENTIALS, &transcript);
             let (nonce, reset) = (head.nonce, head.reset.unwrap_or_default());
-            Box::new(Keys { ours, theirs, sent: AtomicU64::new(0), received: Mutex::default(), nonce, reset })
+            Box::new(ByCredentials { secret: secret.clone(), keys, nonce, reset })
         });
-        Self { role, transcript, peer, secured: OnceLock::new(), keys, forged: AtomicU64::new(0) }
+        Self { role, transcript, peer, credentials, ..Self::unknown() }
     }
 
     /// The placeholder for a client's session that is not known yet: it has no keys, and nothing was agreed.
     pub(crate) const fn unknown() -> Self {
-        let secured = OnceLock::new();
         Self {
             role: Role::Client,
             transcript: [0; 32],
             peer: None,
-            secured,
-            keys: None,
+            credentials: None,
+            stacks: SecuredStacks::new(),
             forged: AtomicU64::new(0),
         }
     }
@@ -91,18 +96,54 @@ impl Session {
     /// The identity that the peer has proved: to a secure Chunnel of the stack, or else by its credentials, if this end asked
     /// for one.
     pub fn peer(&self) -> Option<PeerIdentity> {
-        let of_chunnel = self.secured.get().and_then(|cell| cell.get()?.peer().cloned());
+        let of_chunnel = self.stacks.in_force(&self.material()).and_then(|it| it.peer.clone());
         of_chunnel.or_else(|| self.peer.map(|key| PeerIdentity::Key(*key.as_bytes())))
     }
 
-    /// The place for the result of the stack's secure Chunnel.
+    /// The place for the result of the secure Chunnel of the first stack.
     pub(crate) fn secured(&self) -> &SecuredCell {
-        self.secured.get_or_init(SecuredCell::default)
+        self.stacks.first()
+    }
+
+    /// A later stack is being built, whose secure Chunnel reports to `cell`. `place` names it.
+    pub(crate) fn stage(&self, place: u64, cell: SecuredCell) {
+        self.stacks.stage(place, cell);
+    }
+
+    /// The later stack of that name is not used.
+    pub(crate) fn unstage(&self, place: u64) {
+        self.stacks.unstage(place);
+    }
+
+    /// The later stack is used from now on: if this is the first with a secure Chunnel, messages need proofs by it.
+    pub(crate) fn commit(&self) {
+        self.stacks.commit(&self.material());
+    }
+
+    fn material(&self) -> Material<'_> {
+        let secret = self.credentials.as_ref().map(|it| &it.secret);
+        Material { role: self.role, secret, transcript: &self.transcript }
+    }
+
+    /// The keys for messages from now on, if there are any.
+    fn control_keys(&self) -> Option<&ControlKeys> {
+        let secured = self.stacks.in_force(&self.material()).map(|it| &it.keys);
+        secured.or_else(|| self.credentials.as_ref().map(|it| &it.keys))
     }
 
     /// Whether messages about the connection carry proofs.
     pub fn is_authenticated(&self) -> bool {
-        self.keys.is_some()
+        self.control_keys().is_some()
+    }
+
+    /// Whether the agreement was proved by credentials.
+    pub(crate) fn has_credentials(&self) -> bool {
+        self.credentials.is_some()
+    }
+
+    /// Whether the handshake of a secure Chunnel is over, so that messages need proofs by it.
+    pub(crate) fn is_secured(&self) -> bool {
+        self.stacks.in_force(&self.material()).is_some()
     }
 
     /// The number of messages that claimed to be of this connection and were forged, replayed, or without the proof
@@ -113,12 +154,26 @@ impl Session {
 
     /// A message with a body.
     pub(crate) fn encode<M: Serialize>(&self, kind: Kind, tag: Tag, message: &M) -> Option<Vec<u8>> {
-        let Some(keys) = &self.keys else { return wire::encode_from(self.role, kind, tag, message).ok() };
-        let mut bytes = wire::begin(tag.header_from(self.role, kind), VERSION | PROVEN, message).ok()?;
-        bytes.extend(keys.sent.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-        let mac = keys.ours.tag(&[&bytes]);
-        bytes.extend(mac);
-        Some(wire::checked(bytes))
+        self.encode_under(self.control_keys(), kind, tag, message)
+    }
+
+    fn encode_under<M: Serialize>(
+        &self,
+        keys: Option<&ControlKeys>,
+        kind: Kind,
+        tag: Tag,
+        message: &M,
+    ) -> Option<Vec<u8>> {
+        let header = tag.header_from(self.role, kind);
+        match keys {
+            Some(keys) => keys.encode(header, message),
+            None => wire::encode_from(self.role, kind, tag, message).ok(),
+        }
+    }
+
+    /// As [`encode`](Self::encode), of a confirmation: its receiver may have yet to build a stack.
+    pub(crate) fn encode_confirm(&self, tag: Tag, confirm: &Confirm) -> Option<Vec<u8>> {
+        self.encode_under(self.credentials.as_ref().map(|it| &it.keys), Kind::Confirm, tag, confirm)
     }
 
     /// The reply to a close: a header alone, unless it needs a proof.
@@ -131,8 +186,9 @@ impl Session {
 
     /// A sign of life: a header alone, unless it needs a proof.
     pub(crate) fn keep_alive(&self, tag: Tag) -> Option<Vec<u8>> {
-        match &self.keys {
-            Some(keys) => self.encode(Kind::KeepAlive, tag, &keys.nonce),
+        match &self.credentials {
+            Some(credentials) => self.encode(Kind::KeepAlive, tag, &credentials.nonce),
+            None if self.is_secured() => self.encode(Kind::KeepAlive, tag, &()),
             None => Some(tag.header_from(self.role, Kind::KeepAlive).into()),
         }
     }
@@ -142,15 +198,50 @@ impl Session {
     /// # Errors
     /// The reason why the message is not valid.
     pub(crate) fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
-        let received = match &self.keys {
-            _ if !self.is_from_peer(message) => Err(Unreadable::Unproven),
-            Some(keys) => keys.decode(message),
-            None => return wire::decode(message),
+        self.decode_with_proof(message).map(|(message, _)| message)
+    }
+
+    /// As [`decode`](Self::decode), with the proof that the message carries.
+    pub(crate) fn decode_with_proof<M: DeserializeOwned>(
+        &self,
+        message: &[u8],
+    ) -> Result<(M, Proof), Unreadable> {
+        let received = if !self.is_from_peer(message) {
+            Err(Unreadable::Unproven)
+        } else if let Some(in_force) = self.stacks.in_force(&self.material()) {
+            in_force.keys.decode(message).map(|message| (message, Proof::Chunnel))
+        } else if let Some(message) =
+            self.stacks.try_staged(&self.material(), |keys| keys.decode(message).ok())
+        {
+            Ok((message, Proof::Chunnel))
+        } else if let Some(credentials) = &self.credentials {
+            credentials.keys.decode(message).map(|message| (message, Proof::Credentials))
+        } else {
+            return wire::decode(message).map(|message| (message, Proof::Nothing));
         };
         if received.is_err() {
             self.add_forged(1);
         }
         received
+    }
+
+    /// Reads a confirmation, as [`encode_confirm`](Self::encode_confirm) writes it.
+    pub(crate) fn decode_confirm(&self, message: &[u8]) -> Result<Confirm, Unreadable> {
+        let received = match &self.credentials {
+            _ if !self.is_from_peer(message) => Err(Unreadable::Unproven),
+            Some(credentials) => credentials.keys.decode(message),
+            None => return wire::decode(message),
+        };
+        received.inspect_err(|_| self.add_forged(1))
+    }
+
+    /// Reads a close. An end without keys believes one without a valid proof: its peer's secure Chunnel may have been ready, or have
+    /// failed, before its own is.
+    pub(crate) fn decode_close(&self, message: &[u8]) -> Result<Close, Unreadable> {
+        match self.decode(message) {
+            Err(Unreadable::Proven) => decode_unverified(message),
+            read => read,
+        }
     }
 
     /// Whether it is the peer's reply to a close.
@@ -163,19 +254,24 @@ impl Session {
 
     /// Whether it is the peer's sign of life.
     pub(crate) fn is_keep_alive(&self, message: &[u8]) -> bool {
-        match self.is_authenticated() {
+        match self.has_credentials() {
             true => self.decode::<[u8; NONCE]>(message).is_ok(),
+            false if self.is_secured() => self.decode::<()>(message).is_ok(),
             false => self.is_plain(message),
         }
     }
 
-    /// Whether it is the server's reset, even if the server has forgotten this connection. A server has no use for one.
+    /// Whether it is the server's reset, even if the server has forgotten this connection. A server has no use for one. With a
+    /// secure Chunnel and no credentials there is none: the server has forgotten the key with the connection.
     pub(crate) fn is_reset(&self, message: &[u8]) -> bool {
         if self.role == Role::Server {
             return false;
         }
-        let Some(keys) = &self.keys else { return self.is_plain(message) };
-        let is_genuine = self.is_from_peer(message) && reveals(message, &keys.reset);
+        let is_genuine = match &self.credentials {
+            Some(credentials) => self.is_from_peer(message) && reveals(message, &credentials.reset),
+            None if self.is_secured() => false,
+            None => return self.is_plain(message),
+        };
         if !is_genuine {
             self.add_forged(1);
         }
@@ -186,7 +282,7 @@ impl Session {
     /// server that has forgotten the connection replies to the sign of life with a [reset](Self::is_reset).
     pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
         let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && message.len() == HEADER;
-        self.role == Role::Client && self.is_authenticated() && is_reset && self.is_from_peer(message)
+        self.role == Role::Client && self.has_credentials() && is_reset && self.is_from_peer(message)
     }
 
     /// Whether a message without a proof is the peer's, on a connection that has no proofs.
@@ -207,35 +303,11 @@ impl Session {
     /// The keys for the client's and for the server's messages, on the client.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Option<[[u8; 32]; 2]> {
-        self.keys.as_ref().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
+        self.control_keys().map(|keys| [*keys.ours.bytes(), *keys.theirs.bytes()])
     }
 
     /// Adds forged messages from before the session.
     pub(crate) fn add_forged(&self, count: u64) {
         self.forged.fetch_add(count, Ordering::Relaxed);
-    }
-}
-
-impl Keys {
-    fn decode<M: DeserializeOwned>(&self, message: &[u8]) -> Result<M, Unreadable> {
-        let whole = wire::unchecked(message)?;
-        let (version, body) = wire::open(message)?;
-        if version & PROVEN == 0 {
-            return Err(Unreadable::Unproven);
-        }
-        let (sealed, mac) = whole.split_last_chunk::<MAC>().ok_or(Unreadable::Malformed)?;
-        let body = body.get(..body.len().saturating_sub(MAC)).unwrap_or_default();
-        let (body, counter) = body.split_last_chunk::<COUNTER>().ok_or(Unreadable::Malformed)?;
-        if !self.theirs.is_tag(&[sealed], mac) {
-            return Err(Unreadable::Unproven);
-        }
-        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        if !received.insert(u64::from_le_bytes(*counter)) {
-            return Err(Unreadable::Unproven);
-        }
-        match postcard::take_from_bytes(body) {
-            Ok((message, [])) => Ok(message),
-            _ => Err(Unreadable::Malformed),
-        }
     }
 }

@@ -136,7 +136,9 @@ impl Agreement {
         self.session.peer()
     }
 
-    /// Whether the agreement was protected by [`Credentials`](crate::Credentials) on both ends.
+    /// Whether the agreement, and all that the ends say about the connection from now on, is authenticated: by
+    /// [`Credentials`](crate::Credentials) on both ends, or by a secure Chunnel of the stack (TLS, QUIC, Noise) whose handshake is over.
+    /// Certificates alone suffice.
     pub fn is_authenticated(&self) -> bool {
         self.session.is_authenticated()
     }

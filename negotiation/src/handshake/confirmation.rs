@@ -2,7 +2,7 @@
 
 use super::amplification::Credit;
 use super::server::Accepted;
-use crate::wire::{self, Confirm, HEADER, Kind, Tag, offer_in};
+use crate::wire::{self, HEADER, Kind, Tag, offer_in};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -134,7 +134,7 @@ impl Accepted {
     /// Whether `message` is the client's confirmation of just this.
     pub fn is_confirmed_by(&self, message: &[u8]) -> bool {
         self.session
-            .decode::<Confirm>(message)
+            .decode_confirm(message)
             .is_ok_and(|confirm| confirm.id == self.id && Some(confirm.number) == self.answer.confirm)
     }
 }

@@ -35,7 +35,7 @@ pub use expected::Expected;
 pub use first_flight::{FirstFlight, Flight};
 pub(crate) use idle_timeout::agreed as agreed_idle_timeout;
 pub use matching::{Match, Rejected, find, find_wished, find_within};
-pub(crate) use prune::Choices;
+pub(crate) use prune::{Choices, Pruned};
 pub use replay_filter::{Freshness, ReplayFilter};
 pub(crate) use requirements::check_layers;
 pub use requirements::{Requirements, check_picks, check_possible};

@@ -37,7 +37,7 @@ impl RateLimiter {
         let place = match self.last {
             Some((last, place)) if last == network => place,
             _ => {
-                let [low, high, ..] = self.secret.tag(&network);
+                let [low, high, ..] = self.secret.tag(&[&network]);
                 usize::from(u16::from_le_bytes([low, high])) % BUCKETS
             }
         };

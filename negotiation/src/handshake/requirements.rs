@@ -23,6 +23,24 @@ impl Requirements {
         let transport = transport.guarantees();
         Self { floor: floor.without(transport), transport }
     }
+
+    /// The same, for a stack that takes the place of the one with these picks: it also has to keep the guarantees of that one, all but
+    /// those in `may_lose`.
+    #[must_use]
+    pub fn keeping(self, nodes: &[Node], picks: &[u8], may_lose: Set) -> Self {
+        let in_use = guarantees_of(nodes, picks);
+        Self { floor: self.floor | in_use.without(may_lose).without(self.transport), ..self }
+    }
+
+    /// The guarantees of the floor that the stack with these picks lacks.
+    pub fn missing(self, nodes: &[Node], picks: &[u8]) -> Set {
+        self.floor.without(guarantees_of(nodes, picks))
+    }
+}
+
+/// The guarantees of the layers that are picked.
+fn guarantees_of(nodes: &[Node], picks: &[u8]) -> Set {
+    most(&resolve(nodes, Picks::new(picks)))
 }
 
 /// Fails if no pick of the alternatives in `nodes` holds within `requirements`.

@@ -2,7 +2,7 @@
 
 use super::{End, Shared};
 use crate::shortage::or_lost;
-use crate::wire::{self, Close, Kind, Tag};
+use crate::wire::{self, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
 use std::pin::pin;
@@ -109,7 +109,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             Kind::CloseSeen if session.is_close_seen(message) => Some(Reply::Seen),
             Kind::Reset if session.asks_for_keep_alive(message) => Some(Reply::Asks),
             Kind::Reset if session.is_reset(message) => Some(Reply::Seen),
-            Kind::Close if session.decode::<Close>(message).is_ok() => Some(Reply::ClosesToo),
+            Kind::Close if session.decode_close(message).is_ok() => Some(Reply::ClosesToo),
             _ => None,
         }
     }

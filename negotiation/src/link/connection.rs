@@ -53,8 +53,8 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
-            shared.liveness.arrived();
             if strip(&mut message, self.queue.header) {
+                shared.liveness.arrived();
                 return Ok(message);
             }
             Box::pin(shared.deal_with(Some(&self.queue), [message])).await;
@@ -113,9 +113,11 @@ impl<C: Connection<Data = Buf>> Connection for Link<C> {
                 Parked::new(&shared.liveness, &self.queue, state, reception).await?
             };
             let Some(received) = received else { continue };
-            shared.liveness.arrived();
             let others = filter.others;
             let data = received.saturating_sub(others.len());
+            if data > 0 {
+                shared.liveness.arrived();
+            }
             if !others.is_empty() {
                 Box::pin(shared.deal_with(Some(&self.queue), others)).await;
             }

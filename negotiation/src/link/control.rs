@@ -1,5 +1,6 @@
 //! Messages of a link that are not data: repeated offers, closes, signs of life.
 
+use super::replacement::Replacement;
 use super::{Agreed, End, Shared};
 use crate::auth::offer_hash;
 use crate::handshake::{path, unknown};
@@ -16,7 +17,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         match kind {
             Kind::Offer | Kind::Returned | Kind::Early => self.on_offer(message).await,
             Kind::Confirm => self.on_confirm(&message),
-            Kind::KeepAlive if is_ours && self.session().is_keep_alive(&message) => {}
+            Kind::KeepAlive if is_ours && self.session().is_keep_alive(&message) => self.on_keep_alive(),
             Kind::Close if is_ours => self.on_close(&message, tag).await,
             Kind::Reset if is_ours && self.session().asks_for_keep_alive(&message) => {
                 self.on_question().await;
@@ -64,6 +65,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
             return self.count_dropped();
         };
         if hash == *offer {
+            self.liveness.arrived();
             self.credit_for_offer(&message);
             return self.send_bytes(answer).await;
         }
@@ -74,19 +76,37 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
+    /// A sign of life, which is genuine if there are proofs.
+    fn on_keep_alive(&self) {
+        self.liveness.arrived();
+        if let Some(replacement) = &self.replacement {
+            replacement.heard(self.base.base().runtime().now());
+        }
+    }
+
     fn on_confirm(&self, message: &[u8]) {
         if self.is_confirmed_by(message) {
             return;
         }
-        if self.replacement.as_ref().is_some_and(|replacement| replacement.hand_over(message, &self.base)) {
+        let is_handed_over = self.replacement.as_ref().is_some_and(|replacement| {
+            !self.is_client_there(replacement) && replacement.hand_over(message, &self.base)
+        });
+        if is_handed_over {
             self.liveness.end(End::Reset);
         } else {
             self.count_dropped();
         }
     }
 
+    /// Whether it is certain that the client has not restarted. A candidate with credentials has proved that it is the client; one
+    /// without may be anybody who sees the client's messages, and waits until the client's signs of life have failed to come.
+    fn is_client_there(&self, replacement: &Replacement<C>) -> bool {
+        let is_proved = self.session().is_secured() && !self.session().has_credentials();
+        is_proved && replacement.was_heard(self.base.base().runtime().now(), self.idle_timeout / 3)
+    }
+
     async fn on_close(&self, message: &[u8], tag: Tag) {
-        match self.session().decode::<Close>(message) {
+        match self.session().decode_close(message) {
             Ok(close) if close.id == self.id => {
                 self.send_close_seen(tag).await;
                 self.put_off(close).into_iter().for_each(|close| self.closed_by_peer(close));
@@ -107,7 +127,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let Some(Agreed::Client { answer, confirm, early }) = self.agreed.get() else {
             return self.count_dropped();
         };
-        let number = match self.session().is_authenticated() {
+        let number = match self.session().has_credentials() {
             true if message == answer => *confirm,
             true => return self.count_dropped(),
             false => match wire::decode::<Answer>(message) {
@@ -141,7 +161,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     pub(super) async fn send_confirm(&self, number: u64) {
         let confirm = Confirm { id: self.id, number };
-        if let Some(message) = self.session().encode(Kind::Confirm, Tag::of(self.id), &confirm) {
+        if let Some(message) = self.session().encode_confirm(Tag::of(self.id), &confirm) {
             self.send_bytes(&message).await;
         }
     }

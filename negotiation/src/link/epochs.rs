@@ -2,11 +2,12 @@
 
 use super::connection::{Parked, strip};
 use super::{EpochQueue, Link, Shared};
+use crate::auth::Proof;
 use crate::handshake::CurrentAgreement;
 use crate::handshake::Requirements;
 use crate::wire::{Close, Kind, Tag, Upgrade, UpgradeStep, header, parted};
 use crate::{Agreement, Settings};
-use bertha_core::{Base, Buf, Connection, Connector, Error, Role};
+use bertha_core::{Base, Buf, Connection, Connector, Error, Role, SecuredCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,7 +21,7 @@ const QUEUES: usize = 4;
 pub(crate) struct Epochs<C: Connection<Data = Buf>> {
     queues: Mutex<Vec<Arc<EpochQueue>>>,
     /// Where the peer's wishes and answers go.
-    agent: Mutex<Option<Sender<Upgrade>>>,
+    agent: Mutex<Option<Sender<Received>>>,
     /// Opens further connections for the Chunnels of a later epoch.
     connector: Mutex<Option<Arc<dyn Connector<Link<C>>>>>,
     /// The agreement in force.
@@ -45,6 +46,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A message of the peer about a change of stacks.
+pub(crate) struct Received {
+    pub(crate) upgrade: Upgrade,
+    proof: Proof,
+}
+
 /// Makes the links of later epochs of a connection.
 pub(crate) struct Fork<C: Connection<Data = Buf>> {
     pub(super) first: Arc<EpochQueue>,
@@ -53,7 +60,7 @@ pub(crate) struct Fork<C: Connection<Data = Buf>> {
 
 impl<C: Connection<Data = Buf>> Link<C> {
     /// Prepares for later epochs; `agent` receives the peer's messages about them.
-    pub(crate) fn fork(&self, agent: Sender<Upgrade>) -> Fork<C> {
+    pub(crate) fn fork(&self, agent: Sender<Received>) -> Fork<C> {
         *lock(&self.shared.epochs.agent) = Some(agent);
         lock(&self.shared.epochs.queues).push(self.queue.clone());
         Fork { first: self.queue.clone(), shared: self.shared.clone() }
@@ -152,6 +159,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Forgets an epoch: its messages that still arrive are dropped and counted.
     pub(crate) fn forget(&self, queue: &Arc<EpochQueue>) {
         queue.forget();
+        self.session().unstage(place(queue));
         lock(&self.epochs.queues).retain(|other| !Arc::ptr_eq(other, queue));
     }
 
@@ -188,7 +196,6 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         let reception = pin!(self.base.recv());
         let reception = Parked::new(&self.liveness, &queue, queue.state(), reception);
         let Some(message) = reception.await? else { return Ok(()) };
-        self.liveness.arrived();
         self.credit_for(&message);
         self.deal_with(None, [message]).await;
         Ok(())
@@ -209,7 +216,10 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         for message in sorted {
             match message {
                 Sorted::Control(message) => self.control(message).await,
-                Sorted::Kept(queue) => self.room(&queue).await,
+                Sorted::Kept(queue) => {
+                    self.liveness.arrived();
+                    self.room(&queue).await;
+                }
                 Sorted::Dropped => {}
             }
         }
@@ -253,12 +263,13 @@ impl<C: Connection<Data = Buf>> Shared<C> {
 
     /// Hands over the peer's message about a change of stacks.
     pub(super) async fn peer_upgrades(&self, message: &[u8]) {
-        match self.session().decode::<Upgrade>(message) {
-            Ok(upgrade) if upgrade.id == self.id => {
+        match self.session().decode_with_proof::<Upgrade>(message) {
+            Ok((upgrade, proof)) if upgrade.id == self.id => {
+                self.liveness.arrived();
                 let agent = lock(&self.epochs.agent).clone();
                 match agent {
                     // A full queue means a peer that repeats itself, and it will do so again.
-                    Some(agent) => drop(agent.try_send(upgrade)),
+                    Some(agent) => drop(agent.try_send(Received { upgrade, proof })),
                     None if matches!(upgrade.step, UpgradeStep::Propose { .. }) => {
                         let text = "the stack of the other end can't be changed; it is not `upgradable()`";
                         let (round, next) = (upgrade.round, 0);
@@ -272,11 +283,43 @@ impl<C: Connection<Data = Buf>> Shared<C> {
         }
     }
 
+    /// Whether a message that was received a while ago counts: none does that the connection's first stack, which was not ready then,
+    /// would have had proved. The peer repeats it.
+    pub(crate) fn is_valid_still(&self, received: &Received) -> bool {
+        let is_valid = received.proof == Proof::Chunnel || !self.session().is_secured();
+        if !is_valid {
+            self.session().add_forged(1);
+        }
+        is_valid
+    }
+
+    /// A stack for `queue` is being built, whose secure Chunnel reports to the result.
+    pub(crate) fn stage_secured(&self, queue: &EpochQueue) -> SecuredCell {
+        let cell = SecuredCell::default();
+        // Before there is an answer, nothing is agreed to that it could protect.
+        if let Some(session) = self.session.get() {
+            session.stage(place(queue), cell.clone());
+        }
+        cell
+    }
+
+    /// The staged stack is used from now on.
+    pub(crate) fn commit_secured(&self) {
+        if let Some(session) = self.session.get() {
+            session.commit();
+        }
+    }
+
     pub(crate) async fn say_upgrade(&self, upgrade: &Upgrade) {
         if let Some(message) = self.session().encode(Kind::Upgrade, Tag::of(self.id), upgrade) {
             self.send_bytes(&message).await;
         }
     }
+}
+
+/// The name of an epoch's stack among those that are there at once.
+fn place(queue: &EpochQueue) -> u64 {
+    queue.header
 }
 
 fn is_confirm(message: &[u8]) -> bool {

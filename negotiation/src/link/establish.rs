@@ -60,7 +60,7 @@ pub(crate) async fn establish<C: Connection<Data = Buf>>(
         early.push_back(data);
     }
     session.add_forged(handshake.forged());
-    let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
+    let encoded = if session.has_credentials() { encoded.to_vec() } else { Vec::new() };
     let now = runtime.now();
     let link = Link::new(Start {
         base: Arc::new(base),

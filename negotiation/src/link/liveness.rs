@@ -46,7 +46,7 @@ pub struct Liveness {
     /// `OPENING` at first if the link is there before the server has answered, `ANSWERING` if this end has yet to, then `UNPROVEN`
     /// until the client has shown its address, 0 while it is in use, then an `End`. The first end counts.
     ended: AtomicU8,
-    /// A running count of receptions.
+    /// A running count of receptions that show that the peer is there.
     arrivals: AtomicU32,
     /// The number of parked `recv`s.
     parked: AtomicU32,
@@ -153,7 +153,8 @@ impl Liveness {
         Error::new(kind, what).at("negotiation")
     }
 
-    /// Something arrived. A plain store would do for one receiver; there may be several.
+    /// The peer was heard: data arrived, or a genuine message about the connection. A plain store would do for one receiver; there may be
+    /// several.
     #[inline]
     pub fn arrived(&self) {
         self.arrivals.fetch_add(1, Ordering::Relaxed);

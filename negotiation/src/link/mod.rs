@@ -41,7 +41,7 @@ use unproven::Unproven;
 pub use connection::Parked;
 pub(crate) use connector::LinkConnector;
 pub use epoch_queue::{EpochQueue, GROUP_CAPACITY};
-pub(crate) use epochs::Fork;
+pub(crate) use epochs::{Fork, Received};
 pub(crate) use establish::establish;
 pub(crate) use late_answers::LateAnswers;
 pub(crate) use live_count::{Counted, LiveCount};
@@ -146,7 +146,8 @@ impl<C: Connection<Data = Buf>> Link<C> {
         }
         shared.session = start.session.into();
         shared.agreed = start.agreed.into();
-        shared.replacement = start.listener.map(replacement::Replacement::new);
+        shared.replacement =
+            start.listener.map(|listener| replacement::Replacement::new(listener, start.now));
         shared.unproven = unproven;
         let link = Self::of(shared, queue);
         let _ = link.shared.watchdog.set(watchdog::set(&link.shared, start.now));

@@ -376,7 +376,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         if let Some(opening) = &self.0.opening {
             session.add_forged(opening.flight().forged());
         }
-        let encoded = if session.is_authenticated() { encoded.to_vec() } else { Vec::new() };
+        let encoded = if session.has_credentials() { encoded.to_vec() } else { Vec::new() };
         (session, Agreed::Client { answer: encoded, confirm: answer.confirm, early: answer.early })
     }
 }

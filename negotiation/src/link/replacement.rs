@@ -7,6 +7,7 @@ use crate::wire::{HEADER, Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
 /// The messages of a server's link to its listener about another connection on the same base.
@@ -44,6 +45,8 @@ pub(super) struct Replacement<C> {
     slot: OnceLock<Arc<CandidateSlot>>,
     /// From which the numbers come, so that a repeated offer gets the same answer.
     secret: OnceLock<MacKey>,
+    /// When the client's last sign of life came.
+    heard: Mutex<Instant>,
 }
 
 /// A place for one client that has to confirm.
@@ -87,8 +90,20 @@ impl CandidateSlot {
 }
 
 impl<C: Connection<Data = Buf>> Replacement<C> {
-    pub(super) fn new(listener: Sender<FromLink<C>>) -> Self {
-        Self { listener, slot: OnceLock::new(), secret: OnceLock::new() }
+    /// For a client that is there now.
+    pub(super) fn new(listener: Sender<FromLink<C>>, now: Instant) -> Self {
+        Self { listener, slot: OnceLock::new(), secret: OnceLock::new(), heard: Mutex::new(now) }
+    }
+
+    /// A sign of life of the client has arrived.
+    pub(super) fn heard(&self, now: Instant) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    /// Whether there was one in the last `time`.
+    pub(super) fn was_heard(&self, now: Instant, time: Duration) -> bool {
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        now.saturating_duration_since(heard) < time
     }
 
     /// The candidate, if there is one.

@@ -9,7 +9,7 @@ use super::{Agreed, End, EpochQueue, Link, Shared};
 use crate::Settings;
 use crate::handshake::{CLOSE_ALLOWANCE, Credit};
 use crate::link::Counted;
-use crate::wire::{self, Confirm, HEADER, Kind, TEXT_LIMIT, Tag};
+use crate::wire::{self, HEADER, Kind, TEXT_LIMIT, Tag};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
 use futures_util::future::{Either, FutureExt, select};
 use std::pin::pin;
@@ -247,7 +247,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     /// Takes the client's confirmation, by which its address is proven. Whether it was one.
     pub(super) fn is_confirmed_by(&self, message: &[u8]) -> bool {
         let Some(unproven) = &self.unproven else { return false };
-        let number = self.session().decode::<Confirm>(message).ok().filter(|confirm| confirm.id == self.id);
+        let number = self.session().decode_confirm(message).ok().filter(|confirm| confirm.id == self.id);
         if number.is_none_or(|confirm| confirm.number != unproven.number) {
             return false;
         }

@@ -17,10 +17,12 @@
 
 use super::handover::Handover;
 use super::pick::Pick;
+use super::vain_proposals::VainProposals;
 use crate::auth::hash;
-use crate::handshake::{Capabilities, Requirements, check_picks, find_wished};
-use crate::wire::{self, Offer, Upgrade, UpgradeStep};
-use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Picks, Role, resolve};
+use crate::handshake::{Capabilities, Choices, Match, Pruned, Requirements, check_picks, find_wished};
+use crate::wire::{self, Offer, OfferedNode, Upgrade, UpgradeStep};
+use bertha_core::guarantee::Set;
+use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Picks, Preference, Role, preferred, resolve};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -37,6 +39,8 @@ pub(crate) struct Terms {
     pub(crate) nodes: Vec<Node>,
     /// The guarantees that a stack has to give, and those of the transport.
     pub(crate) requirements: Requirements,
+    /// The guarantees of the stack in use that a change may lose.
+    pub(crate) may_lose: Set,
     /// How long a proposal may take.
     pub(crate) proposal_timeout: Duration,
     /// When it is first repeated.
@@ -56,6 +60,8 @@ pub(crate) struct PeerAgreement {
     handover: Handover<u64>,
     request: Option<Request>,
     repetition: Option<Repetition>,
+    /// The peer's proposals for which this end staged a stack in vain.
+    vain: VainProposals,
     outbound: VecDeque<Upgrade>,
     reports: VecDeque<Result<(), Error>>,
 }
@@ -65,6 +71,16 @@ pub(crate) struct PeerAgreement {
 struct Request {
     pick: Pick,
     until: Instant,
+}
+
+/// The stack that this end proposes.
+#[derive(Debug, Clone)]
+struct Proposal {
+    offer: Offer,
+    /// The choices of the whole stack that the offer leaves to the other end.
+    choices: Choices,
+    /// The guarantees that the stack has to give.
+    requirements: Requirements,
 }
 
 /// When the last message is repeated, and the pause after that.
@@ -94,7 +110,7 @@ enum Phase {
     Proposing {
         epoch: u64,
         request: Request,
-        offer: Offer,
+        proposal: Proposal,
         agreed: Option<Agreed>,
         is_ready: bool,
     },
@@ -131,6 +147,7 @@ impl PeerAgreement {
             handover: Handover::new(0),
             request: None,
             repetition: None,
+            vain: VainProposals::default(),
             outbound: VecDeque::new(),
             reports: VecDeque::new(),
         }
@@ -195,8 +212,8 @@ impl PeerAgreement {
         {
             self.repetition = None;
             let again = match &self.phase {
-                Phase::Proposing { epoch, offer, .. } => {
-                    Some((*epoch, UpgradeStep::Propose { offer: offer.clone() }))
+                Phase::Proposing { epoch, proposal, .. } => {
+                    Some((*epoch, UpgradeStep::Propose { offer: proposal.offer.clone() }))
                 }
                 Phase::Staging { epoch, accept, .. } if self.handover.is_built() => {
                     Some((*epoch, accept.clone()))
@@ -256,21 +273,38 @@ impl PeerAgreement {
             let what = "the connection has used up the numbers of its changes";
             return self.reports.push_back(Err(error(ErrorKind::Exhausted, what)));
         };
-        match Offer::new(self.terms.id, &wanted) {
-            Ok(offer) => self.propose_as(now, epoch, request, offer),
-            Err(mismatch) => {
-                let invalid = error(ErrorKind::Invalid, format!("the stack can't be offered: {mismatch}"));
-                self.reports.push_back(Err(invalid));
-            }
+        match self.proposal(&wanted, &request.pick) {
+            Ok(proposal) => self.propose_as(now, epoch, request, proposal),
+            Err(error) => self.reports.push_back(Err(error)),
         }
     }
 
-    fn propose_as(&mut self, now: Instant, epoch: u64, request: Request, offer: Offer) {
+    /// The proposal of the alternatives that are `wanted`, without those that lose more than the pick or the settings allow.
+    fn proposal(&self, wanted: &[Node], pick: &Pick) -> Result<Proposal, Error> {
+        let may_lose = self.terms.may_lose | pick.may_lose();
+        let requirements = self.terms.requirements.keeping(wanted, &self.picks, may_lose);
+        let Pruned { nodes, choices } = Pruned::new(wanted, requirements);
+        let left = choices.expand(&preferred(&nodes, Preference::TWO_ENDS));
+        if !pick.is_met(wanted, &left) {
+            let lost = requirements.missing(wanted, &preferred(wanted, Preference::TWO_ENDS));
+            let what = match lost.is_empty() {
+                true => "with these alternatives a Chunnel lacks what it needs below it".into(),
+                false => format!(
+                    "the change would lose what the stack in use is, {lost}; a pick lets go of it by `losing`, and the other end by `Settings::may_lose`"
+                ),
+            };
+            return Err(error(ErrorKind::Refused, what));
+        }
+        let invalid = |mismatch| error(ErrorKind::Invalid, format!("the stack can't be offered: {mismatch}"));
+        Ok(Proposal { offer: Offer::new(self.terms.id, &nodes).map_err(invalid)?, choices, requirements })
+    }
+
+    fn propose_as(&mut self, now: Instant, epoch: u64, request: Request, proposal: Proposal) {
         self.highest = epoch;
-        self.send(epoch, UpgradeStep::Propose { offer: offer.clone() });
+        self.send(epoch, UpgradeStep::Propose { offer: proposal.offer.clone() });
         self.repeat_from(now);
         self.handover.stage(epoch);
-        self.phase = Phase::Proposing { epoch, request, offer, agreed: None, is_ready: false };
+        self.phase = Phase::Proposing { epoch, request, proposal, agreed: None, is_ready: false };
     }
 
     /// Gives up what this end has proposed.
@@ -301,7 +335,7 @@ impl PeerAgreement {
             UpgradeStep::Decline { next, text } => self.on_decline(now, epoch, next, text),
             UpgradeStep::Abort => {
                 if matches!(self.phase, Phase::Staging { epoch: staged, .. } if staged == epoch) {
-                    self.handover.discard();
+                    self.unstage(now);
                     self.rest(now);
                 }
             }
@@ -318,6 +352,13 @@ impl PeerAgreement {
         }
     }
 
+    /// Drops the stack that the peer wanted.
+    fn unstage(&mut self, now: Instant) {
+        self.handover.discard();
+        self.phase = Phase::Idle;
+        self.vain.add(now);
+    }
+
     fn on_propose(&mut self, now: Instant, epoch: u64, offer: &Offer) {
         match &self.phase {
             // The answer was lost.
@@ -326,10 +367,14 @@ impl PeerAgreement {
                 return self.send(epoch, accept);
             }
             // The proposer has given up the attempt before.
-            Phase::Staging { epoch: staged, .. } if *staged < epoch => {
-                self.handover.discard();
-                self.phase = Phase::Idle;
-            }
+            Phase::Staging { epoch: staged, .. } if *staged < epoch => self.unstage(now),
+            _ => {}
+        }
+        // The proposer repeats it.
+        if self.vain.are_too_many(now) {
+            return self.propose(now);
+        }
+        match &self.phase {
             // Both propose: the server's proposal comes first, and the client's after it.
             Phase::Proposing { epoch: own, request, .. }
                 if self.terms.role == Role::Client && *own <= epoch =>
@@ -355,9 +400,7 @@ impl PeerAgreement {
         self.repetition = None;
         self.highest = epoch;
         let found = match offer.nodes() {
-            Some(wanted) => find_wished(&wanted, &self.terms.nodes, self.terms.requirements)
-                .map(|found| (wanted, found))
-                .map_err(|it| it.reason),
+            Some(wanted) => self.find(&wanted).map(|found| (wanted, found)),
             None => Err("the proposal contradicts itself".into()),
         };
         match found {
@@ -387,24 +430,42 @@ impl PeerAgreement {
         }
     }
 
+    /// The stack that the proposer wishes for most, of those that lose no guarantee that this end keeps.
+    fn find(&self, wanted: &[OfferedNode]) -> Result<Match, String> {
+        let Terms { nodes, requirements, may_lose, .. } = &self.terms;
+        let keeping = requirements.keeping(nodes, &self.picks, *may_lose);
+        let found = find_wished(wanted, nodes, keeping);
+        if found.as_ref().is_ok_and(|found| found.server_picks != self.picks) {
+            return found.map_err(|rejected| rejected.reason);
+        }
+        let weaker = find_wished(wanted, nodes, *requirements).ok();
+        let lost = weaker.map_or(Set::NONE, |weaker| keeping.missing(nodes, &weaker.server_picks));
+        match lost.is_empty() {
+            true => found.map_err(|rejected| rejected.reason),
+            false => Err(format!(
+                "the change would lose what the stack in use is, {lost}, of which this end does not let go; see `Settings::may_lose`"
+            )),
+        }
+    }
+
     fn on_accept(&mut self, now: Instant, of: u64, ready: bool, accepted: Agreed, peer_picks: &[u8]) {
         match &mut self.phase {
-            Phase::Proposing { epoch, request, offer, agreed, is_ready } if *epoch == of => {
+            Phase::Proposing { epoch, request, proposal, agreed, is_ready } if *epoch == of => {
                 *is_ready |= ready;
                 if agreed.is_none() {
                     let nodes = &self.terms.nodes;
-                    let choices = nodes.iter().map(Node::selects).sum::<usize>();
-                    let picks = &accepted.picks;
-                    if picks.len() != choices || !request.pick.is_met(nodes, picks) {
+                    let Proposal { offer, choices, requirements } = proposal;
+                    let picks = choices.expand(&accepted.picks);
+                    if accepted.picks.len() != choices.left() || !request.pick.is_met(nodes, &picks) {
                         let reasons = &accepted.reasons;
                         let text = format!("no stack with these alternatives suits both ends: {reasons}");
                         return self.abort(now, error(ErrorKind::Refused, text));
                     }
-                    if let Err(below) = check_picks(nodes, picks, self.terms.requirements) {
+                    if let Err(below) = check_picks(nodes, &picks, *requirements) {
                         return self.abort(now, below);
                     }
-                    let said = said(of, offer, [picks, peer_picks], &accepted.peer);
-                    *agreed = Some(Agreed { said, ..accepted });
+                    let said = said(of, offer, [&accepted.picks, peer_picks], &accepted.peer);
+                    *agreed = Some(Agreed { picks, said, ..accepted });
                     self.handover.build();
                 }
                 self.switch_if_ready();
@@ -417,13 +478,13 @@ impl PeerAgreement {
     }
 
     fn on_decline(&mut self, now: Instant, of: u64, next: u64, text: String) {
-        let Phase::Proposing { epoch, request, offer, .. } = &self.phase else { return };
+        let Phase::Proposing { epoch, request, proposal, .. } = &self.phase else { return };
         if *epoch != of {
             return;
         }
         if next > self.highest {
-            let (request, offer) = (request.clone(), offer.clone());
-            return self.propose_as(now, next, request, offer);
+            let (request, proposal) = (request.clone(), proposal.clone());
+            return self.propose_as(now, next, request, proposal);
         }
         self.handover.discard();
         self.reports.push_back(Err(error(ErrorKind::Refused, text)));
@@ -450,7 +511,7 @@ impl PeerAgreement {
             (Phase::Staging { epoch, .. }, Err(failure)) => {
                 let (epoch, text) = (*epoch, wire::cut(failure.to_string()));
                 self.send(epoch, UpgradeStep::Decline { next: 0, text });
-                self.handover.discard();
+                self.unstage(now);
                 self.rest(now);
             }
             _ => {}

@@ -94,8 +94,8 @@ impl<C, B: Connection<Data = Buf>> Negotiated<Switching<C, B>> {
     /// # Errors
     /// In each case the stack in use goes on.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
-    /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change its own; the text says
-    ///   which Chunnel and why.
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): the other end can't run such a stack, or can't change its own, or the change would
+    ///   lose a guarantee that one of the ends keeps; the text says which Chunnel or guarantee, and why.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): it did not answer or its answer was not received, or a `send` under way here did not end, or an earlier
     ///   change.
     /// * Those of the Chunnels that can't be built, and of a connection that has ended.

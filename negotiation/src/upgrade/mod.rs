@@ -2,7 +2,7 @@
 //!
 //! * [`handover`]: the machine that changes stacks, without I/O: stage, build, end sending, count, switch, retire.
 //! * [`by_peer`]: how two ends agree on a change, without I/O. Participants of a rendezvous agree through a store instead; both
-//!   own the same machine.
+//!   own the same machine. [`vain_proposals`]: how many of the peer's proposals may come to nothing.
 //! * [`shell`]: the task that carries the machine's steps out; [`steps`]: those that take time. It knows a kind of connection as
 //!   an [`agent`], and the link below the stacks as its [`bottom`]. [`peer_agent`]: that of two ends.
 //! * [`epoch`]: one stack of a connection. [`slots`]: the calls that use it, without a lock; [`slot`]: one of them. [`calls`]:
@@ -29,6 +29,7 @@ mod slots;
 mod steps;
 mod sync;
 mod upgradable;
+mod vain_proposals;
 
 #[cfg(test)]
 mod handover_tests;

@@ -9,11 +9,10 @@ use super::handover::Handover;
 use super::pick::Pick;
 use super::steps::{LOOK, sleep};
 use crate::Link;
-use crate::link::{EpochQueue, Fork, Shared};
-use crate::wire::Upgrade;
+use crate::link::{EpochQueue, Fork, Received, Shared};
 use bertha_core::{
     Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Error, ErrorKind, PeerLayers, Picks, Runtime,
-    resolve,
+    SecuredCell, resolve,
 };
 use futures_util::future::{FutureExt, pending};
 use futures_util::select_biased;
@@ -32,7 +31,7 @@ pub(super) struct Request {
 
 /// An event that the agent waits for.
 pub(super) enum Input {
-    Message(Upgrade),
+    Message(Received),
     Request(Request),
     Timer,
     Ended,
@@ -43,8 +42,10 @@ pub(super) struct PeerAgent<S, B: Connection<Data = Buf>> {
     stack: Arc<S>,
     fork: Fork<B>,
     agreement: PeerAgreement,
-    inbound: mpsc::Receiver<Upgrade>,
+    inbound: mpsc::Receiver<Received>,
     requests: mpsc::Receiver<Request>,
+    /// Where the secure Chunnel of the staged stack reports.
+    secured: SecuredCell,
     report: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -56,7 +57,7 @@ where
     pub(super) fn new(
         stack: Arc<S>,
         fork: Fork<B>,
-        inbound: mpsc::Receiver<Upgrade>,
+        inbound: mpsc::Receiver<Received>,
         requests: mpsc::Receiver<Request>,
     ) -> Self {
         let (shared, settings) = (&fork.shared, fork.shared.settings());
@@ -66,11 +67,12 @@ where
             role: shared.role(),
             nodes: stack.nodes(),
             requirements: shared.requirements(),
+            may_lose: settings.may_lose,
             proposal_timeout: settings.handshake_timeout,
             repeat_after: settings.repeat_after,
         };
         let agreement = PeerAgreement::new(terms, picks);
-        Self { stack, fork, agreement, inbound, requests, report: None }
+        Self { stack, fork, agreement, inbound, requests, secured: SecuredCell::default(), report: None }
     }
 
     fn now(&self) -> Instant {
@@ -106,12 +108,13 @@ where
 
     fn stage(&mut self, epoch: u64) -> Staged<Link<B>, EpochQueue> {
         let (link, queue) = self.fork.link(epoch);
+        self.secured = self.fork.shared.stage_secured(&queue);
         Staged { link, queue }
     }
 
     fn build(&mut self, link: Link<B>) -> BoxFuture<'static, Result<S::Connection, Error>> {
         let agreed = self.agreement.agreed().cloned().unwrap_or_default();
-        let (stack, shared) = (self.stack.clone(), self.fork.shared.clone());
+        let (stack, shared, secured) = (self.stack.clone(), self.fork.shared.clone(), self.secured.clone());
         Box::pin(async move {
             let opener = shared.opener();
             let context = opener
@@ -120,7 +123,8 @@ where
             let peer = PeerLayers::new(resolve(&stack.nodes(), Picks::new(&agreed.picks)), agreed.peer);
             let context = context
                 .with_transcript(Some(shared.session().transcript_of(&agreed.said)))
-                .with_peer(Some(&peer));
+                .with_peer(Some(&peer))
+                .with_secured(&secured);
             stack.instantiate(link, Picks::new(&agreed.picks), context).await
         })
     }
@@ -196,7 +200,11 @@ where
     fn on_input(&mut self, input: Input) -> ControlFlow<()> {
         let now = self.now();
         match input {
-            Input::Message(upgrade) => self.agreement.on_message(now, upgrade),
+            Input::Message(received) => {
+                if self.fork.shared.is_valid_still(&received) {
+                    self.agreement.on_message(now, received.upgrade);
+                }
+            }
             Input::Request(Request { pick, report }) => {
                 self.report = Some(report);
                 self.agreement.on_request(now, pick);
@@ -213,6 +221,10 @@ where
     }
 
     fn on_sends_ended(&mut self, sent: Result<u64, Error>) {
+        // Before it is announced, so that the announcement is proved: the peer has built the stack as well.
+        if sent.is_ok() {
+            self.fork.shared.commit_secured();
+        }
         self.agreement.on_sends_ended(self.now(), sent);
     }
 

@@ -1,5 +1,6 @@
 //! A request for other alternatives of a connection's stack.
 
+use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Preference};
 use std::collections::BTreeMap;
 
@@ -17,20 +18,47 @@ use std::collections::BTreeMap;
 /// let both = Pick::alternative(0).and(1, 2);
 /// # let _ = (careful, both);
 /// ```
+///
+/// The new stack keeps the guarantees of the one in use, but for those that the [settings](crate::Settings::may_lose) of this end let go
+/// of, and those that the pick [names](Self::losing). The other end has settings of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pick(BTreeMap<usize, usize>);
+pub struct Pick {
+    /// The alternative of each `select!` that is named.
+    wanted: BTreeMap<usize, usize>,
+    losing: Set,
+}
 
 impl Pick {
     /// The alternative with this number of the first `select!`.
     pub fn alternative(number: usize) -> Self {
-        Self(BTreeMap::from([(0, number)]))
+        Self { wanted: BTreeMap::from([(0, number)]), losing: Set::NONE }
     }
 
     /// Also the alternative with the number `alternative` of the `select!` with the number `select`.
     #[must_use]
     pub fn and(mut self, select: usize, alternative: usize) -> Self {
-        self.0.insert(select, alternative);
+        self.wanted.insert(select, alternative);
         self
+    }
+
+    /// Lets go of these guarantees, if the stack in use gives them and the new one does not.
+    ///
+    /// ```
+    /// use bertha_core::guarantee::{Encrypted, Set};
+    /// use bertha_negotiation::Pick;
+    /// let in_the_clear = Pick::alternative(1).losing(Set::of::<Encrypted>());
+    /// # let _ = in_the_clear;
+    /// ```
+    #[must_use]
+    pub fn losing(mut self, guarantees: Set) -> Self {
+        self.losing = self.losing | guarantees;
+        self
+    }
+
+    /// The guarantees that it lets go of.
+    #[doc(hidden)]
+    pub fn may_lose(&self) -> Set {
+        self.losing
     }
 
     /// The stack with these alternatives preferred, and elsewhere those that are in use.
@@ -42,7 +70,7 @@ impl Pick {
         let mut nodes = nodes.to_vec();
         let mut visit = Visit { picks: picks.iter(), selects: 0 };
         visit.all(&mut nodes, &mut |select, prefer, in_use, is_last| {
-            let wanted = self.0.get(&select.0).copied().map(|it| it.saturating_sub(select.1));
+            let wanted = self.wanted.get(&select.0).copied().map(|it| it.saturating_sub(select.1));
             *prefer = match wanted {
                 Some(0) => 0,
                 Some(beyond) if is_last && beyond > 1 => return Err(self.no_such(select.0)),
@@ -52,14 +80,14 @@ impl Pick {
             .into();
             Ok(())
         })?;
-        match self.0.keys().find(|select| **select >= visit.selects) {
+        match self.wanted.keys().find(|select| **select >= visit.selects) {
             Some(select) => Err(self.no_such(*select)),
             None => Ok(nodes),
         }
     }
 
     fn no_such(&self, select: usize) -> Error {
-        let alternative = self.0.get(&select).copied().unwrap_or_default();
+        let alternative = self.wanted.get(&select).copied().unwrap_or_default();
         let what =
             format!("the stack has no alternative {alternative} of a `select!` {select}, counted from 0");
         Error::new(ErrorKind::Invalid, what).at("negotiation")
@@ -77,7 +105,7 @@ impl Pick {
             }
             Ok(())
         });
-        visited.is_ok() && self.0.iter().all(|(select, number)| in_use.get(select) == Some(number))
+        visited.is_ok() && self.wanted.iter().all(|(select, number)| in_use.get(select) == Some(number))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages among any number of endpoints.
 
-use super::HEADER;
+use super::{HEADER, MAC};
 use serde::{Deserialize, Serialize};
 
 /// The bytes in front of a message of the application: kind and tag of the round, then an [`Origin`].
@@ -33,6 +33,42 @@ pub fn origin(bytes: &[u8]) -> Option<Origin> {
     let (number, rest) = bytes.split_first_chunk()?;
     let sender = rest.first_chunk()?;
     Some(Origin { number: u32::from_le_bytes(*number), sender: u64::from_le_bytes(*sender) })
+}
+
+/// The bytes in front of a message with a proof of its sender: kind and tag of the round, then a [`ProvenOrigin`].
+pub const PROVEN_GROUP_HEADER: usize = HEADER + PROVEN_ORIGIN;
+
+/// The bytes of a [`ProvenOrigin`].
+const PROVEN_ORIGIN: usize = 8 + 8 + MAC;
+
+/// Whose message it is, and which one, with a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProvenOrigin {
+    /// The number of the message among those of the sender in this round, counted from 0. No other has it.
+    pub number: u64,
+    /// The participant that sent it.
+    pub sender: u64,
+    /// The MAC of header, number, sender and message, under the key of the sender and the round.
+    pub mac: [u8; MAC],
+}
+
+impl ProvenOrigin {
+    /// As it stands behind kind and tag.
+    pub fn to_bytes(self) -> [u8; PROVEN_ORIGIN] {
+        let mut bytes = [0; PROVEN_ORIGIN];
+        bytes[..8].copy_from_slice(&self.number.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.sender.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.mac);
+        bytes
+    }
+}
+
+/// The proven origin at the beginning of what follows kind and tag; nothing if that is too short.
+pub fn proven_origin(bytes: &[u8]) -> Option<ProvenOrigin> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    let (sender, rest) = rest.split_first_chunk()?;
+    let mac = *rest.first_chunk()?;
+    Some(ProvenOrigin { number: u64::from_le_bytes(*number), sender: u64::from_le_bytes(*sender), mac })
 }
 
 /// How far a participant is in a change of rounds.

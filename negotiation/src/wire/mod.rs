@@ -30,7 +30,9 @@ pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub(crate) use early::behind_offer;
 pub use early::{CLAIM, Early, early_capacity, early_cost};
-pub use group::{Before, GROUP_HEADER, Origin, PeerProgress, origin};
+pub use group::{
+    Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, ProvenOrigin, origin, proven_origin,
+};
 pub use joined::{LARGEST_JOINED, join, parts};
 pub(crate) use joined::{joined, parted};
 pub use offer::{NAME_LIMIT, NODES, Offer, OfferedLayer, OfferedNode, offer_in};
@@ -95,11 +97,13 @@ pub enum Kind {
     PeerProgress = 14,
     /// An answer, and behind it the server's first data.
     AnswerAndData = 15,
+    /// As [`GroupData`](Self::GroupData), with a proof of its sender.
+    ProvenGroupData = 16,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const KINDS: [Kind; 16] = [
+        const KINDS: [Kind; 17] = [
             Kind::Data,
             Kind::Offer,
             Kind::Answer,
@@ -116,6 +120,7 @@ impl Kind {
             Kind::GroupData,
             Kind::PeerProgress,
             Kind::AnswerAndData,
+            Kind::ProvenGroupData,
         ];
         // Data of later epochs.
         if byte & LATER != 0 {

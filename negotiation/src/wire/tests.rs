@@ -16,7 +16,7 @@ fn header_bytes_are_fixed() {
     assert_eq!(tag.data_header(0), tag.header(Kind::Data));
     assert_eq!(tag.data_header(129), [0x81, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22]);
     assert_eq!(header(&tag.data_header(129)), Some((Kind::Data, tag)));
-    assert_eq!(header(&[16, 0, 0, 0, 0, 0, 0, 0]), None);
+    assert_eq!(header(&[17, 0, 0, 0, 0, 0, 0, 0]), None);
     assert_eq!(header(&[0; HEADER - 1]), None);
 }
 

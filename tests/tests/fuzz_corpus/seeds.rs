@@ -31,9 +31,10 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
             let behind_its_kind = |message: Vec<u8>| [&message[..1], body_of(&message)].concat();
             proven().into_iter().map(|(name, message)| (name, behind_its_kind(message))).collect()
         }
-        "quic" => named(streams()),
+        "quic" => named(streams(64 * 1024)),
         "rendezvous" => named(records()),
         "noise" => named(noise()),
+        "tls" => named(streams(1024 * 1024)),
         "wire" => [offers(), wire_bodies()].concat(),
         other => panic!("no seeds of {other}"),
     }
@@ -212,7 +213,8 @@ fn layered() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Streams of the QUIC Chunnel, behind the length of their pieces.
-fn streams() -> Vec<(&'static str, Vec<u8>)> {
+/// Streams of messages behind their lengths, of which the largest is given.
+fn streams(largest: u32) -> Vec<(&'static str, Vec<u8>)> {
     let framed = |message: &[u8]| [&(message.len() as u32).to_be_bytes()[..], message].concat();
     let two = [framed(b"hello"), framed(b""), framed(&[7; 300])].concat();
     vec![
@@ -220,8 +222,8 @@ fn streams() -> Vec<(&'static str, Vec<u8>)> {
         ("byte-by-byte", [&[0][..], &two].concat()),
         ("cut-in-a-message", [&[6][..], &two[..40]].concat()),
         ("cut-in-a-length", [&[2][..], &two[..11]].concat()),
-        ("largest", [&[255][..], &framed(&[1; 64 * 1024])].concat()),
-        ("too-large", [&[3][..], &framed(b"a"), &[0, 1, 0, 1, 0]].concat()),
+        ("large", [&[255][..], &framed(&[1; 64 * 1024])].concat()),
+        ("too-large", [&[3][..], &framed(b"a"), &(largest + 1).to_be_bytes(), &[0]].concat()),
         ("much-too-large", vec![0, 255, 255, 255, 255, 1]),
     ]
 }

@@ -9,7 +9,7 @@ use bertha_chunnels::{Batch, Nothing, ReceiverOrdered, SequencerOrdered};
 use bertha_core::{Buf, Connection, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimGroup, SimTask, Verdict};
 use bertha_negotiation::Pick;
-use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PeerProgress};
+use bertha_negotiation::wire::{self, GROUP_HEADER, HEADER, Kind, PeerProgress};
 use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,18 +18,18 @@ use std::time::Duration;
 
 /// The percentage of datagrams to which the attacker does each of these.
 #[derive(Clone, Copy)]
-struct Habits {
-    drop: u64,
-    hold: u64,
-    replay: u64,
+pub(crate) struct Habits {
+    pub(crate) drop: u64,
+    pub(crate) hold: u64,
+    pub(crate) replay: u64,
     /// Changes bytes, and puts the check right where there is one.
-    edit: u64,
+    pub(crate) edit: u64,
     /// Says where a participant stands that does not stand there.
-    invent: u64,
+    pub(crate) invent: u64,
 }
 
 /// Drops, holds back, repeats, edits and invents, as long as the switch is on.
-fn attack(network: &Network, seed: u64, habits: Habits) -> Arc<AtomicBool> {
+pub(crate) fn attack(network: &Network, seed: u64, habits: Habits) -> Arc<AtomicBool> {
     let is_active = Arc::new(AtomicBool::new(false));
     let (switch, tapped) = (is_active.clone(), network.clone());
     let mut dice = Dice::new(seed + 7);
@@ -90,11 +90,15 @@ fn edit(dice: &mut Dice, payload: &mut Vec<u8>) {
 /// An earlier progress report of a participant, with other numbers.
 fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
     let said = |datagram: &Datagram| match wire::header(&datagram.payload) {
-        Some((Kind::PeerProgress, tag)) => Some((tag, wire::decode::<PeerProgress>(&datagram.payload).ok()?)),
+        Some((Kind::PeerProgress, tag)) => {
+            let (progress, proof) =
+                postcard::take_from_bytes::<PeerProgress>(datagram.payload.get(HEADER + 1..)?).ok()?;
+            Some((tag, progress, proof.to_vec()))
+        }
         _ => None,
     };
     let known: Vec<_> = seen.iter().filter_map(said).collect();
-    let (tag, mut progress) = known.get(dice.roll(known.len().max(1) as u64) as usize)?.clone();
+    let (tag, mut progress, proof) = known.get(dice.roll(known.len().max(1) as u64) as usize)?.clone();
     match dice.roll(6) {
         0 => progress.round = progress.round.wrapping_add(dice.roll(5)).wrapping_sub(2),
         1 => progress.round = u64::MAX - dice.roll(3),
@@ -110,7 +114,17 @@ fn invented(dice: &mut Dice, seen: &[Datagram]) -> Option<Vec<u8>> {
             _ => {}
         }
     }
-    wire::encode(Kind::PeerProgress, tag, &progress).ok()
+    let mut invented = wire::encode(Kind::PeerProgress, tag, &progress).ok()?;
+    // With the proof of what was said, if there was one.
+    if proof.len() > 4 && dice.roll(4) > 0 {
+        invented.truncate(invented.len() - 4);
+        invented[HEADER] |= 0x80;
+        invented.extend(proof);
+        let end = invented.len() - 4;
+        let check = crc32fast::hash(&invented[..end]);
+        invented[end..].copy_from_slice(&check.to_le_bytes());
+    }
+    Some(invented)
 }
 
 /// The messages that each participant received, by the participant's number.

@@ -12,6 +12,7 @@ mod asking;
 mod attack;
 mod crowd;
 mod cut_off;
+mod group_key;
 mod history;
 mod left_out;
 mod retiring;

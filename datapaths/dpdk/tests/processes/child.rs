@@ -2,9 +2,11 @@
 
 use super::queues::CONNECTIONS;
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener};
-use bertha_datapath_dpdk::{Config, Dpdk, DpdkConnection, Offload};
+use bertha_datapath_dpdk::{Burst, Config, Dpdk, DpdkConnection, Offload, Packet, Port};
+use bertha_netstack::Checksums::Unknown;
+use bertha_netstack::{Flow, Interface, Route, Stack};
 use std::io::{BufRead, BufReader};
-use std::net::UdpSocket;
+use std::net::{SocketAddrV4, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -110,12 +112,14 @@ fn child() {
     match role {
         "serve-threads" => return serve_by_threads(&about.parse().unwrap(), count),
         "ask-threads" => return ask_by_threads(&about.parse().unwrap(), count),
+        "forge" => return forge(about, count),
         "too-large" => return too_large_by_threads(&about.parse().unwrap(), count),
         _ => {}
     }
     runtime().block_on(async {
         match role {
             "serve" => serve(dpdk(), about.parse().unwrap()).await,
+            "serve-serially" => serve_serially(dpdk(), about.parse().unwrap()).await,
             "ask" => ask(dpdk(), about.parse().unwrap(), count).await,
             "offload-serve" => {
                 let dpdk = dpdk();
@@ -162,6 +166,68 @@ async fn serve(dpdk: Dpdk, at: Addr) {
                 connection.send_batch(messages.drain(..)).await.unwrap();
             }
         });
+    }
+}
+
+/// Echoes the first messages of each client, one client after the other, so that one answer that waited would hold up all others.
+async fn serve_serially(dpdk: Dpdk, at: Addr) {
+    let listener = dpdk.listen(at).await.unwrap();
+    say("ready");
+    let mut connections = Vec::new();
+    loop {
+        let connection = listener.accept().await.unwrap();
+        // Kernels' clients send one message at a time, so all of theirs are answered.
+        while let Ok(message) = tokio::time::timeout(Duration::from_millis(20), connection.recv()).await {
+            connection.send(message.unwrap()).await.unwrap();
+        }
+        connections.push(connection);
+    }
+}
+
+/// Sends datagrams to a server, each from another address of its subnet that nobody has.
+fn forge(server: &str, count: usize) {
+    let port = Port::open(&Config::from_env().unwrap());
+    let mut port = port.unwrap_or_else(|error| panic!("{error:?}"));
+    let server: SocketAddrV4 = server.parse().unwrap();
+    let subnet = "10.99.0.99/24".parse().unwrap();
+    let interface = Interface::new(port.mac(), 1500, None, &[subnet], &[]).unwrap();
+    let mut stack = Stack::new(interface, Instant::now());
+    let (flow, mut burst) = (Flow::new(server.into(), 4000), Burst::new());
+    let path = loop {
+        if let Route::Ready(path) = stack.route(flow, Instant::now()) {
+            break path;
+        }
+        while let Some(question) = stack.poll_transmit(<[u8]>::to_vec) {
+            transmit(&mut port, &question);
+        }
+        port.receive(&mut burst);
+        while let Some(mut packet) = burst.pop() {
+            stack.receive(packet.bytes_mut(), Unknown, Instant::now());
+        }
+    };
+    for number in 0..count {
+        let mut frame = [&vec![0; path.len()], &b"forged"[..]].concat();
+        path.seal(&mut frame);
+        // The source, which two words of the header's checksum and of UDP's have; the latter may be left out.
+        frame[29] = 100 + (number % 100) as u8;
+        frame[40..42].fill(0);
+        frame[24..26].fill(0);
+        let sum: u32 =
+            frame[14..34].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        let folded = (sum >> 16) + (sum & 0xffff);
+        frame[24..26].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+        transmit(&mut port, &frame);
+    }
+    say("done");
+}
+
+fn transmit(port: &mut Port, frame: &[u8]) {
+    let mut buffer = port.pool().buffer(frame.len(), 0).unwrap();
+    buffer.copy_from_slice(frame);
+    let mut burst = Burst::new();
+    burst.push(Packet::from_buf(buffer).unwrap()).unwrap();
+    while !burst.is_empty() {
+        port.transmit(&mut burst);
     }
 }
 

@@ -62,6 +62,18 @@ fn bertha_asks_the_kernel() {
     }
 }
 
+/// Answers to invented addresses hold up no client, although nobody says within three seconds that there is none.
+#[test]
+fn forged_peers_delay_no_client() {
+    let Some(namespaces) = Namespaces::new("bkg") else { return };
+    let mut server = namespaces.start("a", "serve-serially", "0.0.0.0:9", 0);
+    assert_eq!(server.says(), "ready");
+    let forger = [("DEVICE", "net_af_packet0,iface=vb"), ("ADDRESS", "10.99.0.99/24")];
+    assert_eq!(namespaces.child("b", "forge", "10.99.0.1:9", 100, &forger).says(), "done");
+    let mut client = namespaces.start("b", "kernel-ask", "10.99.0.1:9", 16);
+    assert_eq!(client.says(), "done");
+}
+
 /// Each would answer for the other's connections.
 #[test]
 fn an_interface_and_an_address_belong_to_one_process() {

@@ -39,7 +39,7 @@ impl TcpConnection {
         stream.set_nodelay(true)?;
         let local = stream.local_addr()?;
         let base = SocketBase::new(NAME, Properties::STREAM, options.largest, Addr::from(local), peer.into());
-        let socket = TcpSocket::new(stream, peer, options.largest);
+        let socket = TcpSocket::new(stream, peer, options);
         // Nothing is received while messages wait, so the limits are never reached.
         let limits = Limits { backlog: 0, queue: usize::MAX, shared: usize::MAX };
         let (endpoint, slot) = Endpoint::connected(Arc::new(socket), peer, limits, options.waiting);
@@ -47,7 +47,7 @@ impl TcpConnection {
             endpoint,
             slot,
             base,
-            writer: Mutex::new(Writer::default()),
+            writer: Mutex::new(Writer::new(options.is_framed)),
             closed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         })

@@ -17,7 +17,8 @@ use tokio::net::TcpSocket;
 /// The name in errors.
 const NAME: &str = "Tcp";
 
-/// TCP over IPv4 and IPv6 as a datapath. Messages are framed as [`framing`](bertha_core::framing) says.
+/// TCP over IPv4 and IPv6 as a datapath. Messages are framed as [`framing`](bertha_core::framing) says, unless it is
+/// [`unframed`](Self::unframed).
 ///
 /// Messages go out at once (`TCP_NODELAY`), a burst in one call. The messages of one receiving call are handed
 /// out one by one without a copy.
@@ -25,6 +26,7 @@ const NAME: &str = "Tcp";
 pub struct Tcp {
     waiting: Waiting,
     largest: usize,
+    is_framed: bool,
     receive_buffer: Option<usize>,
     send_buffer: Option<usize>,
     backlog: u32,
@@ -35,6 +37,7 @@ impl Default for Tcp {
         Self {
             waiting: Waiting::default(),
             largest: 16 << 20,
+            is_framed: true,
             receive_buffer: None,
             send_buffer: None,
             backlog: 1024,
@@ -59,6 +62,15 @@ impl Tcp {
     #[must_use]
     pub fn largest(self, bytes: usize) -> Self {
         Self { largest: bytes.min(127 << 20), ..self }
+    }
+
+    /// Sends bytes without the frames of [`framing`](bertha_core::framing), for peers that speak another protocol over TCP. A message that
+    /// is received is then some bytes as they arrived, at least one and at most 64 KiB: the bounds of messages that were sent are
+    /// lost. So the Chunnel directly above has to find its own in a stream of bytes, as `Tls` does, and
+    /// [`wrap`](bertha_core::Wrap::wrap) has to take the place of a negotiation, whose messages have bounds.
+    #[must_use]
+    pub fn unframed(self) -> Self {
+        Self { is_framed: false, ..self }
     }
 
     /// The kernel's receive buffer of each socket in bytes. By default the kernel adapts it to the connection.

@@ -1,5 +1,6 @@
 //! The receiving half of a TCP connection.
 
+use super::Tcp;
 use crate::async_socket::{AsyncSocket, Left};
 use crate::endpoint::{Received, ReceivingSocket, Request};
 use bertha_core::framing::Frames;
@@ -11,18 +12,23 @@ use std::io;
 use std::net::{Shutdown, SocketAddr};
 use tokio::net::TcpStream;
 
+/// The bytes of an unframed stream that are received in one call, at most.
+const UNFRAMED: usize = 64 << 10;
+
 /// A stream, and the part of the next message that has arrived.
 #[derive(Debug)]
 pub(super) struct TcpSocket {
     stream: TcpStream,
     peer: SocketAddr,
-    /// Never contended, since the endpoint lets one future receive at a time; the lock says so to the compiler.
-    frames: Mutex<Frames>,
+    /// Never contended, since the endpoint lets one future receive at a time; the lock says so to the compiler. `None` without
+    /// frames.
+    frames: Mutex<Option<Frames>>,
 }
 
 impl TcpSocket {
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, largest: usize) -> Self {
-        Self { stream, peer, frames: Mutex::new(Frames::new(largest)) }
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, options: &Tcp) -> Self {
+        let frames = options.is_framed.then(|| Frames::new(options.largest));
+        Self { stream, peer, frames: Mutex::new(frames) }
     }
 }
 
@@ -48,7 +54,16 @@ impl ReceivingSocket for TcpSocket {
                 Ok((read, left))
             })
         };
-        let deliver = |message: Buf| deliver(&self.peer, message.len(), message);
+        let mut deliver = |message: Buf| deliver(&self.peer, message.len(), message);
+        let Some(frames) = &mut *frames else {
+            let mut bytes = Buf::new(UNFRAMED, 0).map_err(io::Error::other)?;
+            let read = read(&mut bytes)?;
+            if read == 0 {
+                return Err(io::Error::other(Error::new(ErrorKind::Closed, "the peer closed the stream")));
+            }
+            deliver(bytes.fitted(read));
+            return Ok(Received::default());
+        };
         if frames.read(read, deliver)? > 0 {
             if frames.is_malformed() {
                 // Nothing more will be read. This makes the stream readable, so that a future that waits learns of it.
@@ -56,7 +71,7 @@ impl ReceivingSocket for TcpSocket {
             }
             return Ok(Received::default());
         }
-        Err(io::Error::other(ended(&frames)))
+        Err(io::Error::other(ended(frames)))
     }
 }
 

@@ -19,14 +19,20 @@ pub(super) struct Written {
 
 /// The end of the last message, where the stream took only the first part. It goes out before anything else, with any call that
 /// writes next, so that no cancelled `send` leaves half a message.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
+    /// The bytes of the header in front of each message; none without frames.
+    header: usize,
     rest: Option<Buf>,
     /// How many rests there have been.
     begun: u64,
 }
 
 impl Writer {
+    pub(super) fn new(is_framed: bool) -> Self {
+        Self { header: if is_framed { HEADER } else { 0 }, rest: None, begun: 0 }
+    }
+
     /// Whether everything up to this mark is on the stream.
     pub(super) fn passed(&self, mark: u64) -> bool {
         self.begun > mark || self.rest.is_none()
@@ -56,19 +62,19 @@ impl Writer {
         let mut parts = headers
             .iter()
             .zip(messages.clone())
-            .flat_map(|(header, message)| [IoSlice::new(header), IoSlice::new(message)]);
+            .flat_map(|(header, message)| [IoSlice::new(&header[..self.header]), IoSlice::new(message)]);
         let slices: [_; 2 * WINDOW] = from_fn(|_| parts.next().unwrap_or(IoSlice::new(&[])));
         let count = 2 * messages.clone().count().min(WINDOW);
         let mut written = write(&stream, &slices[..count])?;
         let mut whole = 0;
         for message in messages {
-            let len = HEADER + message.len();
-            if written == 0 {
+            let len = self.header + message.len();
+            if written == 0 && len > 0 {
                 break;
             }
             whole += 1;
             if written < len {
-                self.rest = Some(remainder(message, written).map_err(io::Error::other)?);
+                self.rest = Some(remainder(self.header, message, written).map_err(io::Error::other)?);
                 self.begun += 1;
                 break;
             }
@@ -79,11 +85,11 @@ impl Writer {
 }
 
 /// The rest of a message with its header behind the first `written` bytes. A copy: the stream is full, so the time is there.
-fn remainder(message: &Buf, written: usize) -> Result<Buf, Error> {
+fn remainder(length: usize, message: &Buf, written: usize) -> Result<Buf, Error> {
     let header = header(message);
-    let mut rest = Buf::new(HEADER + message.len(), 0)?;
-    rest[..HEADER].copy_from_slice(&header);
-    rest[HEADER..].copy_from_slice(message);
+    let mut rest = Buf::new(length + message.len(), 0)?;
+    rest[..length].copy_from_slice(&header[..length]);
+    rest[length..].copy_from_slice(message);
     rest.advance(written)?;
     Ok(rest)
 }

@@ -5,15 +5,18 @@ use super::by_store::{Order, StoreAgreement, round_of};
 use super::link::{GroupLink, Shared};
 use super::progress::{ProgressTable, SharedProgress};
 use super::rest::await_rest;
-use super::round::{RoundId, RoundQueue};
+use super::round::RoundQueue;
+use super::round_id::RoundId;
 use crate::member::{Event, InForce};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
 use bertha_core::check_needs;
+use bertha_core::guarantee::Set;
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
     Node, Picks, Role, Runtime, resolve,
 };
+use bertha_negotiation::handshake::Requirements;
 use bertha_negotiation::internals::{Agent, ChangeLimits, End, Epochs, Handover, Staged};
 use bertha_negotiation::wire::PeerProgress;
 use bertha_negotiation::{Agreement, Pick};
@@ -129,7 +132,8 @@ where
         let in_force = participant.joined().clone();
         let now = shared.base.base().runtime().now();
         let progress = SharedProgress::new(ProgressTable::new(now, in_force.own_id, round_of(&in_force)));
-        let agreement = StoreAgreement::new(stack.nodes(), in_force);
+        let requirements = Requirements::new(Set::NONE, shared.base.base().properties());
+        let agreement = StoreAgreement::new(stack.nodes(), requirements, settings.may_lose, in_force);
         let (report, leaving) = (None, None);
         Self { stack, shared, participant, settings, channels, progress, agreement, report, leaving }
     }

@@ -5,10 +5,12 @@
 //! the store is told; once the store has it in force, the change is decided. A participant that was taken for gone meanwhile may find
 //! a round in force that it has not staged: it builds that at once, and follows.
 
-use super::round::RoundId;
+use super::round_id::RoundId;
 use crate::member::{Event, InForce};
+use bertha_core::guarantee::Set;
 use bertha_core::{Error, ErrorKind, Node, Preference, preferred};
 use bertha_negotiation::Pick;
+use bertha_negotiation::handshake::Requirements;
 use bertha_negotiation::internals::Handover;
 use std::collections::VecDeque;
 
@@ -17,6 +19,10 @@ use std::collections::VecDeque;
 pub(super) struct StoreAgreement {
     /// This participant's stack with all alternatives.
     nodes: Vec<Node>,
+    /// The guarantees of the transport.
+    requirements: Requirements,
+    /// The guarantees of the stack in use that a change may lose.
+    may_lose: Set,
     /// The round in force, as far as this participant knows.
     in_force: InForce,
     handover: Handover<RoundId>,
@@ -66,9 +72,16 @@ pub(super) fn round_of(in_force: &InForce) -> RoundId {
 
 impl StoreAgreement {
     /// A participant that has joined with the round in force.
-    pub(super) fn new(nodes: Vec<Node>, in_force: InForce) -> Self {
+    pub(super) fn new(
+        nodes: Vec<Node>,
+        requirements: Requirements,
+        may_lose: Set,
+        in_force: InForce,
+    ) -> Self {
         Self {
             nodes,
+            requirements,
+            may_lose,
             handover: Handover::new(round_of(&in_force)),
             in_force,
             asked: None,
@@ -132,7 +145,7 @@ impl StoreAgreement {
                     self.discard();
                 }
             }
-            Event::Commit(in_force) | Event::Joined(in_force) => self.on_in_force(in_force),
+            Event::Commit(in_force) | Event::Joined(in_force) => self.on_in_force(in_force)?,
             // Another one is the answer to one of this participant's policies.
             Event::Refused { reason, .. } if self.request.as_ref().is_some_and(|it| it.is_proposed) => {
                 self.finish_request(Err(Error::new(ErrorKind::Refused, reason)));
@@ -154,18 +167,35 @@ impl StoreAgreement {
         Ok(())
     }
 
-    fn on_in_force(&mut self, in_force: InForce) {
+    /// The guarantees of the stack in use that one with these picks would lose, although this participant keeps them.
+    fn lost_by(&self, picks: &[u8]) -> Set {
+        let asked = self.request.as_ref().filter(|request| request.pick.is_met(&self.nodes, picks));
+        let may_lose = self.may_lose | asked.map_or(Set::NONE, |request| request.pick.may_lose());
+        let keeping = self.requirements.keeping(&self.nodes, &self.in_force.picks, may_lose);
+        keeping.missing(&self.nodes, picks)
+    }
+
+    fn on_in_force(&mut self, in_force: InForce) -> Result<(), Error> {
         let id = round_of(&in_force);
-        let is_known = id == round_of(&self.in_force);
+        if id == round_of(&self.in_force) {
+            self.in_force = in_force;
+            return Ok(());
+        }
+        let is_staged = self.handover.staged() == Some(id) && self.handover.is_built();
+        if !is_staged {
+            // It was never asked.
+            let lost = self.lost_by(&in_force.picks);
+            if !lost.is_empty() {
+                let what = format!("the others have changed to a stack that is not {lost}");
+                return Err(Error::new(ErrorKind::Refused, what).at("rendezvous"));
+            }
+        }
         self.in_force = in_force.clone();
-        if is_known {
-            return;
+        match is_staged {
+            true => self.handover.switch(false),
+            false => self.missed = Some(in_force),
         }
-        if self.handover.staged() == Some(id) && self.handover.is_built() {
-            self.handover.switch(false);
-        } else {
-            self.missed = Some(in_force);
-        }
+        Ok(())
     }
 
     /// Takes up what waits, if nothing is under way.
@@ -184,7 +214,14 @@ impl StoreAgreement {
         } else if self.plan.is_none()
             && let Some(asked) = self.asked.take()
         {
-            self.stage(asked);
+            let lost = self.lost_by(&asked.picks);
+            match lost.is_empty() {
+                true => self.stage(asked),
+                false => self.orders.push_back(Order::Refuse(
+                    asked.id.number,
+                    format!("the change would lose what the stack in use is, {lost}, of which this participant does not let go"),
+                )),
+            }
         }
     }
 
@@ -262,9 +299,21 @@ impl StoreAgreement {
             }
             return;
         }
-        match pick.preferred(&self.nodes, &self.in_force.picks) {
-            // The requested alternatives are preferred among any number.
-            Ok(nodes) => self.orders.push_back(Order::Propose(preferred(&nodes, Preference::TWO_ENDS))),
+        // The requested alternatives are preferred among any number.
+        let picks = pick
+            .preferred(&self.nodes, &self.in_force.picks)
+            .map(|nodes| preferred(&nodes, Preference::TWO_ENDS));
+        match picks {
+            Ok(picks) => {
+                let lost = self.lost_by(&picks);
+                if lost.is_empty() {
+                    return self.orders.push_back(Order::Propose(picks));
+                }
+                let what = format!(
+                    "the change would lose what the stack in use is, {lost}; a pick lets go of it by `losing`"
+                );
+                self.finish_request(Err(Error::new(ErrorKind::Refused, what)));
+            }
             Err(error) => self.finish_request(Err(error)),
         }
     }
@@ -283,6 +332,42 @@ impl StoreAgreement {
     fn finish_request(&mut self, result: Result<(), Error>) {
         if self.request.take().is_some() {
             self.report = Some(result.map_err(|error| error.at("rendezvous")));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests panic to fail")]
+mod tests {
+    use super::*;
+    use crate::member::Description;
+    use bertha_core::guarantee::Encrypted;
+    use bertha_core::{LayerInfo, Properties};
+
+    fn nodes() -> Vec<Node> {
+        let layer = |name, guarantees| vec![Node::Layer(LayerInfo::plain(name, 1).guaranteeing(guarantees))];
+        let branches = [layer("test::Secret", Set::of::<Encrypted>()), layer("test::Plain", Set::NONE)];
+        vec![Node::Select { branches, prefer: 0.into() }]
+    }
+
+    fn in_force(round: u64, pick: u8) -> InForce {
+        let (picks, stack) = (vec![pick], Description::of(&nodes(), &[pick]).unwrap());
+        InForce { life: 1, round, stack, picks, leader: 1, own_id: 2 }
+    }
+
+    /// A participant that was taken for gone finds another stack in force when it comes back, or one that says so.
+    #[test]
+    fn who_joins_again_does_not_follow_into_a_stack_that_is_weaker() {
+        for (may_lose, follows) in [(Set::NONE, false), (Set::ALL, true)] {
+            let requirements = Requirements::new(Set::NONE, Properties::DATAGRAM);
+            let mut agreement = StoreAgreement::new(nodes(), requirements, may_lose, in_force(1, 0));
+            agreement.on_event(Event::Expired).unwrap();
+            let joined = agreement.on_event(Event::Joined(in_force(2, 1)));
+            assert_eq!(joined.is_ok(), follows);
+            assert_eq!(agreement.handover().staged().is_some(), follows);
+            if let Err(error) = joined {
+                assert!(error.to_string().contains("not encrypted"), "{error}");
+            }
         }
     }
 }

@@ -34,7 +34,11 @@ type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 /// * **Receiving.** A participant takes part in changes while its application receives. One that does not for long holds up the
 ///   next change, which is then refused for not being staged in time.
 /// * **Cancellation.** As for every [`Connection`]. A `send` or `recv` that is neither polled nor dropped holds a change up.
-/// * **Attackers.** Messages among participants are not authenticated; see [the crate](crate#attackers) for what holds even so.
+/// * **Guarantees.** A change loses no guarantee of the stack in use but those that this participant
+///   [lets go of](crate::RendezvousSettings::may_lose). One that was taken for gone, and finds a weaker stack in force when it joins again,
+///   ends with [`Refused`](bertha_core::ErrorKind::Refused).
+/// * **Attackers.** Messages are authenticated with a [`group_key`](crate::RendezvousSettings::group_key) alone; see
+///   [the crate](crate#attackers) for what holds without.
 ///
 /// A call takes no lock and no memory of its own: one compare-and-swap finds the round in force. A `send` needs no other
 /// read-modify-write, as long as no more than eight threads send; a `recv` adds to a count of its sender's messages.
@@ -152,8 +156,8 @@ impl<C: Connection> MultiEndpoint<C> {
     /// # Errors
     /// In each case the stack in use goes on.
     /// * [`Invalid`](bertha_core::ErrorKind::Invalid): there are no such alternatives.
-    /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time;
-    ///   the text names the participant and the reason.
+    /// * [`Refused`](bertha_core::ErrorKind::Refused): a participant can't run such a stack, or did not stage it in time, or would lose a
+    ///   guarantee; the text names the participant and the reason.
     /// * [`TimedOut`](bertha_core::ErrorKind::TimedOut): the store took this participant for gone meanwhile.
     /// * Those of the store, and [`Closed`](bertha_core::ErrorKind::Closed) once the connection has ended.
     pub async fn upgrade(&self, to: Pick) -> Result<Arc<Agreement>, Error> {

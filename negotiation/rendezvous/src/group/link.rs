@@ -1,9 +1,12 @@
 //! The link: a member's base connection, on which the stacks of a connection's rounds stand.
 
-use super::round::{RoundId, RoundQueue, Sorted};
+use super::proofs::ProgressProofs;
+use super::round::{RoundQueue, Sorted};
+use super::round_id::RoundId;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};
-use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PeerProgress, Tag};
+use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PROVEN_GROUP_HEADER, PeerProgress, Tag};
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
@@ -32,6 +35,8 @@ pub(crate) struct Shared<B> {
     pub(super) own_id: AtomicU64,
     pub(super) liveness: Liveness,
     pub(super) dropped: AtomicU64,
+    /// With a key of the group.
+    proofs: Option<ProgressProofs>,
     rounds: Mutex<Rounds>,
     /// Where the others' progress goes.
     agent: Sender<PeerProgress>,
@@ -47,14 +52,15 @@ struct Rounds {
 }
 
 impl<B: Connection<Data = Buf>> Shared<B> {
-    pub(super) fn new(base: B, own_id: u64, agent: Sender<PeerProgress>) -> Arc<Self> {
-        base.base().reserve(GROUP_HEADER);
+    pub(super) fn new(base: B, own_id: u64, key: Option<GroupKey>, agent: Sender<PeerProgress>) -> Arc<Self> {
+        base.base().reserve(if key.is_some() { PROVEN_GROUP_HEADER } else { GROUP_HEADER });
         let rounds = Rounds { open: Vec::new(), strays: VecDeque::new(), retired: VecDeque::new() };
         Arc::new(Self {
             base,
             own_id: AtomicU64::new(own_id),
             liveness: Liveness::default(),
             dropped: AtomicU64::new(0),
+            proofs: key.map(ProgressProofs::new),
             rounds: Mutex::new(rounds),
             agent,
         })
@@ -71,7 +77,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         from_start: bool,
         is_aside: bool,
     ) -> Staged<GroupLink<B>, RoundQueue> {
-        let round = Arc::new(RoundQueue::new(id, from_start, is_aside));
+        let key = self.proofs.as_ref().map(ProgressProofs::key);
+        let round = Arc::new(RoundQueue::new(id, from_start, is_aside, key));
         let mut rounds = self.rounds();
         rounds.retired.retain(|header| *header != round.queue.header);
         rounds.open.retain(|other| other.queue.header != round.queue.header);
@@ -84,7 +91,10 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     /// Makes room for other senders: these have gone so long ago that nothing of them is expected any more.
     pub(super) fn forget_senders(&self, gone: &[u64]) {
-        self.rounds().open.iter().for_each(|round| round.senders.forget(gone));
+        self.rounds().open.iter().for_each(|round| round.forget_senders(gone));
+        if let Some(proofs) = &self.proofs {
+            proofs.forget(gone);
+        }
     }
 
     /// Keeps a message for the receivers of its round. Returns one that is of no round.
@@ -108,7 +118,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
             }
         }
         let header = message.first_chunk().map(|header| u64::from_le_bytes(*header));
-        let is_data = matches!(wire::header(&message), Some((Kind::GroupData, _)));
+        let data = if self.proofs.is_some() { Kind::ProvenGroupData } else { Kind::GroupData };
+        let is_data = wire::header(&message).is_some_and(|(kind, _)| kind == data);
         if !is_data {
             return Some(message);
         }
@@ -132,7 +143,10 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     fn on_other(&self, message: Buf) {
         let Some(message) = self.sort(message) else { return };
         let progress = match wire::header(&message) {
-            Some((Kind::PeerProgress, _)) => wire::decode::<PeerProgress>(&message).ok(),
+            Some((Kind::PeerProgress, _)) => match &self.proofs {
+                None => wire::decode(&message).ok(),
+                Some(proofs) => proofs.decode(&message),
+            },
             _ => None,
         };
         match progress {
@@ -151,7 +165,11 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     /// Tells all others. A failure is not reported: progress that matters is repeated.
     pub(super) async fn send_progress(&self, progress: &PeerProgress) {
         let tag = Tag::of_round(progress.life, progress.round);
-        if let Ok(bytes) = wire::encode(Kind::PeerProgress, tag, progress)
+        let bytes = match &self.proofs {
+            None => wire::encode(Kind::PeerProgress, tag, progress).ok(),
+            Some(proofs) => proofs.encode(tag, progress),
+        };
+        if let Some(bytes) = bytes
             && let Ok(message) = Buf::copy_of(&bytes, 0)
         {
             let _ = self.base.send(message).await;

@@ -6,6 +6,7 @@
 //! * [`runs_among`]: the bound that generic code needs. [`connection`]: the connection that the application holds.
 //! * [`link`]: the connection on which a stack stands: 16 bytes in front of each message name its round, its sender, and its number.
 //!   [`round`]: one round of it; [`senders`]: the messages that came from each sender; [`counter`]: those that this end sent.
+//!   [`proofs`]: with a key of the group, 40 bytes, by which receivers tell its senders from others.
 //! * [`by_store`]: how participants agree on a change, without I/O. [`progress`]: how far each of them is, without I/O;
 //!   [`rest`]: waiting for them. [`agent`]: both, for the task that changes the stack.
 //!
@@ -23,8 +24,10 @@ mod connection;
 mod counter;
 mod link;
 mod progress;
+mod proofs;
 mod rest;
 mod round;
+mod round_id;
 mod runs_among;
 mod senders;
 mod sync;

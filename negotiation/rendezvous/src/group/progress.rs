@@ -1,6 +1,6 @@
 //! How far this participant and the others are in a change of rounds, without I/O.
 
-use super::round::RoundId;
+use super::round_id::RoundId;
 use bertha_negotiation::wire::{Before, PeerProgress};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,8 @@
 
 use super::link::Shared;
 use super::progress::{Rest, SharedProgress};
-use super::round::{RoundId, RoundQueue};
+use super::round::RoundQueue;
+use super::round_id::RoundId;
 use crate::settings::RendezvousSettings;
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;

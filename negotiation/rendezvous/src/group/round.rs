@@ -1,18 +1,14 @@
 //! One round of a group: the messages that this end sends and receives in it.
 
 use super::counter::Counter;
+use super::proofs::RoundProofs;
+use super::round_id::RoundId;
 use super::senders::Senders;
 use bertha_core::{Buf, Error};
+use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{EpochQueue, GROUP_CAPACITY};
-use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, Tag, origin};
+use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, PROVEN_GROUP_HEADER, origin};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A round of a connection, across the lives of its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct RoundId {
-    pub(super) life: u64,
-    pub(super) number: u64,
-}
 
 /// A round's messages.
 pub(crate) struct RoundQueue {
@@ -20,6 +16,8 @@ pub(crate) struct RoundQueue {
     /// Messages that wait for this round's receivers.
     pub(super) queue: EpochQueue,
     pub(super) senders: Senders,
+    /// With a key of the group.
+    proofs: Option<RoundProofs>,
     /// How many messages this end has sent.
     sent: Counter,
     /// How many messages this end may send in all, as long as others can't receive in this round yet and have to keep them.
@@ -33,24 +31,28 @@ const UNLIMITED: u32 = u32::MAX;
 pub(super) enum Sorted {
     /// Of this round; its header is off.
     Own,
-    /// Of this round, but too short, or there is no room for its sender.
+    /// Of this round, but too short, forged, or there is no room for its sender.
     Bad,
     /// Something else.
     Other,
 }
 
-impl RoundId {
-    fn header(self) -> [u8; HEADER] {
-        Tag::of_round(self.life, self.number).header(Kind::GroupData)
-    }
-}
-
 impl RoundQueue {
     /// A round. `from_start`: all that is sent in it arrives here. `is_aside`: another round's receivers read for it.
-    pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool) -> Self {
-        let queue = EpochQueue::among(id.header(), is_aside);
+    pub(super) fn new(id: RoundId, from_start: bool, is_aside: bool, key: Option<GroupKey>) -> Self {
+        let kind = if key.is_some() { Kind::ProvenGroupData } else { Kind::GroupData };
+        let queue = EpochQueue::among(id.header(kind), is_aside);
+        let proofs = key.map(|key| RoundProofs::new(key, id));
         let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
-        Self { id, queue, senders: Senders::new(from_start), sent, allowance }
+        Self { id, queue, senders: Senders::new(from_start), proofs, sent, allowance }
+    }
+
+    /// Makes room for other senders: nothing comes of these any more.
+    pub(super) fn forget_senders(&self, gone: &[u64]) {
+        self.senders.forget(gone);
+        if let Some(proofs) = &self.proofs {
+            proofs.forget(gone);
+        }
     }
 
     /// Among so many participants, sends no more than all others have room for, until they are ready.
@@ -81,13 +83,29 @@ impl RoundQueue {
     /// Puts the header in front of a message, and counts it. One that is dropped then is missed by the others as if it were lost.
     #[inline]
     pub(super) fn seal(&self, mut message: Buf, sender: u64) -> Result<Buf, Error> {
+        if let Some(proofs) = &self.proofs {
+            return self.seal_with(proofs, message, sender);
+        }
         if message.headroom() < GROUP_HEADER {
-            message = with_headroom(&message)?;
+            message = with_headroom(&message, GROUP_HEADER)?;
         }
         let number = self.sent.next();
         let header = message.prepend(GROUP_HEADER)?;
         header[..HEADER].copy_from_slice(&self.queue.header.to_le_bytes());
         header[HEADER..].copy_from_slice(&Origin { number, sender }.to_bytes());
+        Ok(message)
+    }
+
+    fn seal_with(&self, proofs: &RoundProofs, mut message: Buf, sender: u64) -> Result<Buf, Error> {
+        if message.headroom() < PROVEN_GROUP_HEADER {
+            message = with_headroom(&message, PROVEN_GROUP_HEADER)?;
+        }
+        let header = self.queue.header.to_le_bytes();
+        let origin = proofs.prove(header, sender, &message).to_bytes();
+        self.sent.next();
+        let front = message.prepend(PROVEN_GROUP_HEADER)?;
+        front[..HEADER].copy_from_slice(&header);
+        front[HEADER..].copy_from_slice(&origin);
         Ok(message)
     }
 
@@ -97,8 +115,12 @@ impl RoundQueue {
         if !message.strip_prefix(&self.queue.header.to_le_bytes()) {
             return Sorted::Other;
         }
-        match origin(message) {
-            Some(origin) if message.advance(GROUP_HEADER - HEADER).is_ok() && self.senders.count(origin) => {
+        let (origin, length) = match &self.proofs {
+            None => (origin(message), GROUP_HEADER),
+            Some(proofs) => (proofs.check(self.queue.header.to_le_bytes(), message), PROVEN_GROUP_HEADER),
+        };
+        match origin {
+            Some(origin) if message.advance(length - HEADER).is_ok() && self.senders.count(origin) => {
                 Sorted::Own
             }
             _ => Sorted::Bad,
@@ -108,6 +130,6 @@ impl RoundQueue {
 
 /// A copy, for a message that was not made by this connection's base and so has no room in front.
 #[cold]
-fn with_headroom(message: &[u8]) -> Result<Buf, Error> {
-    Buf::copy_of(message, GROUP_HEADER)
+fn with_headroom(message: &[u8], header: usize) -> Result<Buf, Error> {
+    Buf::copy_of(message, header)
 }

@@ -11,7 +11,7 @@ use bertha_core::guarantee::Set;
 use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
 use bertha_negotiation::Agreement;
 use bertha_negotiation::handshake::{Requirements, check_possible};
-use bertha_negotiation::internals::{Shell, Staged};
+use bertha_negotiation::internals::{GroupKey, Shell, Staged};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -88,7 +88,8 @@ where
                 Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;
             let in_force = participant.joined().clone();
             let (to_agent, inbound) = mpsc::channel(INBOUND);
-            let shared = Shared::new(base, in_force.own_id, to_agent);
+            let key = settings.group_key.as_ref().map(GroupKey::new);
+            let shared = Shared::new(base, in_force.own_id, key, to_agent);
             let (leads, picks) = (in_force.leads(), in_force.picks.clone());
             // The leader of the first round has made it, so all that is sent in it arrives here.
             let Staged { link, queue } = shared.open_round(round_of(&in_force), leads, false);

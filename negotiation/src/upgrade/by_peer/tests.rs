@@ -1,5 +1,8 @@
 //! Two ends over a network that loses, repeats and reorders what they say, in random schedules.
 
+mod guarantees;
+mod vain;
+
 use super::super::handover::Step;
 use super::*;
 use bertha_core::LayerInfo;
@@ -54,6 +57,7 @@ impl End {
             role,
             nodes: stack(),
             requirements: Requirements::OPEN,
+            may_lose: Set::NONE,
             proposal_timeout: Duration::from_secs(10),
             repeat_after: Duration::from_millis(100),
         };

@@ -1,0 +1,106 @@
+//! The results of the secure Chunnels of a connection's stacks, and the keys that follow from them.
+
+use super::control_keys::{BY_CHUNNEL, ControlKeys};
+use super::schedule::MacKey;
+use bertha_core::{PeerIdentity, Role, Secured, SecuredCell};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The stacks of one connection, as far as they are secured. The first result that a stack in use has is in force for the rest of the
+/// connection.
+#[derive(Debug)]
+pub(super) struct SecuredStacks {
+    /// The place for the result of the stack with which the connection begins.
+    first: OnceLock<SecuredCell>,
+    in_force: OnceLock<Box<InForce>>,
+    /// A stack to which the connection may change.
+    staged: Mutex<Option<Staged>>,
+}
+
+/// A result and its keys.
+#[derive(Debug)]
+pub(super) struct InForce {
+    pub(super) keys: ControlKeys,
+    pub(super) peer: Option<PeerIdentity>,
+}
+
+#[derive(Debug)]
+struct Staged {
+    /// The name of the stack.
+    place: u64,
+    cell: SecuredCell,
+    /// There once the peer has used them.
+    keys: Option<Box<InForce>>,
+}
+
+/// The material from which keys are made, besides the result.
+pub(super) struct Material<'s> {
+    pub(super) role: Role,
+    /// The secret of the credentials.
+    pub(super) secret: Option<&'s MacKey>,
+    pub(super) transcript: &'s [u8; 32],
+}
+
+impl Material<'_> {
+    fn with(&self, secured: &Secured) -> Box<InForce> {
+        let secret = MacKey::extract_secured(self.secret, secured.control_key());
+        let keys = ControlKeys::new(self.role, &secret, BY_CHUNNEL, self.transcript);
+        Box::new(InForce { keys, peer: secured.peer().cloned() })
+    }
+}
+
+impl SecuredStacks {
+    pub(super) const fn new() -> Self {
+        Self { first: OnceLock::new(), in_force: OnceLock::new(), staged: Mutex::new(None) }
+    }
+
+    /// The place for the result of the first stack.
+    pub(super) fn first(&self) -> &SecuredCell {
+        self.first.get_or_init(SecuredCell::default)
+    }
+
+    /// The result in force, if there is one.
+    pub(super) fn in_force(&self, material: &Material<'_>) -> Option<&InForce> {
+        self.in_force.get().map(|in_force| &**in_force).or_else(|| {
+            let secured = self.first.get()?.get()?;
+            Some(self.in_force.get_or_init(|| material.with(secured)))
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Staged>> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stack with this name is being built, in place of any before it; its secure Chunnel reports to `cell`.
+    pub(super) fn stage(&self, place: u64, cell: SecuredCell) {
+        *self.lock() = Some(Staged { place, cell, keys: None });
+    }
+
+    /// The stack with this name is not used.
+    pub(super) fn unstage(&self, place: u64) {
+        self.lock().take_if(|staged| staged.place == place);
+    }
+
+    /// The staged stack is in use from now on. Its result is in force unless there is another already.
+    pub(super) fn commit(&self, material: &Material<'_>) {
+        let Some(Staged { cell, keys, .. }) = self.lock().take() else { return };
+        if let Some(in_force) = keys.or_else(|| Some(material.with(cell.get()?)))
+            && self.in_force(material).is_none()
+        {
+            let _ = self.in_force.set(in_force);
+        }
+    }
+
+    /// Reads a message under the keys of the staged stack: its peer may use that already.
+    pub(super) fn try_staged<T>(
+        &self,
+        material: &Material<'_>,
+        read: impl FnOnce(&ControlKeys) -> Option<T>,
+    ) -> Option<T> {
+        let mut staged = self.lock();
+        let Staged { cell, keys, .. } = staged.as_mut()?;
+        if keys.is_none() {
+            *keys = Some(material.with(cell.get()?));
+        }
+        keys.as_ref().and_then(|in_force| read(&in_force.keys))
+    }
+}
