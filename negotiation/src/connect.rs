@@ -46,22 +46,23 @@ impl<'s, S: ?Sized, D, C> Connect<'s, S, D, C> {
     }
 
     /// Connects without waiting for the server, over the stack to which it agreed the last time: the first messages go
-    /// out together with the offer. Without a known agreement this connects as usual, and remembers the agreement.
+    /// out together with the offer. Without a known agreement this connects as usual, and remembers the agreement. The server has to
+    /// [take early data](Settings::early_data), which it does not by default.
     ///
     /// The offer goes out with the first `send` or `recv`, or after a [short
     /// time](Settings::first_flight_delay). A server that decides once more as it did takes the messages. Another answers as
     /// usual; then the stack is built anew and the messages are sent again, so that they arrive once. See [`Early`].
     ///
     /// # Replay
-    /// For at least half a minute a server remembers the first flights that it took, and takes none twice. An
-    /// attacker that has recorded one can send it again later, or to the server after a restart, or to another server
-    /// with the same keys; its messages are then received once more, by a connection that gets no further. So a server
-    /// takes early only messages that do no harm then: a Chunnel that is not idempotent says
-    /// `#[chunnel(no_early_data)]`, a server that takes nothing early sets [`Settings::early_data`] to false, and an
-    /// application sends its other messages after [`agreed`](Early::agreed).
+    /// A first flight that an attacker has recorded is not received again (RFC 8446 section 8): for half a minute the server remembers
+    /// it, after ten seconds it is too old, and after a restart, or at another server with the same keys, its ticket is none. A
+    /// message is received twice only if the server is restarted after it took the message and before its answer arrives: then
+    /// the client sends the message once more, as any other. A Chunnel that can't have that says `#[chunnel(no_early_data)]`, and an
+    /// application sends such messages after [`agreed`](Early::agreed).
     ///
     /// With a shared key ([`Credentials`](crate::Credentials)) the first flight is authenticated, but not forward secret:
-    /// an attacker that learns the key later can forge others. With identities alone no first flight is tried.
+    /// an attacker that learns the key later can forge others. With identities alone no first flight is tried, and without credentials
+    /// anybody can make one, as anybody can send data.
     pub fn early(self, cache: &EarlyCache) -> ConnectEarly<S, D>
     where
         S: Clone,

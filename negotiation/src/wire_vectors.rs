@@ -1,10 +1,10 @@
 //! The test vectors of `WIRE.md`, in both directions.
 
 use crate::auth::{Answering, GroupKey, MacKey, Offering, claim, early_in, offer_hash, with_early};
-use crate::handshake::Cookies;
+use crate::handshake::{Cookies, Tickets};
 use crate::wire::{
-    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, ProvenOrigin,
-    Refusal, RefusalKind, Retry, Tag, Upgrade, UpgradeStep, envelop, offer_in,
+    self, Answer, Before, CLAIM, Close, Confirm, Early, Kind, Offer, Origin, PeerProgress, PresentedTicket,
+    ProvenOrigin, Refusal, RefusalKind, Retry, TICKET, Tag, Upgrade, UpgradeStep, envelop, offer_in,
 };
 use crate::{Credentials, Fresh, IdentityKey, Session, SharedKey};
 use bertha_core::{ConnectContext, DifferingCapability, LayerInfo, Node, Role, Secured};
@@ -111,11 +111,15 @@ fn answer() -> Answer {
         idle_ms: 20_000,
         confirm: None,
         early: 0,
+        ticket: None,
         stack: "Lz".into(),
         reasons: "client's Zip and server's Lz: codecs::Lz is not codecs::Zip".into(),
         capabilities: Vec::new(),
     }
 }
+
+/// The ticket that a client presents with an offer.
+const PRESENTED: PresentedTicket = PresentedTicket { ticket: [9; TICKET], age_ms: 1500 };
 
 /// The messages that go with an offer.
 const MESSAGES: [&[u8]; 2] = [b"hello", b""];
@@ -126,7 +130,7 @@ fn claimed() -> [u8; CLAIM] {
 }
 
 fn first_flight(offer: &[u8], key: Option<&MacKey>) -> Vec<u8> {
-    with_early(offer, &claimed(), MESSAGES.into_iter(), key).unwrap()
+    with_early(offer, (&claimed(), PRESENTED), MESSAGES.into_iter(), key).unwrap()
 }
 
 /// The numbers after `last`, for randomness.
@@ -261,22 +265,26 @@ fn upgrades(vectors: &mut Vectors) {
 }
 
 fn vectors() -> Vectors {
-    let mut vectors = Vectors::default();
+    let (mut vectors, start) = (Vectors::default(), Instant::now());
+    vectors.value("data", &Tag::of(ID).header(Kind::Data));
     for (name, sender, kind) in [
-        ("data", Role::Client, Kind::Data),
         ("close-seen of the client", Role::Client, Kind::CloseSeen),
         ("close-seen of the server", Role::Server, Kind::CloseSeen),
         ("keep-alive of the client", Role::Client, Kind::KeepAlive),
         ("keep-alive of the server", Role::Server, Kind::KeepAlive),
         ("reset", Role::Server, Kind::Reset),
     ] {
-        vectors.value(name, &Tag::of(ID).header_from(sender, kind));
+        vectors.plain_from(sender, name, kind, &());
     }
     vectors.plain("offer", Kind::Offer, &offer());
     vectors.plain("answer", Kind::Answer, &answer());
     let capabilities = vec![DifferingCapability { layer: 2, encoding: b"rate".to_vec() }];
     vectors.value("claim with a capability", &claim(&[1], &[0], 20_000, &capabilities));
     vectors.plain("answer with a capability", Kind::Answer, &Answer { capabilities, ..answer() });
+    let later = Duration::from_secs(100);
+    let ticket = Tickets::new([3; 32], start).issue(start + later);
+    vectors.value("ticket", &ticket);
+    vectors.plain("answer with a ticket", Kind::Answer, &Answer { ticket: Some(ticket), ..answer() });
     let refusal = |kind, text: &str| Refusal { id: ID, kind, text: text.into() };
     vectors.plain("refusal", Kind::Refusal, &refusal(RefusalKind::Incompatible, "no stack suits both ends"));
     let old = "the client speaks version 2 of the negotiation protocol, the server version 3";
@@ -295,7 +303,6 @@ fn vectors() -> Vectors {
     vectors.plain("confirm", Kind::Confirm, &Confirm { id: ID, number: 0x1122_3344_5566_7788 });
 
     let plain = wire::encode(Kind::Offer, Tag::of(ID), &offer()).unwrap();
-    let (start, later) = (Instant::now(), Duration::from_secs(100));
     let cookie = Cookies::new([3; 32], start).issue(start + later, b"10.0.0.1:5000", &plain);
     vectors.value("cookie", &cookie);
     vectors.plain("retry", Kind::Retry, &Retry { id: ID, cookie });
@@ -306,7 +313,8 @@ fn vectors() -> Vectors {
     for (name, offer) in [("first flight", &plain), ("first flight with a cookie", &returned)] {
         let flight = first_flight(offer, None);
         assert_eq!(offer_in(&flight), offer_in(offer));
-        assert_eq!(early_in(&flight, None).unwrap().messages, MESSAGES);
+        let early = early_in(&flight, None).unwrap();
+        assert_eq!((early.presented, early.messages), (PRESENTED, MESSAGES.to_vec()));
         vectors.value(name, &flight);
     }
 
@@ -349,16 +357,16 @@ fn among_any_number(vectors: &mut Vectors) {
     vectors.add("proven group data", &data, format!("{proven:?}"));
     assert_eq!(wire::proven_origin(&data[wire::HEADER..]), Some(proven));
     for (name, before) in [
-        ("standing: from the start", None),
-        ("standing: has moved", Some(None)),
-        ("standing: is done", Some(Some(1000))),
+        ("peer progress: from the start", None),
+        ("peer progress: has moved", Some(None)),
+        ("peer progress: is done", Some(Some(1000))),
     ] {
         let before = before.map(|sent| Before { life: ID, round: 2, sent });
-        let standing = PeerProgress { sender, life: ID, round: 3, before, asks: false };
-        vectors.plain(name, Kind::PeerProgress, &standing);
-        let proven = key.encode_progress(Tag::of_round(ID, 3), &standing, 7).unwrap();
-        assert_eq!(key.decode_progress(&proven), Some((standing.clone(), 7)));
-        vectors.add(&format!("{name}, proven"), &proven, format!("{standing:?}"));
+        let progress = PeerProgress { sender, life: ID, round: 3, before, asks: false };
+        vectors.plain(name, Kind::PeerProgress, &progress);
+        let proven = key.encode_progress(Tag::of_round(ID, 3), &progress, 7).unwrap();
+        assert_eq!(key.decode_progress(&proven), Some((progress.clone(), 7)));
+        vectors.add(&format!("{name}, proven"), &proven, format!("{progress:?}"));
     }
 }
 

@@ -22,12 +22,12 @@ use bertha_chunnels::{ClientShard, Nothing, Serialize, ServerShard, ShardMap};
 use bertha_core::{Addr, Buf, Describe, LayerInfo, Node, Picks, make_stack, resolve, select};
 use bertha_negotiation::handshake::{
     Accepted, Admission, AdmissionControl, Credit, Decision, EarlyData, Expected, FirstFlight, Flight,
-    Handshake, Progress, Requirements, Terms, claim, decide, find,
+    Handshake, HeldTicket, Progress, Requirements, Terms, Tickets, claim, decide, find,
 };
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::wire::{
-    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, Refusal, Retry,
-    Tag, Upgrade, envelop, offer_in,
+    self, Answer, COOKIE, Close, Confirm, HEADER, Kind, Offer, OfferedNode, PeerProgress, PresentedTicket,
+    Refusal, Retry, TICKET, Tag, Upgrade, envelop, offer_in,
 };
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use serde::Serialize as Encode;
@@ -95,9 +95,14 @@ pub fn first_flight(bytes: &[u8]) {
     let offer = wire::encode(Kind::Offer, Tag::of(ID), &Offer::new(ID, &nodes).unwrap()).unwrap();
     let mut body = u16::try_from(offer.len()).unwrap().to_le_bytes().to_vec();
     body.extend(&offer);
-    // With an even first byte the claim is the right one.
+    let now = Instant::now();
+    let tickets = Tickets::new([7; 32], now);
+    let presented = PresentedTicket { ticket: tickets.issue(now), age_ms: 0 };
+    // With an even first byte claim and ticket are the right ones.
     match bytes.split_first() {
-        Some((first, rest)) if first % 2 == 0 => body.extend([&claim[..], rest].concat()),
+        Some((first, rest)) if first % 2 == 0 => {
+            body.extend([&claim[..], &presented.to_bytes(), rest].concat());
+        }
         _ => body.extend(bytes),
     }
     for message in [
@@ -106,15 +111,15 @@ pub fn first_flight(bytes: &[u8]) {
         bytes.to_vec(),
     ] {
         check_decision(&message, &nodes);
-        check_early(&message, &nodes);
+        check_early(&message, &nodes, (&tickets, now));
     }
     check_answered(&nodes, &picks, bytes);
 }
 
 /// All messages are taken or none, they are in the message, and the answer says how many.
-fn check_early(message: &[u8], nodes: &[Node]) {
+fn check_early(message: &[u8], nodes: &[Node], (tickets, now): (&Tickets, Instant)) {
     let credentials = Credentials::default();
-    let terms = terms(&credentials, EarlyData::AtOnce);
+    let terms = Terms { tickets: Some(tickets), now, ..terms(&credentials, EarlyData::AtOnce) };
     if let Decision::Accept(accepted) = decide(message, nodes, &terms) {
         assert_eq!(usize::from(accepted.answer.early), accepted.early.len());
         let len: usize = accepted.early.iter().map(|it| wire::early_cost(it)).sum();
@@ -134,6 +139,8 @@ fn terms(credentials: &Credentials, early_data: EarlyData) -> Terms<'_> {
         requirements: Requirements::OPEN,
         path: b"path",
         early_data,
+        tickets: None,
+        now: Instant::now(),
         credit: Credit::UNLIMITED,
     }
 }
@@ -149,7 +156,8 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
         idle_ms: 30_000,
         capabilities: Vec::new(),
     };
-    let mut flight = FirstFlight::new(handshake, expected, 65_507, 3, Duration::ZERO, start);
+    let ticket = HeldTicket { ticket: [9; TICKET], received: start };
+    let mut flight = FirstFlight::new(handshake, (expected, ticket), 65_507, 3, Duration::ZERO, start);
     assert!((0..3).all(|number| flight.push(&[number])) && !flight.push(b"one too many"));
     assert!(flight.poll_transmit(start).unwrap().is_some());
     let mut answer = Answer {
@@ -159,6 +167,7 @@ fn check_answered(nodes: &[Node], picks: &[u8], bytes: &[u8]) {
         idle_ms: 30_000,
         confirm: None,
         early: 0,
+        ticket: None,
         stack: String::new(),
         reasons: String::new(),
         capabilities: Vec::new(),

@@ -14,7 +14,10 @@ where
     D: Datapath + Runs<Serialize<u64>, Out: Connection<Data = u64>>,
 {
     let stack = Serialize::<u64>::new;
-    let mut incoming = stack().listen(server, "127.0.0.1:0".parse::<Addr>().unwrap()).await.unwrap();
+    let mut taking = Settings::default();
+    taking.early_data = true;
+    let on = "127.0.0.1:0".parse::<Addr>().unwrap();
+    let mut incoming = stack().listen(server, on).settings(taking).await.unwrap();
     let (to, cache) = (incoming.local_addr(), EarlyCache::new());
     let serving = async {
         for _ in 0..rounds {
@@ -57,7 +60,10 @@ fn a_listener_whose_runtime_is_gone_answers_on_the_next() {
     let stays = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let stack = Serialize::<u64>::new;
     let on = "127.0.0.1:0".parse::<Addr>().unwrap();
-    let mut incoming = stays.block_on(stack().listen(Udp::default(), on).into_future()).unwrap();
+    let mut taking = Settings::default();
+    taking.early_data = true;
+    let listening = stack().listen(Udp::default(), on).settings(taking);
+    let mut incoming = stays.block_on(listening.into_future()).unwrap();
     let (to, cache) = (incoming.local_addr(), EarlyCache::new());
     let mut settings = Settings::default();
     settings.first_flight_delay = Duration::from_secs(5);

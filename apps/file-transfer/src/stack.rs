@@ -5,7 +5,7 @@
 
 use crate::Message;
 use crate::message::CHUNK;
-use bertha::chunnels::{Fragment, Ordered, Postcard, Reliable, Serialize};
+use bertha::chunnels::{Fragment, Ordered, Postcard, Reliable, Serialize, Tls};
 use bertha::core::{Bottom, Stack};
 use bertha::prelude::*;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub type OverDatagrams<Transport> =
     Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Transport>>>;
 
 /// Names the messages for negotiation. To be changed with them.
-const SCHEMA: &str = "file-transfer-1";
+const SCHEMA: &str = "file-transfer-2";
 
 /// The largest message, a chunk and the fields around it.
 const LARGEST: u32 = CHUNK as u32 + 64;
@@ -41,6 +41,19 @@ pub fn over_datagrams<Transport>(packet: usize, transport: Transport) -> OverDat
     let memory = BUFFER.1 * (packet + 512);
     let fragment = Fragment::new().limit(LARGEST).piece(piece).assembly(memory).expiry(EXPIRY);
     Stack::new(messages(), Stack::new(Ordered::new(), Stack::new(fragment, transport)))
+}
+
+/// With TLS, which splits messages itself, above a datapath that loses nothing and keeps the order.
+pub fn encrypted_over_streams(tls: Tls) -> Stack<Serialize<Message, Postcard>, Stack<Tls, Bottom>> {
+    make_stack!(messages(), tls)
+}
+
+/// With TLS above a transport that repeats lost packets.
+pub fn encrypted_over_datagrams<Transport>(
+    tls: Tls,
+    transport: Transport,
+) -> Stack<Serialize<Message, Postcard>, Stack<Tls, Stack<Ordered, Transport>>> {
+    Stack::new(messages(), Stack::new(tls, Stack::new(Ordered::new(), transport)))
 }
 
 /// The transport of our own, where a peer that is silent for as long as `timeout` is given up.

@@ -96,7 +96,9 @@ impl Status {
                     Some(format!("not agreed to by {}", disputed.join(", ")))
                 };
             }
-            Recorded::Malformed(reason) => status.problem = Some(format!("malformed record: {reason}")),
+            Recorded::Malformed(reason) => {
+                status.problem = Some(format!("malformed record: {}", escaped(reason)))
+            }
             Recorded::Absent if view.participants.is_empty() => status.problem = Some(GONE.into()),
             Recorded::Absent => status.problem = Some("no record".into()),
         }

@@ -2,6 +2,7 @@
 
 use bertha::{Addr, Error};
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
+use bertha_tls_options::ServerOptions;
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,6 +43,8 @@ struct Serve {
     sharding: Sharding,
     #[command(flatten)]
     capacity: CapacityPerShard,
+    #[command(flatten)]
+    encryption: ServerOptions,
 }
 
 #[derive(Debug, Args)]
@@ -51,6 +54,8 @@ struct Shard {
     addr: SocketAddr,
     #[command(flatten)]
     capacity: CapacityPerShard,
+    #[command(flatten)]
+    encryption: ServerOptions,
 }
 
 #[derive(Debug, Args)]
@@ -71,8 +76,10 @@ impl Arguments {
             let mut interrupt = signal(SignalKind::interrupt())?;
             let mut terminate = signal(SignalKind::terminate())?;
             let server = match self.command {
-                Some(Command::Shard(shard)) => Server::start_shard(shard.addr, shard.capacity.get())?,
-                None => Server::start(self.serve.options())?,
+                Some(Command::Shard(shard)) => {
+                    Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
+                }
+                None => Server::start(self.serve.options()?)?,
             };
             announce(&server);
             tokio::select! {
@@ -96,19 +103,20 @@ fn announce(server: &Server) {
 }
 
 impl Serve {
-    fn options(self) -> Options {
+    fn options(self) -> Result<Options, Error> {
         let shards = if self.remote_shard.is_empty() {
             Shards::Local(self.shards)
         } else {
             Shards::Remote(self.remote_shard.into_iter().map(Addr::from).collect())
         };
-        Options {
+        Ok(Options {
             addr: self.addr,
             advertise: self.advertise,
             shards,
             sharding: self.sharding,
             capacity: self.capacity.get(),
-        }
+            encryption: self.encryption.encryption()?,
+        })
     }
 }
 

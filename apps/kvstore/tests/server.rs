@@ -97,7 +97,7 @@ async fn a_server_may_allow_one_kind_of_sharding_only() {
 #[tokio::test]
 async fn shards_may_be_elsewhere() {
     let shards =
-        [(); 2].map(|()| Server::start_shard(([127, 0, 0, 1], 0).into(), Capacity::default()).unwrap());
+        [(); 2].map(|()| Server::start_shard(([127, 0, 0, 1], 0).into(), Capacity::default(), None).unwrap());
     let addrs = shards.iter().map(|shard| Addr::from(shard.addr())).collect();
     let server = start(Shards::Remote(addrs), Sharding::Either);
     let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
@@ -135,7 +135,7 @@ async fn stopping_closes_every_connection() {
 #[test]
 fn an_address_in_use_is_an_error_that_names_it() {
     let server = start(Shards::Local(1), Sharding::Either);
-    let error = Server::start_shard(server.addr(), Capacity::default()).unwrap_err();
+    let error = Server::start_shard(server.addr(), Capacity::default(), None).unwrap_err();
     assert!(error.to_string().contains(&server.addr().to_string()), "{error}");
     let everywhere = Options { addr: ([0, 0, 0, 0], 0).into(), ..Options::default() };
     let error = Server::start(everywhere).unwrap_err();

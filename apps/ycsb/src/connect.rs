@@ -1,7 +1,7 @@
 //! Reaching the store.
 
 use bertha::prelude::*;
-use bertha::{Addr, DefaultDatapath, Error, ErrorKind, Negotiated};
+use bertha::{Addr, DefaultDatapath, Error, ErrorKind, Negotiated, Settings};
 use bertha_kvstore::Message;
 
 use crate::driver::{Port, PortError};
@@ -17,12 +17,16 @@ pub struct ToStore<C>(Negotiated<C>);
 ///
 /// # Errors
 /// Those of [`Negotiate::connect`].
-pub async fn connect<S>(stack: &S, server: Addr) -> Result<ToStore<<DefaultDatapath as Runs<S>>::Out>, Error>
+pub async fn connect<S>(
+    stack: &S,
+    server: Addr,
+    settings: Settings,
+) -> Result<ToStore<<DefaultDatapath as Runs<S>>::Out>, Error>
 where
-    S: Negotiate + Sync,
+    S: Negotiate,
     DefaultDatapath: Runs<S, Out: Connection<Data = Message>>,
 {
-    Ok(ToStore(stack.connect(bertha::datapath(), server).await?))
+    Ok(ToStore(stack.connect(bertha::datapath(), server).settings(settings).await?))
 }
 
 impl<C: Connection> ToStore<C> {

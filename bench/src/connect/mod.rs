@@ -13,6 +13,8 @@ mod bare;
 mod joined;
 mod negotiated;
 mod rows;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub(crate) use rows::{Options, run};
 
@@ -58,6 +60,12 @@ pub(crate) enum Way {
     ZeroRttShared,
     /// As `OneRtt`, and the server proves its identity.
     OneRttIdentity,
+    /// As `OneRtt` over TCP, and a handshake of TLS; with the session of an earlier one, or without.
+    #[cfg(feature = "tls")]
+    Tls { resumed: bool },
+    /// The same handshake by `tokio-rustls`, and no negotiation.
+    #[cfg(feature = "tls")]
+    TokioRustls { resumed: bool },
     /// The client joins others through a store in its own process.
     Memory,
     /// The client joins others through the Redis server at this address.
@@ -84,6 +92,14 @@ impl Way {
             Self::OneRttShared => "1-RTT, shared key",
             Self::ZeroRttShared => "0-RTT, shared key",
             Self::OneRttIdentity => "1-RTT, identity",
+            #[cfg(feature = "tls")]
+            Self::Tls { resumed: false } => "Tls, full",
+            #[cfg(feature = "tls")]
+            Self::Tls { resumed: true } => "Tls, resumed",
+            #[cfg(feature = "tls")]
+            Self::TokioRustls { resumed: false } => "tokio-rustls, full",
+            #[cfg(feature = "tls")]
+            Self::TokioRustls { resumed: true } => "tokio-rustls, resumed",
             Self::Memory => "rendezvous, in memory",
             #[cfg(feature = "redis")]
             Self::Redis(_) => "rendezvous, Redis",
@@ -106,6 +122,10 @@ impl Way {
                 Self::OneRttShared => repeat(trials, AfterAnswer::new(Proof::SharedKey).await?).await,
                 Self::ZeroRttShared => repeat(trials, AtOnce::new(Proof::SharedKey).await?).await,
                 Self::OneRttIdentity => repeat(trials, AfterAnswer::new(Proof::Identity).await?).await,
+                #[cfg(feature = "tls")]
+                Self::Tls { resumed } => repeat(trials, tls::Client::new(*resumed).await?).await,
+                #[cfg(feature = "tls")]
+                Self::TokioRustls { resumed } => repeat(trials, tls::ByHand::new(*resumed).await?).await,
                 Self::Memory => {
                     repeat(trials, joined::Client::new(MemoryStore::new(TokioRuntime)).await?).await
                 }
@@ -174,6 +194,16 @@ mod tests {
             let trials = way.sample(3).unwrap();
             assert_eq!(trials.len(), 3, "{}", way.name());
             assert!(trials.iter().all(|trial| trial.set_up > 0.0 && trial.round_trip > 0.0), "{trials:?}");
+        }
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn every_way_over_tls_leads_to_an_echo() {
+        for resumed in [false, true] {
+            for way in [Way::Tls { resumed }, Way::TokioRustls { resumed }] {
+                assert_eq!(way.sample(3).unwrap().len(), 3, "{}", way.name());
+            }
         }
     }
 }

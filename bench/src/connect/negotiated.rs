@@ -95,7 +95,8 @@ pub(super) struct AtOnce {
 impl AtOnce {
     /// A client that knows the server already.
     pub(super) async fn new(proof: Proof) -> Result<Self, Error> {
-        let [settings, servers] = proof.settings();
+        let [settings, mut servers] = proof.settings();
+        servers.early_data = true;
         let (server, cache) = (serve(servers).await?, EarlyCache::new());
         let known = stack().connect(Udp::new(), server.clone()).early(&cache).settings(settings.clone());
         let known = known.await.map_err(failed)?;

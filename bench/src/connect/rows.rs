@@ -38,8 +38,13 @@ struct Taken {
 pub(crate) fn run(options: &Options, effort: Effort) -> Result<Report, Error> {
     use Way::{Bare, Memory, OneRtt, OneRttIdentity, OneRttShared, ZeroRtt, ZeroRttShared};
     let mut report = Report::new("connect");
-    #[cfg_attr(not(feature = "redis"), expect(unused_mut, reason = "one more way with Redis"))]
+    #[cfg_attr(
+        not(any(feature = "redis", feature = "tls")),
+        expect(unused_mut, reason = "more ways with Redis and TLS")
+    )]
     let mut ways = vec![Bare, ZeroRtt, OneRtt, ZeroRttShared, OneRttShared, OneRttIdentity, Memory];
+    #[cfg(feature = "tls")]
+    ways.extend([false, true].map(|resumed| [Way::Tls { resumed }, Way::TokioRustls { resumed }]).concat());
     match options.redis.clone().or_else(|| std::env::var("BERTHA_REDIS").ok()) {
         #[cfg(feature = "redis")]
         Some(url) => ways.push(Way::Redis(url)),
@@ -91,6 +96,8 @@ impl Taken {
         let exchange = match self.way {
             Way::Bare | Way::ZeroRtt | Way::ZeroRttShared => "one more echo",
             Way::OneRtt | Way::OneRttShared | Way::OneRttIdentity => "one more echo",
+            #[cfg(feature = "tls")]
+            Way::Tls { .. } | Way::TokioRustls { .. } => "one more echo",
             _ => "a read of the store",
         };
         let trials: Vec<_> = self.blocks.iter().flatten().copied().collect();
@@ -99,13 +106,21 @@ impl Taken {
 }
 
 /// Medians of blocks that were measured next to each other.
-fn ratios(taken: &[Taken], report: &mut Report) {
-    let Some(bare) = taken.iter().find(|taken| taken.way == Way::Bare) else { return };
+fn ratios(all: &[Taken], report: &mut Report) {
+    let Some(bare) = all.iter().find(|taken| taken.way == Way::Bare) else { return };
     let (bare, rtt) = (bare.medians(|it| it.set_up), bare.medians(|it| it.round_trip));
-    for taken in taken {
+    for taken in all {
         let (way, set_up) = (&taken.way, taken.medians(|it| it.set_up));
         let (pairs, what): (Vec<_>, _) = match way {
             Way::Bare => continue,
+            #[cfg(feature = "tls")]
+            Way::TokioRustls { .. } => continue,
+            #[cfg(feature = "tls")]
+            Way::Tls { resumed } => {
+                let by_hand = Way::TokioRustls { resumed: *resumed };
+                let Some(by_hand) = all.iter().find(|taken| taken.way == by_hand) else { continue };
+                (set_up.into_iter().zip(by_hand.medians(|it| it.set_up)).collect(), " to tokio-rustls")
+            }
             Way::ZeroRtt | Way::ZeroRttShared => {
                 (set_up.into_iter().zip(bare.clone()).collect(), " to bare UDP")
             }

@@ -9,6 +9,7 @@ use super::workload::{Phase, Script};
 use super::{Sample, Setup};
 use crate::harness::{self, Recorder, runtime};
 use crate::{Error, ErrorKind};
+use bertha::Settings;
 use bertha::prelude::*;
 use bertha_chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha_core::Addr;
@@ -57,7 +58,8 @@ pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
         let (local, queues) = LocalShards::new(setup.shards, QUEUE);
         let mut addresses = Vec::new();
         for queue in queues {
-            let shard = Listening::open(make_stack!(Serialize::<Message>::new()), ANY_PORT);
+            let shard =
+                Listening::open(make_stack!(Serialize::<Message>::new()), ANY_PORT, Settings::default());
             let shard = shard.await.map_err(failed("opening a shard"))?;
             addresses.push(Addr::from(shard.addr().map_err(failed("opening a shard"))?));
             let store = Shard::new(Capacity::default());
@@ -68,7 +70,9 @@ pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
         let map = shard_map(addresses).map_err(failed("making a shard map"))?;
         let server = ServerShard::new(map.clone()).local(local).map_err(failed("making a stack"))?;
         let stack = make_stack!(select!(ClientShard::new(map.clone()), server), Serialize::<Message>::new());
-        let router = Listening::open(stack, ANY_PORT).await.map_err(failed("opening the router"))?;
+        let router = Listening::open(stack, ANY_PORT, Settings::default())
+            .await
+            .map_err(failed("opening the router"))?;
         let addr = router.addr().map_err(failed("opening the router"))?;
         spawn_local(router.serve(Router, stopper.subscribe()));
         measure(setup, map, addr).await

@@ -5,6 +5,7 @@ use super::Workload;
 use crate::harness::{Effort, run_on, usable};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
+use bertha::Settings;
 use bertha::prelude::*;
 use bertha_chunnels::{ClientShard, Serialize};
 use bertha_kvstore::{Message, Options, Server};
@@ -120,7 +121,9 @@ async fn driver(
     let stack = make_stack!(ClientShard::new(server.map().clone()), Serialize::<Message>::new());
     let mut ports = Vec::new();
     for _ in 0..clients {
-        ports.push(connect(&stack, server.addr().into()).await.map_err(failed("connecting"))?);
+        ports.push(
+            connect(&stack, server.addr().into(), Settings::default()).await.map_err(failed("connecting"))?,
+        );
     }
     Ok(Driver::new(ports))
 }

@@ -4,11 +4,11 @@ use super::Wire;
 use super::encoded::Encoded;
 use crate::harness::{pin, run_on, runtime, thread_time, usable};
 use crate::{Error, ErrorKind};
-use bertha::Buf;
 use bertha::chunnels::shard::RouteUndecoded;
 use bertha::chunnels::{Serialize, ServerShard, ShardMap};
 use bertha::kernel::Udp;
 use bertha::prelude::*;
+use bertha::{Buf, Settings};
 use bertha_kvstore::server::{Listening, Router, Stop, Stopper};
 use bertha_kvstore::{Message, shard_map};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -155,7 +155,8 @@ where
     S: Negotiate + 'static,
     Udp: Runs<S, Out: Connection<Data = Message>>,
 {
-    let listening = Listening::open(stack, ANY_PORT).await.map_err(failed("opening the router"))?;
+    let listening =
+        Listening::open(stack, ANY_PORT, Settings::default()).await.map_err(failed("opening the router"))?;
     // The receiver may be gone.
     let _ = opened.send(listening.addr().map_err(failed("opening the router"))?);
     listening.serve(Router, stop).await;

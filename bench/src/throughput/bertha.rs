@@ -80,7 +80,22 @@ where
     S: Negotiate + Clone + Send + Sync + 'static,
     D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
 {
-    let (file, message, other) = (file(setup), message(setup, below), stack.clone());
+    between(ends, setup, message(setup, below), stack.clone(), stack)
+}
+
+/// Moves the files once, in messages of `message` bytes, from a server with one stack to clients with another.
+pub(super) fn between<S, D>(
+    ends: &Ends<D>,
+    setup: &Setup,
+    message: usize,
+    stack: S,
+    other: S,
+) -> Result<f64, Error>
+where
+    S: Negotiate + Clone + Send + Sync + 'static,
+    D: Datapath + Clone + Runs<S, Out: Connection<Data = Buf>>,
+{
+    let file = file(setup);
     let (tell, told) = tokio::sync::oneshot::channel();
     meet(
         Placement::AcrossCores,

@@ -16,6 +16,8 @@ mod probe;
 mod quic;
 mod rows;
 mod tcp;
+#[cfg(feature = "tls")]
+mod tls;
 
 #[cfg(feature = "dpdk")]
 use bertha::{Ends, over};
@@ -53,6 +55,12 @@ enum Contender {
     /// The QUIC of `quinn`, which encrypts.
     #[cfg(feature = "quic")]
     Quinn,
+    /// `Tls` over the kernel's TCP.
+    #[cfg(feature = "tls")]
+    Tls,
+    /// The same by hand, with `tokio-rustls`.
+    #[cfg(feature = "tls")]
+    TokioRustls,
     /// The kernel's TCP.
     Tcp,
     /// Datagrams out of a socket by hand, paced so that none is lost.
@@ -66,6 +74,10 @@ impl Contender {
         Self::Encrypted,
         #[cfg(feature = "quic")]
         Self::Quinn,
+        #[cfg(feature = "tls")]
+        Self::Tls,
+        #[cfg(feature = "tls")]
+        Self::TokioRustls,
         Self::Tcp,
         Self::Raw,
     ];
@@ -78,6 +90,10 @@ impl Contender {
             Self::Encrypted => "Bertha, encrypted (Noise)",
             #[cfg(feature = "quic")]
             Self::Quinn => "quinn (always encrypts)",
+            #[cfg(feature = "tls")]
+            Self::Tls => "Bertha, Tls over kernel TCP",
+            #[cfg(feature = "tls")]
+            Self::TokioRustls => "tokio-rustls over kernel TCP",
             Self::Tcp => "kernel TCP",
             Self::Raw => "raw datagrams, paced",
         }
@@ -96,6 +112,10 @@ impl Contender {
             Self::Encrypted => bertha::encrypted(setup),
             #[cfg(feature = "quic")]
             Self::Quinn => quic::run(setup),
+            #[cfg(feature = "tls")]
+            Self::Tls => tls::bertha(setup),
+            #[cfg(feature = "tls")]
+            Self::TokioRustls => tls::by_hand(setup),
             Self::Tcp => tcp::run(setup),
             Self::Raw => blast::run(setup),
         }

@@ -18,6 +18,10 @@ pub(crate) struct Options {
 #[cfg(feature = "quic")]
 const ENCRYPTED: Budget = Budget::AtLeast(1.0);
 
+/// `Tls` against `tokio-rustls`, both over the kernel's TCP.
+#[cfg(feature = "tls")]
+const TLS: Budget = Budget::AtLeast(0.95);
+
 /// The stack with a Chunnel that does nothing against the one without, in instructions.
 const NOTHING: Budget = Budget::AtMost(1.001);
 
@@ -86,6 +90,8 @@ fn describe(setup: &Setup, all: &[Samples], report: &mut Report) {
         ratio(Contender::Encrypted, Contender::Quinn, "encrypted Bertha to quinn", Some(ENCRYPTED));
         ratio(Contender::Bertha, Contender::Quinn, "Bertha, not encrypted, to quinn", None);
     }
+    #[cfg(feature = "tls")]
+    ratio(Contender::Tls, Contender::TokioRustls, "Tls to tokio-rustls, over kernel TCP", Some(TLS));
     ratio(Contender::Bertha, Contender::Tcp, "Bertha to kernel TCP", None);
     ratio(Contender::Bertha, Contender::Raw, "Bertha to raw datagrams", None);
     for samples in all {

@@ -98,7 +98,10 @@ fn refused(reason: &CertificateError, side: &Side, shown: Option<&[u8]>) -> Stri
         Reason::ApplicationVerificationFailure => {
             format!("{subject} is not one that this end trusts; add it to Trust::raw_public_keys")
         }
-        Reason::BadSignature => format!("the {other} does not have the private key of {subject}"),
+        // Of the handshake, or of an authority: `rustls` does not tell them apart.
+        Reason::BadSignature => format!(
+            "a signature is wrong: the {other} does not have the private key of {subject}, or the trusted authority of that name has another key"
+        ),
         _ => format!("{subject} can't be accepted: {reason}"),
     }
 }

@@ -1,6 +1,6 @@
 //! The proofs of an end's identity, and the proofs that it asks of the other.
 
-use super::schedule::MacKey;
+use super::schedule::{MacKey, hash};
 use super::{IdentityKey, PublicKey, SharedKey};
 use bertha_core::{Error, ErrorKind, Role};
 
@@ -71,6 +71,17 @@ impl Credentials {
         self.shared.as_ref().map(|shared| MacKey::extract(Some(shared), None).derive("early", offer))
     }
 
+    /// A digest that differs for all that a server, or its clients, may be told from others by. It gives no secret away.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let own = self.identity.as_ref().map(IdentityKey::public);
+        let keys = own.iter().chain(&self.trusted).map(|key| &key.as_bytes()[..]);
+        let keys = hash("bertha 3 credentials", &keys.collect::<Vec<_>>());
+        let has_own = [u8::from(own.is_some())];
+        *MacKey::extract(self.shared.as_ref(), None)
+            .derive("credentials", &[&has_own[..], &keys].concat())
+            .bytes()
+    }
+
     /// Fails if they can't protect this end, or make no sense.
     pub(crate) fn check(&self, role: Role) -> Result<(), Error> {
         let can_be_recognised = self.shared.is_some() || self.identity.is_some();
@@ -88,7 +99,7 @@ impl Credentials {
     }
 
     /// Whether a client has to exchange shares: it wants to see an identity, or to show one.
-    pub(super) fn uses_identities(&self) -> bool {
+    pub(crate) fn uses_identities(&self) -> bool {
         self.identity.is_some() || !self.trusted.is_empty()
     }
 }

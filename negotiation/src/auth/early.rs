@@ -2,8 +2,8 @@
 
 use super::schedule::{MacKey, hash};
 use crate::wire::{
-    CLAIM, Early, HEADER, Kind, LARGEST, MAC, PROVEN, USUAL, VERSION, behind_offer, checked, header,
-    offer_in, unchecked,
+    CLAIM, Early, HEADER, Kind, LARGEST, MAC, PROVEN, PresentedTicket, USUAL, VERSION, behind_offer, checked,
+    header, offer_in, unchecked,
 };
 use bertha_core::DifferingCapability;
 
@@ -30,11 +30,11 @@ pub fn claim(
     claim
 }
 
-/// The first flight: `offer`, or an offer with a cookie, a claim, and messages in order. Nothing if it is no offer, or
+/// The first flight: `offer`, or an offer with a cookie, a claim, a ticket, and messages in order. Nothing if it is no offer, or
 /// something is longer than it can be written.
 pub(crate) fn with_early<'m>(
     offer: &[u8],
-    claim: &[u8; CLAIM],
+    (claim, presented): (&[u8; CLAIM], PresentedTicket),
     messages: impl Iterator<Item = &'m [u8]>,
     key: Option<&MacKey>,
 ) -> Option<Vec<u8>> {
@@ -45,6 +45,7 @@ pub(crate) fn with_early<'m>(
     bytes.extend(u16::try_from(offer.len()).ok()?.to_le_bytes());
     bytes.extend(offer);
     bytes.extend(claim);
+    bytes.extend(presented.to_bytes());
     for message in messages {
         bytes.extend(u16::try_from(message.len()).ok()?.to_le_bytes());
         bytes.extend(message);
@@ -76,7 +77,8 @@ pub(crate) fn early_in<'m>(message: &'m [u8], key: Option<&MacKey>) -> Option<Ea
         whole = sealed;
     }
     let (_, rest) = behind_offer(whole)?;
-    let (claim, mut rest) = rest.split_first_chunk()?;
+    let (claim, rest) = rest.split_first_chunk()?;
+    let (presented, mut rest) = PresentedTicket::split_from(rest)?;
     let mut messages = Vec::new();
     while !rest.is_empty() {
         let (len, behind) = rest.split_first_chunk()?;
@@ -84,21 +86,23 @@ pub(crate) fn early_in<'m>(message: &'m [u8], key: Option<&MacKey>) -> Option<Ea
         messages.push(message);
         rest = behind;
     }
-    Some(Early { claim, messages })
+    Some(Early { claim, presented, messages })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{ENVELOPE, Offer, Tag, early_capacity, early_cost, encode, envelop};
+    use crate::wire::{ENVELOPE, Offer, TICKET, Tag, early_capacity, early_cost, encode, envelop};
     use proptest::prelude::*;
+
+    const PRESENTED: PresentedTicket = PresentedTicket { ticket: [5; TICKET], age_ms: 7 };
 
     fn offer() -> Vec<u8> {
         encode(Kind::Offer, Tag::of(7), &Offer::new(7, &[]).unwrap()).unwrap()
     }
 
     fn whole(offer: &[u8], messages: &[Vec<u8>], key: Option<&MacKey>) -> Vec<u8> {
-        with_early(offer, &[3; CLAIM], messages.iter().map(|it| &it[..]), key).unwrap()
+        with_early(offer, (&[3; CLAIM], PRESENTED), messages.iter().map(|it| &it[..]), key).unwrap()
     }
 
     proptest! {
@@ -116,7 +120,8 @@ mod tests {
             prop_assert_eq!(early_capacity(offer().len(), message.len() + cookie, is_sealed), cost);
             prop_assert_eq!(offer_in(&message), offer_in(&inner));
             let read = early_in(&message, key.as_ref()).unwrap();
-            prop_assert_eq!((read.claim, read.messages), (&[3; CLAIM], messages.iter().map(|it| &it[..]).collect()));
+            prop_assert_eq!((read.claim, read.presented), (&[3; CLAIM], PRESENTED));
+            prop_assert_eq!(read.messages, messages.iter().map(|it| &it[..]).collect::<Vec<_>>());
         }
 
         #[test]
@@ -142,6 +147,6 @@ mod tests {
     #[test]
     fn an_offer_within_a_first_flight_is_no_first_flight() {
         let message = whole(&offer(), &[], None);
-        assert!(with_early(&message, &[0; CLAIM], std::iter::empty(), None).is_none());
+        assert!(with_early(&message, (&[0; CLAIM], PRESENTED), std::iter::empty(), None).is_none());
     }
 }

@@ -52,11 +52,11 @@ where
             Opening::Ahead(opener) => opener.run().await,
             Opening::Begun(opening) => opening.await,
         };
-        let Connected { answer, session, replaced, link } = match opened {
+        let Connected { answer, received, session, replaced, link } = match opened {
             Ok(opened) => opened,
             Err(error) => return shared.failed(&error),
         };
-        self.remember(&answer);
+        self.remember(&answer, received);
         if let Some(start) = replaced {
             return Box::pin(self.change_stack(shared, start, answer, session)).await;
         }

@@ -1,17 +1,20 @@
 //! Earlier agreements of servers.
 
+use crate::Settings;
 use crate::auth::hash;
-use crate::handshake::Expected;
-use crate::wire::CLAIM;
+use crate::handshake::{Expected, HeldTicket};
+use crate::wire::{CLAIM, TICKET};
 use bertha_core::{Addr, Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
-/// The agreements of earlier connections, by the server's address and the client's stack, for
-/// [`Connect::early`](crate::Connect::early).
+/// The agreements of earlier connections with servers that take early data, and their tickets, for
+/// [`Connect::early`](crate::Connect::early). An agreement is used by clients alone that offer the same server address the same
+/// stack, with the same credentials and the same floor.
 ///
 /// Cloning it is cheap, and all clones share what they know. It is bounded by entries and bytes, the oldest goes first. It
 /// holds nothing secret, and a wrong entry costs a round trip and nothing else: the server decides as always.
@@ -26,14 +29,16 @@ pub struct EarlyCache {
     max_bytes: usize,
 }
 
-/// A stack as it is encoded in an offer, and its digest.
+/// A stack as it is encoded in an offer, with the client's demands, and the digest of all that.
 #[derive(Default)]
 struct Digested {
     stack: Vec<u8>,
+    floor: u8,
+    credentials: Option<[u8; 32]>,
     digest: [u8; 32],
 }
 
-/// The server's address, and a digest of the client's offer.
+/// The server's address, and a digest of the client's offer and demands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
     #[serde(with = "as_text")]
@@ -41,17 +46,48 @@ pub(crate) struct Key {
     stack: [u8; 32],
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     key: Key,
     expected: Expected,
+    ticket: HeldTicket,
     /// The claim of a client that expects it; made when it is first asked for.
-    #[serde(skip)]
     claim: OnceLock<[u8; CLAIM]>,
 }
 
+/// An entry as it is saved.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    key: Key,
+    expected: Expected,
+    ticket: [u8; TICKET],
+    /// Since the ticket was received, in milliseconds.
+    age_ms: u64,
+}
+
+/// The file without its version and check.
+#[derive(Serialize, Deserialize)]
+struct SavedCache {
+    /// When it was written, in milliseconds since 1970.
+    at_ms: u64,
+    entries: Vec<Saved>,
+}
+
+/// What the clocks show, of which the one that counts goes on while the process does.
+#[derive(Clone, Copy)]
+struct Clocks {
+    now: Instant,
+    since_1970: Duration,
+}
+
+impl Clocks {
+    fn read() -> Self {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { now: Instant::now(), since_1970 }
+    }
+}
+
 /// The version of the file, in front of the entries in postcard.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 const CHECK: usize = 4;
 
@@ -94,12 +130,15 @@ impl EarlyCache {
         Self { entries: Arc::default(), last: Arc::default(), max_entries: entries, max_bytes: bytes }
     }
 
-    /// The key of a client that offers `server` this stack, as it is encoded.
-    pub(crate) fn key(&self, server: Addr, stack: &[u8]) -> Key {
+    /// The key of a client that offers `server` this stack, as it is encoded, within these settings.
+    pub(crate) fn key(&self, server: Addr, stack: &[u8], settings: &Settings) -> Key {
+        let floor = settings.floor.bits();
+        let credentials = settings.credentials.is_some().then(|| settings.credentials.digest());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.stack != stack {
-            let digest = hash("bertha 3 stack", &[stack]);
-            *last = Digested { stack: stack.to_vec(), digest };
+        if (&last.stack[..], last.floor, last.credentials) != (stack, floor, credentials) {
+            let of_credentials = credentials.as_ref().map_or(&[][..], |digest| digest);
+            let digest = hash("bertha 3 stack", &[stack, &[floor], of_credentials]);
+            *last = Digested { stack: stack.to_vec(), floor, credentials, digest };
         }
         Key { server, stack: last.digest }
     }
@@ -127,7 +166,7 @@ impl EarlyCache {
         let path = path.as_ref();
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(format!(".{}", std::process::id()));
-        let written = std::fs::write(&unfinished, self.encode()?);
+        let written = std::fs::write(&unfinished, self.encode(Clocks::read())?);
         written.and_then(|()| std::fs::rename(&unfinished, path)).map_err(|error| {
             let _ = std::fs::remove_file(&unfinished);
             let what = format!("the agreements can't be saved in {}", path.display());
@@ -156,38 +195,55 @@ impl EarlyCache {
         if len > cache.max_bytes as u64 {
             return Err(failed(ErrorKind::Malformed, "the file is too large"));
         }
-        let entries = decode(&std::fs::read(path).map_err(io)?).map_err(|(kind, why)| failed(kind, why))?;
-        entries.into_iter().for_each(|Entry { key, expected, .. }| cache.remember(&key, expected));
+        let bytes = std::fs::read(path).map_err(io)?;
+        let entries = decode(&bytes, Clocks::read()).map_err(|(kind, why)| failed(kind, why))?;
+        entries
+            .into_iter()
+            .for_each(|Entry { key, expected, ticket, .. }| cache.remember(&key, expected, ticket));
         Ok(cache)
     }
 
-    fn encode(&self) -> Result<Vec<u8>, Error> {
+    fn encode(&self, clocks: Clocks) -> Result<Vec<u8>, Error> {
+        let saved = |entry: &Entry| Saved {
+            key: entry.key.clone(),
+            expected: entry.expected.clone(),
+            ticket: entry.ticket.ticket,
+            age_ms: millis(clocks.now.saturating_duration_since(entry.ticket.received)),
+        };
+        let entries = self.lock().iter().map(saved).collect();
+        let saved = SavedCache { at_ms: millis(clocks.since_1970), entries };
         let malformed = |error| {
             Error::new(ErrorKind::Malformed, "the agreements can't be encoded")
                 .at("negotiation")
                 .because(error)
         };
-        let mut bytes = postcard::to_extend(&*self.lock(), vec![VERSION]).map_err(malformed)?;
+        let mut bytes = postcard::to_extend(&saved, vec![VERSION]).map_err(malformed)?;
         let check = crc32fast::hash(&bytes);
         bytes.extend(check.to_le_bytes());
         Ok(bytes)
     }
 
-    /// The last agreement of this server for this stack, and the claim of a client that expects it again.
-    pub(crate) fn find(&self, key: &Key) -> Option<(Expected, [u8; CLAIM])> {
+    /// The last agreement of this server for this stack, the claim of a client that expects it again, and the ticket.
+    pub(crate) fn find(&self, key: &Key) -> Option<(Expected, [u8; CLAIM], HeldTicket)> {
         let entries = self.lock();
-        let Entry { expected, claim, .. } = entries.iter().find(|entry| entry.key == *key)?;
-        Some((expected.clone(), *claim.get_or_init(|| expected.claim())))
+        let Entry { expected, claim, ticket, .. } = entries.iter().find(|entry| entry.key == *key)?;
+        Some((expected.clone(), *claim.get_or_init(|| expected.claim()), *ticket))
     }
 
-    /// Keeps an agreement in the place of an earlier one.
-    pub(crate) fn remember(&self, key: &Key, expected: Expected) {
+    /// Forgets the agreement of a server that gives no ticket any more.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.lock().retain(|entry| entry.key != *key);
+    }
+
+    /// Keeps an agreement and its ticket in the place of an earlier one.
+    pub(crate) fn remember(&self, key: &Key, expected: Expected, ticket: HeldTicket) {
         let mut entries = self.lock();
-        if entries.back().is_some_and(|last| last.key == *key && last.expected == expected) {
+        if let Some(last) = entries.back_mut().filter(|last| last.key == *key && last.expected == expected) {
+            last.ticket = ticket;
             return;
         }
         entries.retain(|entry| entry.key != *key);
-        entries.push_back(Entry { key: key.clone(), expected, claim: OnceLock::new() });
+        entries.push_back(Entry { key: key.clone(), expected, ticket, claim: OnceLock::new() });
         let mut bytes: usize = entries.iter().map(Entry::bytes).sum();
         while entries.len() > self.max_entries || bytes > self.max_bytes {
             let Some(oldest) = entries.pop_front() else { return };
@@ -200,16 +256,28 @@ impl EarlyCache {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Vec<Entry>, (ErrorKind, &'static str)> {
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The saved entries, without those whose tickets are older than the clock that tells their age.
+fn decode(bytes: &[u8], clocks: Clocks) -> Result<Vec<Entry>, (ErrorKind, &'static str)> {
     let damaged = (ErrorKind::Malformed, "it is damaged, or no such file");
     let (whole, check) = bytes.split_last_chunk::<CHECK>().ok_or(damaged)?;
     if crc32fast::hash(whole) != u32::from_le_bytes(*check) {
         return Err(damaged);
     }
-    match whole.split_first() {
-        Some((&VERSION, entries)) => postcard::from_bytes(entries).map_err(|_| damaged),
-        _ => Err((ErrorKind::Version, "another version has written it")),
-    }
+    let SavedCache { at_ms, entries } = match whole.split_first() {
+        Some((&VERSION, saved)) => postcard::from_bytes(saved).map_err(|_| damaged)?,
+        _ => return Err((ErrorKind::Version, "another version has written it")),
+    };
+    let since = clocks.since_1970.saturating_sub(Duration::from_millis(at_ms));
+    let held = |Saved { key, expected, ticket, age_ms }: Saved| {
+        let received = clocks.now.checked_sub(since.saturating_add(Duration::from_millis(age_ms)))?;
+        let ticket = HeldTicket { ticket, received };
+        Some(Entry { key, expected, ticket, claim: OnceLock::new() })
+    };
+    Ok(entries.into_iter().filter_map(held).collect())
 }
 
 impl Default for EarlyCache {
@@ -227,6 +295,8 @@ impl fmt::Debug for EarlyCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Credentials, IdentityKey, SharedKey};
+    use bertha_core::guarantee::{Encrypted, Set};
 
     fn key(number: usize) -> Key {
         Key { server: ([10, 0, 0, 1], number as u16).into(), stack: [1; 32] }
@@ -241,32 +311,92 @@ mod tests {
         }
     }
 
+    fn ticket(number: u8, received: Instant) -> HeldTicket {
+        HeldTicket { ticket: [number; TICKET], received }
+    }
+
     #[test]
     fn the_oldest_goes_first() {
-        let cache = EarlyCache::with_limits(3, 10_000);
-        (0..5).for_each(|number| cache.clone().remember(&key(number), expected(0)));
-        let find =
-            |number| cache.find(&key(number)).map(|(expected, claim)| (claim == expected.claim(), expected));
+        let (cache, held) = (EarlyCache::with_limits(3, 10_000), ticket(1, Instant::now()));
+        (0..5).for_each(|number| cache.clone().remember(&key(number), expected(0), held));
+        let find = |number| {
+            cache.find(&key(number)).map(|(expected, claim, _)| (claim == expected.claim(), expected))
+        };
         assert_eq!((cache.len(), find(1), find(2)), (3, None, Some((true, expected(0)))));
-        cache.remember(&key(2), expected(1));
-        cache.remember(&key(9), expected(0));
+        cache.remember(&key(2), expected(1), held);
+        cache.remember(&key(9), expected(0), held);
         assert_eq!((find(3), find(2)), (None, Some((true, expected(1)))));
+        cache.forget(&key(2));
+        assert_eq!((find(2), cache.len()), (None, 2));
         let small = EarlyCache::with_limits(3, 10);
-        small.remember(&key(1), expected(0));
+        small.remember(&key(1), expected(0), held);
         assert!(small.is_empty());
     }
 
     #[test]
-    fn whatever_is_damaged_is_an_error() {
+    fn the_last_ticket_counts() {
+        let (cache, now) = (EarlyCache::new(), Instant::now());
+        for number in 0..3 {
+            cache.remember(&key(1), expected(0), ticket(number, now));
+        }
+        assert_eq!((cache.find(&key(1)).unwrap().2, cache.len()), (ticket(2, now), 1));
+    }
+
+    #[test]
+    fn a_stack_is_remembered_for_its_credentials_and_its_floor() {
         let cache = EarlyCache::new();
-        (0..3).for_each(|number| cache.remember(&key(number), expected(1)));
-        let bytes = cache.encode().unwrap();
-        assert_eq!(decode(&bytes).unwrap().len(), 3);
+        let key = |change: &dyn Fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            cache.key(([10, 0, 0, 1], 1).into(), b"stack", &settings)
+        };
+        let shared = |byte| Credentials::shared(SharedKey::new([byte; 32]));
+        let identity = |byte| IdentityKey::from_seed([byte; 32]);
+        let keys = [
+            key(&|_| ()),
+            key(&|settings| settings.floor = Set::of::<Encrypted>()),
+            key(&|settings| settings.credentials = shared(1)),
+            key(&|settings| settings.credentials = shared(2)),
+            key(&|settings| settings.credentials = shared(1).identity(identity(1))),
+            key(&|settings| settings.credentials = shared(1).trusting([identity(1).public()])),
+            key(&|settings| settings.credentials = shared(1).trusting([identity(2).public()])),
+        ];
+        for (number, one) in keys.iter().enumerate() {
+            assert!(!keys[..number].contains(one), "{number}");
+        }
+        assert_eq!(key(&|settings| settings.credentials = shared(1)), keys[2]);
+    }
+
+    #[test]
+    fn tickets_age_while_they_are_saved() {
+        let (cache, start) = (EarlyCache::new(), Instant::now());
+        let at = |seconds| Clocks {
+            now: start + Duration::from_secs(seconds),
+            since_1970: Duration::from_secs(1_000_000 + seconds),
+        };
+        cache.remember(&key(1), expected(1), ticket(1, start));
+        let bytes = cache.encode(at(5)).unwrap();
+        // Another process, with another clock, a minute later.
+        let later = Clocks { now: start + Duration::from_secs(10_000), ..at(65) };
+        let held = decode(&bytes, later).unwrap().remove(0).ticket;
+        assert_eq!(later.now - held.received, Duration::from_secs(65));
+        // The other clock was set back meanwhile.
+        let earlier = Clocks { now: later.now, ..at(0) };
+        let held = decode(&bytes, earlier).unwrap().remove(0).ticket;
+        assert_eq!(earlier.now - held.received, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn whatever_is_damaged_is_an_error() {
+        let (cache, clocks) = (EarlyCache::new(), Clocks::read());
+        (0..3).for_each(|number| cache.remember(&key(number), expected(1), ticket(1, clocks.now)));
+        let bytes = cache.encode(clocks).unwrap();
+        assert_eq!(decode(&bytes, clocks).unwrap().len(), 3);
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&damaged).is_err(), "bit {bit}");
+            assert!(decode(&damaged, clocks).is_err(), "bit {bit}");
         }
-        assert!((0..bytes.len()).all(|len| decode(&bytes[..len]).is_err()));
+        assert!((0..bytes.len()).all(|len| decode(&bytes[..len], clocks).is_err()));
     }
 }

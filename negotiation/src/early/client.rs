@@ -3,7 +3,7 @@
 use super::EarlyCache;
 use super::built::Built;
 use super::cache::Key;
-use crate::handshake::{Choices, CurrentAgreement, Expected, Requirements};
+use crate::handshake::{Choices, CurrentAgreement, Expected, HeldTicket, Requirements};
 use crate::link::LinkConnector;
 use crate::wire::Answer;
 use crate::{Agreement, Link, Runs, Session, ZeroRtt};
@@ -11,6 +11,7 @@ use bertha_core::{
     ConnectContext, Connection, Datapath, Describe, DifferingCapability, Error, Node, Picks, Role,
 };
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The means to build a stack, and to remember the agreement.
 pub(super) struct Client<S, D> {
@@ -28,11 +29,13 @@ where
     S: Describe + Send + Sync + 'static,
     D: Runs<S, Out: Connection<Data: Clone>>,
 {
-    /// Keeps the answer for the next connection to this server.
-    pub(super) fn remember(&self, answer: &Answer) {
+    /// Keeps the answer, which was received then, for the next connection to this server; if the server takes early data.
+    pub(super) fn remember(&self, answer: &Answer, received: Instant) {
+        let Some(ticket) = answer.ticket else { return self.cache.forget(&self.key) };
         let client_picks = self.choices.contract(&answer.client_picks);
         let Answer { server_picks, idle_ms, capabilities, .. } = answer.clone();
-        self.cache.remember(&self.key, Expected { client_picks, server_picks, idle_ms, capabilities });
+        let expected = Expected { client_picks, server_picks, idle_ms, capabilities };
+        self.cache.remember(&self.key, expected, HeldTicket { ticket, received });
     }
 
     /// The agreement that an answer means.

@@ -5,7 +5,7 @@ use super::built::Built;
 use super::client::Client;
 use super::{Early, EarlyCache, HandshakeGuard, Shared};
 use crate::handshake::{
-    Expected, FirstFlight, Handshake, Proposal, Requirements, agreed_idle_timeout, check_layers,
+    Expected, FirstFlight, Handshake, HeldTicket, Proposal, Requirements, agreed_idle_timeout, check_layers,
     check_possible, takes_early_data,
 };
 use crate::link::{Connected, LinkConnector, LinkTask, Opener, establish};
@@ -35,6 +35,7 @@ enum Stage<C: Connection<Data = Buf>, O> {
 struct Expectation {
     expected: Expected,
     claim: [u8; CLAIM],
+    ticket: HeldTicket,
     /// The picks of the whole stack, and the layers that they leave.
     picks: Vec<u8>,
     layers: Vec<Node>,
@@ -57,7 +58,7 @@ where
     let requirements = Requirements::new(settings.floor, base.base().properties());
     check_possible(&nodes, requirements)?;
     let proposal = Proposal::new(&nodes, requirements)?;
-    let (key, choices) = (cache.key(to, &proposal.stack), proposal.choices.clone());
+    let (key, choices) = (cache.key(to, &proposal.stack, &settings), proposal.choices.clone());
     let connector = Arc::new(LinkConnector { datapath, settings: Arc::new(settings) });
     // Boxed, since it is handed on a few times.
     let client =
@@ -78,7 +79,9 @@ where
         if !self.connector.settings.credentials.can_send_early() {
             return Err("without a shared key nothing shows where early messages come from");
         }
-        let (expected, claim) = self.cache.find(&self.key).ok_or("no agreement with this server is known")?;
+        let known = self.cache.find(&self.key);
+        let (expected, claim, ticket) =
+            known.ok_or("no agreement with this server is known by which it takes early data")?;
         if expected.client_picks.len() != self.choices.left() {
             return Err("the agreement that is known is of another stack");
         }
@@ -87,7 +90,7 @@ where
         check_layers(&layers, self.requirements)
             .map_err(|_| "the known agreement is below the floor, or can't hold over this datapath")?;
         match takes_early_data(&layers) {
-            true => Ok(Expectation { expected, claim, picks, layers }),
+            true => Ok(Expectation { expected, claim, ticket, picks, layers }),
             false => Err("a Chunnel of the stack takes no early data"),
         }
     }
@@ -99,7 +102,7 @@ where
         why: &'static str,
     ) -> Result<Early<D::Out>, Error> {
         let (link, mut answer, session) = establish(base, &self.nodes, &self.connector.settings).await?;
-        self.remember(&answer);
+        self.remember(&answer, link.base().runtime().now());
         let differing = std::mem::take(&mut answer.capabilities);
         let agreement = self.agreement(answer, session, ZeroRtt::NotTried(why));
         let shared = Shared::new(self.build(link, agreement, differing).await?, 0);
@@ -113,7 +116,7 @@ where
         self: Box<Self>,
         base: D::Connection,
         proposal: Proposal,
-        Expectation { expected, claim, picks, layers }: Expectation,
+        Expectation { expected, claim, ticket, picks, layers }: Expectation,
     ) -> Result<Early<D::Out>, Error> {
         let runtime = base.base().runtime().clone();
         let (mtu, now, settings) = (base.base().mtu(), runtime.now(), &self.connector.settings);
@@ -121,7 +124,7 @@ where
         let (max, delay) = (settings.first_flight, settings.first_flight_delay);
         let idle_timeout = agreed_idle_timeout(settings.idle_timeout, expected.idle_ms);
         let differing = expected.capabilities.clone();
-        let flight = FirstFlight::claiming(handshake, (expected, claim), mtu, max, delay, now);
+        let flight = FirstFlight::claiming(handshake, (expected, claim, ticket), mtu, max, delay, now);
         let (link, opener) = Link::opening(base, flight, settings.clone(), idle_timeout);
         let link_task = (now + delay.min(settings.repeat_after).min(UNDRIVEN), opener.link_task());
         let stage = {
@@ -180,10 +183,10 @@ where
     async fn answered(
         self: Box<Self>,
         built: Result<Built<D::Out>, Error>,
-        Connected { answer, session, replaced, .. }: Connected<D::Connection>,
+        Connected { answer, received, session, replaced, .. }: Connected<D::Connection>,
         (from, link_task): (Instant, LinkTask<D::Connection>),
     ) -> Result<Early<D::Out>, Error> {
-        self.remember(&answer);
+        self.remember(&answer, received);
         let shared = match replaced {
             Some(start) => Shared::new(self.rebuild(start, answer, session).await?, 0),
             None => {

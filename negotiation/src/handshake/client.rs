@@ -6,7 +6,8 @@ use super::prune::{Choices, Pruned};
 use super::requirements::Requirements;
 use crate::auth::{Offering, with_early};
 use crate::wire::{
-    self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, Refusal, Retry, Tag, Unreadable, VERSION, envelop,
+    self, Answer, CLAIM, ENVELOPE, Kind, LARGEST, Offer, PresentedTicket, Refusal, Retry, Tag, Unreadable,
+    VERSION, envelop,
 };
 use crate::{Session, Settings};
 use bertha_core::{Error, ErrorKind, Node, Role};
@@ -178,7 +179,7 @@ impl Handshake {
     /// The message that is sent at the moment, with early messages behind it; without them if there are none.
     pub(super) fn with_early<'m>(
         &self,
-        claim: &[u8; CLAIM],
+        claim: (&[u8; CLAIM], PresentedTicket),
         messages: impl ExactSizeIterator<Item = &'m [u8]>,
     ) -> Vec<u8> {
         let offer = self.current();

@@ -79,10 +79,10 @@ mod tests {
     use super::*;
     use crate::Credentials;
     use crate::auth::offer_hash;
-    use crate::handshake::{Credit, Decision, EarlyData, Terms};
+    use crate::handshake::{Credit, Decision, EarlyData, Terms, Tickets};
     use crate::wire::{Kind, Offer, encode};
     use bertha_core::LayerInfo;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     fn layer(name: &'static str) -> Node {
         Node::Layer(LayerInfo::plain(name, 1))
@@ -94,7 +94,8 @@ mod tests {
 
     /// The reply of a server of `a::Zip | a::Lz` to an offer.
     fn decide(id: u64, nodes: &[Node], decisions: &DecisionCache, early_data: EarlyData) -> String {
-        let credentials = Credentials::default();
+        let (credentials, start) = (Credentials::default(), Instant::now());
+        let tickets = Tickets::new([1; 32], start);
         let terms = Terms {
             idle_timeout: Duration::from_secs(id % 100),
             credentials: &credentials,
@@ -102,6 +103,8 @@ mod tests {
             requirements: Requirements::OPEN,
             path: b"path",
             early_data,
+            tickets: Some(&tickets),
+            now: start,
             credit: Credit::UNLIMITED,
         };
         let offer = encode(Kind::Offer, Tag::of(id), &Offer::new(id, nodes).unwrap()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::client::{Handshake, Progress};
 use super::expected::Expected;
+use super::ticket::HeldTicket;
 use crate::Session;
 use crate::wire::{Answer, CLAIM, early_capacity, early_cost};
 use bertha_core::Error;
@@ -17,6 +18,7 @@ pub struct FirstFlight {
     handshake: Handshake,
     expected: Expected,
     claim: [u8; CLAIM],
+    ticket: HeldTicket,
     messages: Vec<Vec<u8>>,
     /// The number of bytes left for messages, and the number of messages that may be added.
     room: usize,
@@ -54,24 +56,24 @@ pub enum Flight {
 }
 
 impl FirstFlight {
-    /// A first flight of `handshake` over a base connection that carries `mtu` bytes. Its offer waits for a message for
+    /// A first flight of `handshake` with a ticket of the server, over a base connection that carries `mtu` bytes. Its offer waits for a message for
     /// `delay`, and takes at most `most` of them.
     pub fn new(
         handshake: Handshake,
-        expected: Expected,
+        (expected, ticket): (Expected, HeldTicket),
         mtu: usize,
         most: usize,
         delay: Duration,
         now: Instant,
     ) -> Self {
         let claim = expected.claim();
-        Self::claiming(handshake, (expected, claim), mtu, most, delay, now)
+        Self::claiming(handshake, (expected, claim, ticket), mtu, most, delay, now)
     }
 
     /// As [`new`](Self::new), with the claim of this expectation.
     pub(crate) fn claiming(
         handshake: Handshake,
-        (expected, claim): (Expected, [u8; CLAIM]),
+        (expected, claim, ticket): (Expected, [u8; CLAIM], HeldTicket),
         mtu: usize,
         most: usize,
         delay: Duration,
@@ -82,6 +84,7 @@ impl FirstFlight {
             handshake,
             expected,
             claim,
+            ticket,
             messages: Vec::new(),
             room,
             places: most,
@@ -141,7 +144,7 @@ impl FirstFlight {
         self.has_news = false;
         self.is_closed |= self.messages.is_empty();
         let messages = self.messages.iter().map(|message| &message[..]);
-        Ok(Some(self.handshake.with_early(&self.claim, messages)))
+        Ok(Some(self.handshake.with_early((&self.claim, self.ticket.presented(now)), messages)))
     }
 
     /// Takes a message that arrived.

@@ -1,5 +1,6 @@
 //! Which first flights were taken, so that a late duplicate of one is not taken once more.
 
+use super::ticket::FRESHNESS;
 use ahash::RandomState;
 use std::collections::HashSet;
 use std::mem;
@@ -7,6 +8,9 @@ use std::time::{Duration, Instant};
 
 /// How long an offer is remembered at least: longer than a client repeats it and networks delay it.
 const MEMORY: Duration = Duration::from_secs(30);
+
+/// A first flight that is taken as early as its ticket allows would be fresh for twice as long.
+const _: () = assert!(MEMORY.as_secs() > 2 * FRESHNESS.as_secs());
 
 /// The offers with messages that made a connection (RFC 8446 section 8.2), by their hashes, in two generations.
 #[derive(Debug)]

@@ -7,17 +7,18 @@ use super::decision_cache::{DecisionCache, Found, Stated};
 use super::idle_timeout;
 use super::matching;
 use super::requirements::Requirements;
+use super::ticket::Tickets;
 use crate::auth::{Answering, Unanswerable, offer_hash};
 use crate::wire::{
-    self, Answer, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, Tag, Unreadable,
-    VERSION,
+    self, Answer, Early, HEADER, Kind, LARGEST, OfferedNode, Refusal, RefusalKind, TEXT_LIMIT, TICKET, Tag,
+    Unreadable, VERSION,
 };
 use crate::{Credentials, Fresh, Session};
 use bertha_core::{Buf, DifferingCapability, Error, Node, Picks, Role, resolve};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A server's demands on a client, besides the stack.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +36,10 @@ pub struct Terms<'t> {
     pub path: &'t [u8],
     /// The treatment of messages that come with the offer.
     pub early_data: EarlyData,
+    /// The tickets for clients that send messages with their next offer; nothing if the server takes none.
+    pub tickets: Option<&'t Tickets>,
+    /// The time.
+    pub now: Instant,
     /// How long a reply may be.
     pub credit: Credit,
 }
@@ -127,13 +132,13 @@ pub(crate) fn decide_hashed(
 /// address may be somebody else's.
 pub(crate) fn unknown(message: &[u8], credentials: &Credentials, path: &[u8]) -> Option<Vec<u8>> {
     let (kind, tag) = wire::header(message).filter(|_| wire::sender(message) != Some(Role::Server))?;
-    let bare = |kind| tag.header_from(Role::Server, kind).to_vec();
+    let plain = |kind| wire::encode_from(Role::Server, kind, tag, &()).ok();
     let reply = match kind {
         // The client can't believe a server that has no keys; what that says would be answered for ever.
-        Kind::KeepAlive if message.len() > HEADER => credentials.reset(tag, message, path)?,
-        Kind::Data | Kind::KeepAlive => bare(Kind::Reset),
-        Kind::Close if credentials.is_some() => bare(Kind::Reset),
-        Kind::Close => bare(Kind::CloseSeen),
+        Kind::KeepAlive if wire::is_proven(message) => credentials.reset(tag, message, path)?,
+        Kind::Data | Kind::KeepAlive => plain(Kind::Reset)?,
+        Kind::Close if credentials.is_some() => plain(Kind::Reset)?,
+        Kind::Close => plain(Kind::CloseSeen)?,
         _ => return None,
     };
     (reply.len() <= message.len()).then_some(reply)
@@ -226,6 +231,7 @@ fn accept(
         idle_ms: idle_timeout::to_millis(idle_timeout::agreed(terms.idle_timeout, idle_ms)),
         confirm: terms.fresh.map(|fresh| fresh.number),
         early: 0,
+        ticket: ticket(found, terms),
         stack: found.text.clone(),
         reasons: wire::cut(picks.reasons.join("; ")),
         capabilities: found.capabilities.server.clone(),
@@ -280,8 +286,14 @@ fn described(layers: &[Node]) -> String {
     text
 }
 
-/// The messages that came with the offer, if they can be taken: the client expects just this answer, and all layers take
-/// messages that may be replayed. All of them or none.
+/// The ticket for an answer of a server that takes messages with the next offer, if it could take them over this stack.
+fn ticket(found: &Found, terms: &Terms<'_>) -> Option<[u8; TICKET]> {
+    let tickets = terms.tickets.filter(|_| terms.credentials.can_send_early())?;
+    takes_early_data(&found.layers).then(|| tickets.issue(terms.now))
+}
+
+/// The messages that came with the offer, if they can be taken: they were sent just now with a ticket of this server, the client
+/// expects just this answer, and all layers take messages that may be replayed. All of them or none.
 fn early_messages(
     answering: &Answering<'_>,
     whole: &[u8],
@@ -291,7 +303,11 @@ fn early_messages(
     if terms.early_data == EarlyData::Refused || !takes_early_data(&found.layers) {
         return VecDeque::new();
     }
-    let early = answering.early(whole).filter(|early| *early.claim == found.claim(idle_ms));
+    let is_fresh = |early: &Early<'_>| {
+        terms.tickets.is_some_and(|tickets| tickets.is_fresh(terms.now, &early.presented))
+    };
+    let is_expected = |early: &Early<'_>| *early.claim == found.claim(idle_ms);
+    let early = answering.early(whole).filter(|early| is_expected(early) && is_fresh(early));
     let copies =
         early.map(|early| early.messages.into_iter().map(|message| Buf::copy_of(message, 0)).collect());
     match copies {

@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The state of a link until there is an answer.
@@ -36,6 +36,8 @@ pub(crate) struct LinkTask<C: Connection<Data = Buf>>(Arc<Shared<C>>);
 pub(crate) struct Connected<C: Connection<Data = Buf>> {
     /// The answer.
     pub(crate) answer: Answer,
+    /// When it arrived.
+    pub(crate) received: Instant,
     /// Its session.
     pub(crate) session: Arc<Session>,
     /// The start of a new link over the same base, if the server agreed to another stack than the one on this link. The
@@ -310,7 +312,8 @@ impl<C: Connection<Data = Buf>> Opener<C> {
                 shared.count_dropped();
             }
         }
-        Connected { answer, session, replaced: None, link: Kept(self.0.clone()) }
+        let received = shared.base.base().runtime().now();
+        Connected { answer, received, session, replaced: None, link: Kept(self.0.clone()) }
     }
 
     /// The end of a handshake, when all that the answer asks for is done. Boxed, since that is rarely anything.
@@ -355,6 +358,7 @@ impl<C: Connection<Data = Buf>> Opener<C> {
         let shared = &*self.0;
         let (session, agreed) = self.agreed(&answer, session, encoded);
         shared.liveness.end(End::Replaced);
+        let received = shared.base.base().runtime().now();
         let replaced = Start {
             base: shared.base.clone(),
             id: shared.id,
@@ -367,9 +371,10 @@ impl<C: Connection<Data = Buf>> Opener<C> {
             unproven: None,
             settings: shared.settings.clone(),
             idle_timeout: agreed_idle_timeout(shared.settings.idle_timeout, answer.idle_ms),
-            now: shared.base.base().runtime().now(),
+            now: received,
         };
-        Connected { answer, session, replaced: Some(Box::new(replaced)), link: Kept(self.0.clone()) }
+        let (replaced, link) = (Some(Box::new(replaced)), Kept(self.0.clone()));
+        Connected { answer, received, session, replaced, link }
     }
 
     fn agreed(&self, answer: &Answer, session: Arc<Session>, encoded: &[u8]) -> (Arc<Session>, Agreed) {

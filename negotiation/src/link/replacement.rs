@@ -2,8 +2,8 @@
 
 use crate::Fresh;
 use crate::auth::{MacKey, seed};
-use crate::handshake::{Accepted, Credit};
-use crate::wire::{HEADER, Kind, Tag};
+use crate::handshake::{Accepted, Credit, Overtaken};
+use crate::wire::{Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -58,7 +58,7 @@ struct Candidate {
     /// The limit of replies while the address is unproven.
     credit: Credit,
     /// The data that came before the confirmation, which is late or lost.
-    overtaken: VecDeque<Buf>,
+    overtaken: Overtaken,
 }
 
 /// The fate of a message of the candidate.
@@ -84,7 +84,7 @@ impl CandidateSlot {
             return kept.accepted.reply.clone();
         }
         let reply = accepted.reply.clone();
-        *slot = Some(Candidate { accepted, credit, overtaken: VecDeque::new() });
+        *slot = Some(Candidate { accepted, credit, overtaken: Overtaken::default() });
         reply
     }
 }
@@ -135,17 +135,13 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
 
     /// Takes a message of another connection. If it is the candidate's, data is kept, unless `most` messages are already, and the
     /// candidate gets its answer once more, if it may get so much. If it is not, gives the message back.
-    pub(super) fn take(&self, (kind, tag): (Kind, Tag), mut message: Buf, most: usize) -> Result<Taken, Buf> {
+    pub(super) fn take(&self, (kind, tag): (Kind, Tag), message: Buf, most: usize) -> Result<Taken, Buf> {
         let Some(mut slot) = self.candidate() else { return Err(message) };
         let Some(candidate) = slot.as_mut().filter(|it| Tag::of(it.accepted.id) == tag) else {
             return Err(message);
         };
         candidate.credit.receive(message.len());
-        let has_room = candidate.overtaken.len() < most;
-        let is_kept = kind == Kind::Data && has_room && message.advance(HEADER).is_ok();
-        if is_kept {
-            candidate.overtaken.push_back(message);
-        }
+        let is_kept = kind == Kind::Data && candidate.overtaken.keep(&message, most);
         Ok(Taken { is_kept, reply: candidate.reply() })
     }
 
@@ -156,6 +152,7 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         let is_confirmed = |it: &mut Candidate| it.accepted.is_confirmed_by(confirm);
         let confirmed = self.candidate().and_then(|mut slot| slot.take_if(is_confirmed));
         let Some(Candidate { accepted, overtaken, .. }) = confirmed else { return false };
+        let overtaken = overtaken.into_messages();
         place.send(FromLink::Confirmed { base: base.clone(), accepted, overtaken });
         true
     }

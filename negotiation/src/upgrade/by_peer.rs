@@ -29,6 +29,9 @@ use std::time::{Duration, Instant};
 /// The longest pause between repetitions.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
+/// How far the number of an attempt may be above all that were seen.
+const MAX_JUMP: u64 = 1 << 32;
+
 /// The constants of a connection whose stack may change.
 #[derive(Debug)]
 pub(crate) struct Terms {
@@ -307,6 +310,12 @@ impl PeerAgreement {
         self.phase = Phase::Proposing { epoch, request, proposal, agreed: None, is_ready: false };
     }
 
+    /// Whether a number is so far ahead that no honest peer has come to it. One that the peer takes all the same would leave
+    /// few others, or none.
+    fn is_far(&self, number: u64) -> bool {
+        number > self.highest.saturating_add(MAX_JUMP)
+    }
+
     /// Gives up what this end has proposed.
     fn abort(&mut self, now: Instant, because: Error) {
         if let Phase::Proposing { epoch, .. } | Phase::Switching { epoch, .. } = self.phase {
@@ -360,6 +369,10 @@ impl PeerAgreement {
     }
 
     fn on_propose(&mut self, now: Instant, epoch: u64, offer: &Offer) {
+        if self.is_far(epoch) {
+            let (next, text) = (self.highest + 1, "the number is too far ahead".into());
+            return self.send(epoch, UpgradeStep::Decline { next, text });
+        }
         match &self.phase {
             // The answer was lost.
             Phase::Staging { epoch: staged, accept, .. } if *staged == epoch => {
@@ -482,7 +495,7 @@ impl PeerAgreement {
         if *epoch != of {
             return;
         }
-        if next > self.highest {
+        if next > self.highest && !self.is_far(next) {
             let (request, proposal) = (request.clone(), proposal.clone());
             return self.propose_as(now, next, request, proposal);
         }

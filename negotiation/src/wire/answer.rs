@@ -1,5 +1,6 @@
 //! A server's reply to an offer, and either end's last message.
 
+use super::TICKET;
 use bertha_core::{DifferingCapability, ErrorKind};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeTuple;
@@ -25,6 +26,8 @@ pub struct Answer {
     pub confirm: Option<u64>,
     /// The number of messages that came with the offer and were taken; 0 if there were none, or none could be taken.
     pub early: u16,
+    /// The ticket with which the client may send messages along with its next offer; nothing if the server takes none.
+    pub ticket: Option<[u8; TICKET]>,
     /// The agreed layers for a person to read.
     pub stack: String,
     /// Why alternatives were passed over.
@@ -38,7 +41,7 @@ pub struct Answer {
 const HAS_CAPABILITIES: u32 = 1 << 16;
 
 /// The fields of an answer with capabilities.
-const FIELDS: usize = 9;
+const FIELDS: usize = 10;
 
 impl Serialize for Answer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -51,6 +54,7 @@ impl Serialize for Answer {
         fields.serialize_element(&self.idle_ms)?;
         fields.serialize_element(&self.confirm)?;
         fields.serialize_element(&(u32::from(self.early) | flag))?;
+        fields.serialize_element(&self.ticket)?;
         fields.serialize_element(&self.stack)?;
         fields.serialize_element(&self.reasons)?;
         if has_capabilities {
@@ -79,7 +83,7 @@ impl<'de> Visitor<'de> for AnswerVisitor {
         let (id, client_picks, server_picks) = (next(&mut fields)?, next(&mut fields)?, next(&mut fields)?);
         let (idle_ms, confirm, early) =
             (next(&mut fields)?, next(&mut fields)?, next::<u32, _>(&mut fields)?);
-        let (stack, reasons) = (next(&mut fields)?, next(&mut fields)?);
+        let (ticket, stack, reasons) = (next(&mut fields)?, next(&mut fields)?, next(&mut fields)?);
         let capabilities = match early & HAS_CAPABILITIES {
             0 => Vec::new(),
             _ => next::<Vec<_>, _>(&mut fields)?,
@@ -88,7 +92,18 @@ impl<'de> Visitor<'de> for AnswerVisitor {
             return Err(A::Error::custom("capabilities that differ, and none of them"));
         }
         let early = u16::try_from(early & !HAS_CAPABILITIES).map_err(A::Error::custom)?;
-        Ok(Answer { id, client_picks, server_picks, idle_ms, confirm, early, stack, reasons, capabilities })
+        Ok(Answer {
+            id,
+            client_picks,
+            server_picks,
+            idle_ms,
+            confirm,
+            early,
+            ticket,
+            stack,
+            reasons,
+            capabilities,
+        })
     }
 }
 

@@ -5,8 +5,41 @@ use super::{ENVELOPE, HEADER, Kind, LARGEST, MAC, PROVEN, VERSION, header};
 /// The length of a claim, in bytes.
 pub const CLAIM: usize = 16;
 
-/// The minimum that the first flight adds to an offer, in bytes: header, version, the offer's length, claim, check.
-const REST: usize = HEADER + 1 + 2 + CLAIM + 4;
+/// The length of a ticket, in bytes.
+pub const TICKET: usize = 20;
+
+/// A ticket, and how long its sender has had it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PresentedTicket {
+    /// The ticket. Only the server that has issued it can read it.
+    pub ticket: [u8; TICKET],
+    /// The time since the client received it, by the client's clock, in milliseconds.
+    pub age_ms: u32,
+}
+
+/// The length of a [`PresentedTicket`], in bytes.
+const PRESENTED: usize = TICKET + 4;
+
+impl PresentedTicket {
+    /// As it stands behind the claim.
+    pub fn to_bytes(self) -> [u8; PRESENTED] {
+        let mut bytes = [0; PRESENTED];
+        let (ticket, age) = bytes.split_at_mut(TICKET);
+        ticket.copy_from_slice(&self.ticket);
+        age.copy_from_slice(&self.age_ms.to_le_bytes());
+        bytes
+    }
+
+    /// Reads it, and what follows.
+    pub(crate) fn split_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (ticket, rest) = bytes.split_first_chunk()?;
+        let (age, rest) = rest.split_first_chunk()?;
+        Some((Self { ticket: *ticket, age_ms: u32::from_le_bytes(*age) }, rest))
+    }
+}
+
+/// The minimum that the first flight adds to an offer, in bytes: header, version, the offer's length, claim, ticket, check.
+const REST: usize = HEADER + 1 + 2 + CLAIM + PRESENTED + 4;
 
 /// The bytes of the length in front of each early message.
 const LENGTH: usize = 2;
@@ -47,6 +80,8 @@ pub(crate) fn behind_offer(message: &[u8]) -> Option<(&[u8], &[u8])> {
 pub struct Early<'m> {
     /// The client's expectation.
     pub claim: &'m [u8; CLAIM],
+    /// The ticket that the server has given to the client.
+    pub presented: PresentedTicket,
     /// The messages, in order.
     pub messages: Vec<&'m [u8]>,
 }

@@ -75,6 +75,7 @@ mod tests {
             idle_ms: 1,
             confirm: None,
             early: 1,
+            ticket: None,
             stack,
             reasons,
             capabilities: Vec::new(),

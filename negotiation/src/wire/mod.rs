@@ -29,7 +29,7 @@ mod upgrade;
 pub use answer::{Answer, Close, Confirm, Refusal, RefusalKind, TEXT_LIMIT};
 pub(crate) use answer::{cut, cut_to};
 pub(crate) use early::behind_offer;
-pub use early::{CLAIM, Early, early_capacity, early_cost};
+pub use early::{CLAIM, Early, PresentedTicket, TICKET, early_capacity, early_cost};
 pub use group::{
     Before, GROUP_HEADER, Origin, PROVEN_GROUP_HEADER, PeerProgress, ProvenOrigin, origin, proven_origin,
 };
@@ -252,6 +252,11 @@ pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
         Ok((message, [])) => Ok(message),
         _ => Err(Unreadable::Malformed),
     }
+}
+
+/// Whether a message with a version says that it carries a proof of its origin.
+pub(crate) fn is_proven(message: &[u8]) -> bool {
+    message.get(HEADER).is_some_and(|version| version & PROVEN != 0)
 }
 
 /// A message up to where its proof or its check begins.

@@ -3,7 +3,9 @@
 use super::state::Flaw;
 use bertha_core::{LayerInfo, Node};
 use bertha_negotiation::Settings;
-use bertha_negotiation::handshake::{Expected, FirstFlight, Flight, Handshake, Requirements};
+use bertha_negotiation::handshake::{
+    Expected, FirstFlight, Flight, Handshake, HeldTicket, Requirements, Tickets,
+};
 use bertha_negotiation::wire::{self, Answer, HEADER, Kind, Tag};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -77,6 +79,11 @@ pub(crate) fn stack_of(answer: &Answer) -> u8 {
     if answer.client_picks == [0] { b'A' } else { b'B' }
 }
 
+/// The tickets of the server before or after its restart.
+pub(crate) fn tickets(has_restarted: bool) -> Tickets {
+    Tickets::new([u8::from(has_restarted); 32], start())
+}
+
 /// Plays `inputs` to a client whose flight takes `most` messages.
 pub(crate) fn play(inputs: &[Input], most: usize, flaw: Flaw) -> Played {
     let mut settings = Settings::default();
@@ -85,7 +92,8 @@ pub(crate) fn play(inputs: &[Input], most: usize, flaw: Flaw) -> Played {
     let handshake = Handshake::new(&either(), Requirements::OPEN, || ID, 1400, now, &settings).unwrap();
     let expected =
         Expected { client_picks: vec![0], server_picks: vec![0], idle_ms: 30_000, capabilities: Vec::new() };
-    let mut flight = FirstFlight::new(handshake, expected, 1400, most, Duration::from_secs(1), now);
+    let ticket = HeldTicket { ticket: tickets(false).issue(now), received: now };
+    let mut flight = FirstFlight::new(handshake, (expected, ticket), 1400, most, Duration::from_secs(1), now);
     let (handshake, data, heard) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Played { phase: Phase::Opening, sent: 0, handshake, data, heard };
     let (mut waiting, mut overtook) = (Vec::new(), Vec::new());

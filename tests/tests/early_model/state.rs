@@ -1,6 +1,6 @@
 //! The states of the model, and the steps between them.
 
-use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start};
+use super::client::{Input, Phase, Played, data, data_in, either, layer, play, stack_of, start, tickets};
 use bertha_negotiation::Credentials;
 use bertha_negotiation::handshake::{
     Credit, Decision, EarlyData, Freshness, ReplayFilter, Requirements, Terms, claim, decide,
@@ -158,6 +158,8 @@ impl World {
             requirements: Requirements::OPEN,
             path: b"path",
             early_data,
+            tickets: Some(&tickets(state.has_restarted)),
+            now: start(),
             credit: Credit::UNLIMITED,
         };
         match decide(&message, &nodes, &terms) {

@@ -4,12 +4,14 @@ use crate::meter::Meter;
 use crate::mutator::Mutator;
 use crate::scene::stack;
 use bertha_core::{Describe, Node};
-use bertha_negotiation::handshake::{Accepted, Credit, Decision, EarlyData, Requirements, Terms, decide};
+use bertha_negotiation::handshake::{
+    Accepted, Credit, Decision, EarlyData, Requirements, Terms, Tickets, decide,
+};
 use bertha_negotiation::wire::{
     self, Answer, Close, Confirm, HEADER, Kind, Offer, Refusal, RefusalKind, Tag,
 };
 use bertha_negotiation::{Credentials, Fresh};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const MESSAGES: usize = 200_000;
 const ID: u64 = 0x0123_4567_89ab_cdef;
@@ -26,6 +28,7 @@ fn messages(nodes: &[Node]) -> Vec<Vec<u8>> {
         idle_ms: 30_000,
         confirm: Some(7),
         early: 0,
+        ticket: None,
         stack,
         reasons: String::new(),
         capabilities: Vec::new(),
@@ -41,6 +44,9 @@ fn messages(nodes: &[Node]) -> Vec<Vec<u8>> {
     messages.extend(
         [Kind::Data, Kind::KeepAlive, Kind::CloseSeen, Kind::Reset].map(|kind| tag.header(kind).into()),
     );
+    messages.extend(
+        [Kind::KeepAlive, Kind::CloseSeen, Kind::Reset].map(|kind| wire::encode(kind, tag, &()).unwrap()),
+    );
     messages
 }
 
@@ -50,6 +56,8 @@ fn every_message_is_decided_and_nothing_is_kept() {
     let nodes = stack().nodes();
     let mut mutator = Mutator::new(messages(&nodes), 2);
     let (credentials, fresh) = (Credentials::default(), Fresh::draw(|| 7));
+    let now = Instant::now();
+    let tickets = Tickets::new([7; 32], now);
     let before = meter.live();
     let (mut ignored, mut unknown, mut refused, mut accepted) = (0, 0, 0, 0);
     for number in 0..MESSAGES {
@@ -61,12 +69,16 @@ fn every_message_is_decided_and_nothing_is_kept() {
             requirements: Requirements::OPEN,
             path: b"path",
             early_data: EarlyData::AtOnce,
+            tickets: Some(&tickets),
+            now,
             credit: Credit::UNLIMITED,
         };
         match decide(&message, &nodes, &terms) {
             Decision::Ignore | Decision::Retry => ignored += 1,
             Decision::Unknown { reply } => {
-                assert_eq!(reply.len(), HEADER, "no more than was sent");
+                // Header, version and check.
+                assert_eq!(reply.len(), HEADER + 5);
+                assert!(reply.len() <= message.len(), "no more than was sent");
                 unknown += 1;
             }
             Decision::Refuse { reply, .. } => {

@@ -81,6 +81,7 @@ fn replies() -> [Reply; 3] {
         idle_ms: 30_000,
         confirm: Some(7),
         early: 0,
+        ticket: None,
         stack: "Serialize".into(),
         reasons: "client's a and server's b".into(),
         capabilities: Vec::new(),
@@ -311,6 +312,8 @@ fn proven() -> Vec<Seed> {
                 requirements: Requirements::OPEN,
                 path: b"path",
                 early_data: EarlyData::AtOnce,
+                tickets: None,
+                now,
                 credit: Credit::UNLIMITED,
             };
             let reply = match decide(&offer, &servers()[2], &terms) {

@@ -1,8 +1,8 @@
 //! First flights with an attacker between the two ends.
 
 use crate::attacker::{Attacker, Habits};
-use crate::early_scene::{connect, learn, pause, serve, with};
-use crate::scene::{A, B, SERVER, client, server_addr, simulate};
+use crate::early_scene::{connect, known, pause, with};
+use crate::scene::{A, B, client, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, ErrorKind, make_stack, select};
 use bertha_datapath_sim::Network;
@@ -65,10 +65,7 @@ fn nobody_without_a_key_says_early_messages_again_or_others() {
         made += u64::from(simulate(seed, async |network: Network| {
             network.answer_closed_ports(false);
             let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
-            let cache = learn(&network, stack, [settings(seed), settings(seed)]).await;
-            network.restart(SERVER);
-            let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
-            let history = serve(&network, stack, settings(seed)).await;
+            let (cache, history) = known(&network, stack, [settings(seed), settings(seed)]).await;
             let attacker = Attacker::tap(&network, seed, Habits::of(seed));
             attacker.lock().unwrap().spare_data();
             // One that it sees, and one that it attacks with what it saw.
@@ -111,9 +108,7 @@ fn without_a_key_an_attacker_on_first_flights_hangs_nobody() {
         simulate(seed, async |network: Network| {
             let open = || with(|settings| settings.first_flight = 1 + (seed / 2) as usize % 4);
             let stack = || make_stack!(Serialize::<String>::new(), select!(A, B));
-            let cache = learn(&network, stack(), [open(), open()]).await;
-            network.restart(SERVER);
-            serve(&network, stack(), open()).await;
+            let (cache, _) = known(&network, stack(), [open(), open()]).await;
             let attacker = Attacker::tap(&network, seed, Habits::of(seed));
             attacker.lock().unwrap().attack(true);
             if let Ok(connection) = connect(&network, &cache, open()).await {

@@ -1,11 +1,11 @@
 //! An attacker that names its victim's address as its own, and a server whose application replies at length.
 
-use crate::early_scene::{learn, over};
+use crate::early_scene::{learn_at, over};
 use crate::scene::{A, B, bytes, client, server, server_addr, simulate};
 use bertha_chunnels::{Ordered, Reliable, Serialize};
 use bertha_core::{Buf, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
-use bertha_negotiation::wire::{Kind, header, offer_in};
+use bertha_negotiation::wire::{Kind, encode, header, offer_in};
 use bertha_negotiation::{Credentials, IdentityKey, Incoming, Negotiate, Runs, Settings, SharedKey};
 use bertha_tests::with_seeds;
 use std::net::SocketAddr;
@@ -90,7 +90,7 @@ async fn reflect(network: &Network, opening: &[Vec<u8>], seed: u64) -> (usize, u
         say(data);
         runtime.sleep(Duration::from_micros(10 << (seed % 12))).await;
         if number % 5 == 0 {
-            say(tag.header(Kind::KeepAlive).to_vec());
+            say(encode(Kind::KeepAlive, tag, &()).unwrap());
             say(opening[0].clone());
         }
     }
@@ -176,9 +176,12 @@ fn messages_that_come_with_an_offer_are_answered_within_three_times_their_bytes(
                 let settings = || {
                     let mut settings = Settings::default();
                     settings.credentials = credentials.clone();
+                    settings.early_data = true;
                     settings
                 };
-                let cache = learn(&network, over!(select!(A, B)), [settings(), settings()]).await;
+                let listening = over!(select!(A, B)).listen(server(&network), server_addr());
+                let mut incoming = listening.settings(settings()).await.unwrap();
+                let cache = learn_at(&network, &mut incoming, settings()).await;
                 let said = record(&network, true);
                 let stack = over!(select!(A, B));
                 let connecting = stack.connect(client(&network), server_addr());
@@ -187,8 +190,6 @@ fn messages_that_come_with_an_offer_are_answered_within_three_times_their_bytes(
                 network.runtime().sleep(Duration::from_millis(10)).await;
                 drop(held);
                 network.untap();
-                let listening = over!(select!(A, B)).listen(server(&network), server_addr());
-                let incoming = listening.settings(settings()).await.unwrap();
                 reply_at_length(&network, incoming, || "x".repeat(1000));
                 let flight = std::mem::take(&mut *said.lock().unwrap()).swap_remove(0);
                 assert_eq!(flight[0], Kind::Early as u8);

@@ -1,6 +1,8 @@
-//! An attacker on the wire, which sees everything and may do anything but guess keys.
+//! An attacker on the wire, which sees everything and may do anything but guess keys. It keeps messages that it has seen, of this
+//! connection and of earlier ones, and makes others of their fields.
 
 use crate::scene::server_addr;
+use crate::splices::{repair, splice};
 use bertha_core::Role;
 use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::wire::{
@@ -128,6 +130,15 @@ impl Attacker {
             let invented = Datagram { payload: self.invent(), ..datagram.clone() };
             self.say(&invented);
         }
+        if self.does(self.habits.invent) {
+            let [one, other] = [(); 2].map(|()| {
+                let at = self.roll(self.seen.len() as u64) as usize;
+                self.seen[at].payload.clone()
+            });
+            let spliced =
+                Datagram { payload: splice(&one, &other, |bound| self.roll(bound)), ..datagram.clone() };
+            self.say(&spliced);
+        }
         if self.does(self.habits.replay) {
             let at = self.roll(self.seen.len() as u64) as usize;
             self.say(&self.seen[at].clone());
@@ -208,9 +219,9 @@ impl Attacker {
                 let data = [&tag.header(Kind::Data)[..], b"forged"].concat();
                 wire::join(&answer, &data, LARGEST_JOINED).unwrap()
             }),
-            9 => Ok(tag.header_from(Role::Server, Kind::Reset).to_vec()),
+            9 => wire::encode_from(Role::Server, Kind::Reset, tag, &()),
             10..13 => wire::encode_from(sender, Kind::Upgrade, tag, &self.invent_upgrade()),
-            _ => Ok(tag.header_from(sender, Kind::CloseSeen).to_vec()),
+            _ => wire::encode_from(sender, Kind::CloseSeen, tag, &()),
         };
         let mut message = message.unwrap();
         // Sometimes as if it had a proof.
@@ -267,17 +278,11 @@ fn answer(id: u64, confirm: Option<u64>) -> Answer {
         idle_ms: 30_000,
         confirm,
         early: 0,
+        ticket: None,
         stack,
         reasons,
         capabilities: Vec::new(),
     }
-}
-
-/// Puts the check right.
-fn repair(payload: &mut [u8]) {
-    let end = payload.len() - 4;
-    let check = crc32fast::hash(&payload[..end]);
-    payload[end..].copy_from_slice(&check.to_le_bytes());
 }
 
 /// Takes the proof off.

@@ -1,7 +1,7 @@
 //! Connections that are used before the server has answered.
 
-use crate::early_scene::{connect, defaults, hear, heard, learn, over, pause, say, serve, with};
-use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate};
+use crate::early_scene::{connect, defaults, hear, heard, known, learn, open, over, pause, say, serve, with};
+use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate, simulate_in_order};
 use bertha_chunnels::Serialize;
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
@@ -9,16 +9,14 @@ use bertha_core::{
 };
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::wire::Kind;
-use bertha_negotiation::{Credentials, EarlyCache, IdentityKey, Negotiate, Settings, SharedKey, ZeroRtt};
+use bertha_negotiation::{Credentials, EarlyCache, IdentityKey, Negotiate, SharedKey, ZeroRtt};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Also for the server after a restart, since it needs to remember nothing.
 #[test]
 fn the_server_receives_the_request_with_the_first_datagram() {
-    simulate(1, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+    simulate_in_order(1, async |network: Network| {
+        let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
         let kinds = Arc::new(Mutex::new(Vec::new()));
         let seen = kinds.clone();
         network.tap(move |datagram| {
@@ -26,7 +24,7 @@ fn the_server_receives_the_request_with_the_first_datagram() {
             Verdict::Pass
         });
         let before = network.runtime().now();
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Unanswered));
         say(&connection, &["one"]).await;
         assert_eq!(network.runtime().now(), before, "nothing has to be waited for");
@@ -49,8 +47,8 @@ fn the_server_receives_the_request_with_the_first_datagram() {
 fn a_server_that_picks_another_stack_gets_all_messages_once_and_in_order() {
     simulate(2, async |network: Network| {
         let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let history = serve(&network, over!(B), Settings::default()).await;
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let history = serve(&network, over!(B), open()).await;
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one", "two", "three"]).await;
         hear(&connection, &["one", "two", "three"]).await;
         say(&connection, &["four"]).await;
@@ -61,7 +59,7 @@ fn a_server_that_picks_another_stack_gets_all_messages_once_and_in_order() {
         assert!(explained.to_string().starts_with("Serialize"), "{explained}");
         connection.close().await.unwrap();
         // It has learned.
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["five"]).await;
         hear(&connection, &["five"]).await;
         assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Taken(1)));
@@ -72,8 +70,8 @@ fn a_server_that_picks_another_stack_gets_all_messages_once_and_in_order() {
 fn who_waits_in_recv_is_woken_over_the_other_stack() {
     simulate(3, async |network: Network| {
         let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let _history = serve(&network, over!(B), Settings::default()).await;
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let _history = serve(&network, over!(B), open()).await;
+        let connection = connect(&network, &cache, open()).await.unwrap();
         let sending = async {
             pause(&network, Duration::from_secs(1)).await;
             say(&connection, &["late"]).await;
@@ -90,12 +88,14 @@ fn more_messages_than_fit_wait_and_follow() {
         simulate(4, async |network: Network| {
             network.set_link(bertha_datapath_sim::Link { mtu: room, ..bertha_datapath_sim::Link::default() });
             for stay in [true, false] {
-                let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-                let history = match stay {
-                    true => serve(&network, over!(select!(A, B)), Settings::default()).await,
-                    false => serve(&network, over!(B), Settings::default()).await,
+                let (cache, history) = match stay {
+                    true => known(&network, over!(select!(A, B)), defaults()).await,
+                    false => {
+                        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+                        (cache, serve(&network, over!(B), open()).await)
+                    }
                 };
-                let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+                let connection = connect(&network, &cache, open()).await.unwrap();
                 let messages: Vec<String> =
                     (0..100).map(|number| format!("message number {number}")).collect();
                 for message in &messages {
@@ -114,9 +114,9 @@ fn more_messages_than_fit_wait_and_follow() {
 fn a_burst_goes_with_the_offer() {
     simulate(5, async |network: Network| {
         let (stack, cache) = (|| make_stack!(Serialize::<String>::new()), EarlyCache::new());
-        let history = serve(&network, stack(), Settings::default()).await;
+        let history = serve(&network, stack(), open()).await;
         let first = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
-        let why = ZeroRtt::NotTried("no agreement with this server is known");
+        let why = ZeroRtt::NotTried("no agreement with this server is known by which it takes early data");
         assert_eq!(first.explain().zero_rtt(), Some(&why));
         first.close().await.unwrap();
         let connection = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
@@ -132,9 +132,8 @@ fn a_burst_goes_with_the_offer() {
 #[test]
 fn without_messages_the_offer_goes_out_alone() {
     simulate(6, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
+        let connection = connect(&network, &cache, open()).await.unwrap();
         pause(&network, Duration::from_micros(1100)).await;
         // Too late for the first flight, too early for the answer.
         say(&connection, &["one"]).await;
@@ -162,9 +161,13 @@ fn with_credentials() {
             let settings = || {
                 [at_client.clone(), at_server.clone()].map(|it| with(|settings| settings.credentials = it))
             };
-            let cache = learn(&network, over!(select!(A, B)), settings()).await;
-            let [ours, theirs] = settings();
-            let history = serve(&network, over!(select!(A, B)), theirs).await;
+            let [ours, _] = settings();
+            let (cache, history) = match is_early {
+                true => known(&network, over!(select!(A, B)), settings()).await,
+                false => {
+                    (EarlyCache::new(), serve(&network, over!(select!(A, B)), settings()[1].clone()).await)
+                }
+            };
             let before = network.runtime().now();
             let connection = connect(&network, &cache, ours).await.unwrap();
             say(&connection, &["one", "two"]).await;
@@ -189,8 +192,7 @@ fn under_load_a_cookie_comes_first_and_then_a_confirmation() {
     for (unproven, kinds) in [(0, vec![12, 9, 12, 15]), (1, vec![12, 2, 8, 0])] {
         simulate(9, async |network: Network| {
             let busy = || with(|settings| settings.unproven_clients = unproven);
-            let cache = learn(&network, over!(select!(A, B)), [Settings::default(), busy()]).await;
-            let history = serve(&network, over!(select!(A, B)), busy()).await;
+            let (cache, history) = known(&network, over!(select!(A, B)), [open(), busy()]).await;
             let seen = Arc::new(Mutex::new(Vec::new()));
             let see = seen.clone();
             network.tap(move |datagram| {
@@ -198,7 +200,7 @@ fn under_load_a_cookie_comes_first_and_then_a_confirmation() {
                 Verdict::Pass
             });
             let before = network.runtime().now();
-            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            let connection = connect(&network, &cache, open()).await.unwrap();
             say(&connection, &["one"]).await;
             hear(&connection, &["one"]).await;
             assert_eq!((network.runtime().now() - before).as_micros(), 400, "two round trips");
@@ -212,13 +214,12 @@ fn under_load_a_cookie_comes_first_and_then_a_confirmation() {
 #[test]
 fn a_cache_is_saved_and_a_damaged_one_is_an_error() {
     simulate(11, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
+        let (cache, _history) = known(&network, over!(select!(A, B)), defaults()).await;
         let path = std::env::temp_dir().join(format!("bertha-early-{}", std::process::id()));
         cache.save(&path).unwrap();
         let loaded = EarlyCache::load(&path).unwrap();
         assert_eq!(loaded.len(), 1);
-        let _history = serve(&network, over!(select!(A, B)), Settings::default()).await;
-        let connection = connect(&network, &loaded, Settings::default()).await.unwrap();
+        let connection = connect(&network, &loaded, open()).await.unwrap();
         say(&connection, &["one"]).await;
         connection.agreed().await.unwrap();
         assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Taken(1)));
@@ -257,15 +258,17 @@ fn a_chunnel_talks_to_its_counterpart_while_it_is_built() {
         simulate(seed, async |network: Network| {
             let stack = || make_stack!(Serialize::<String>::new(), Greet, select!(A, B));
             let cache = EarlyCache::new();
-            serve(&network, stack(), Settings::default()).await;
+            let history = serve(&network, stack(), open()).await;
             let first = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
             first.close().await.unwrap();
-            network.restart(SERVER);
+            pause(&network, Duration::from_millis(1)).await;
+            history.lock().unwrap().clear();
             let history = match became {
-                ZeroRtt::Taken(_) => serve(&network, stack(), Settings::default()).await,
+                ZeroRtt::Taken(_) => history,
                 _ => {
+                    network.restart(SERVER);
                     let other = make_stack!(Serialize::<String>::new(), Greet, B);
-                    serve(&network, other, Settings::default()).await
+                    serve(&network, other, open()).await
                 }
             };
             let connection = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();

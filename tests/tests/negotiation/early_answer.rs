@@ -1,12 +1,12 @@
 //! The answer to a first flight, with data behind it or alone.
 
-use crate::early_scene::{connect, defaults, hear, learn, over, pause, say};
+use crate::early_scene::{connect, hear, learn_at, open, over, pause, say};
 use crate::scene::{A, B, SERVER, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Network, SimDatapath, Verdict};
 use bertha_negotiation::wire::{self, Kind};
-use bertha_negotiation::{Incoming, Negotiate, Negotiated, Runs, Settings, ZeroRtt};
+use bertha_negotiation::{Incoming, Negotiate, Negotiated, Runs, ZeroRtt};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -54,19 +54,21 @@ async fn echo(connection: impl Connection<Data = String>) {
 }
 
 macro_rules! serve_with {
-    ($network:expr, $act:expr) => {
-        let listening = over!(select!(A, B)).listen(server($network), server_addr());
-        with_each($network, listening.await.unwrap(), $act);
-    };
+    ($network:expr, $act:expr) => {{
+        let listening = over!(select!(A, B)).listen(server($network), server_addr()).settings(open());
+        let mut incoming = listening.await.unwrap();
+        let cache = learn_at($network, &mut incoming, open()).await;
+        with_each($network, incoming, $act);
+        cache
+    }};
 }
 
 #[test]
 fn an_application_that_only_listens_holds_no_answer_back() {
     simulate(1, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        serve_with!(&network, async |connection| while connection.recv().await.is_ok() {});
+        let cache = serve_with!(&network, async |connection| while connection.recv().await.is_ok() {});
         let (kinds, before) = (watch(&network), network.runtime().now());
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         connection.agreed().await.unwrap();
         assert_eq!((network.runtime().now() - before).as_micros(), 200, "one round trip");
@@ -77,13 +79,12 @@ fn an_application_that_only_listens_holds_no_answer_back() {
 #[test]
 fn an_application_that_does_nothing_holds_no_answer_back() {
     simulate(2, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        serve_with!(&network, async |connection| {
+        let cache = serve_with!(&network, async |connection| {
             std::future::pending::<()>().await;
             drop(connection);
         });
         let before = network.runtime().now();
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         connection.agreed().await.unwrap();
         assert_eq!((network.runtime().now() - before).as_micros(), 200, "one round trip");
@@ -94,14 +95,13 @@ fn an_application_that_does_nothing_holds_no_answer_back() {
 fn an_application_that_leaves_at_once_answers_first() {
     simulate(3, async |network: Network| {
         for by_closing in [true, false] {
-            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-            serve_with!(&network, move |connection| async move {
+            let cache = serve_with!(&network, move |connection| async move {
                 if by_closing {
                     connection.close().await.unwrap();
                 }
             });
             let kinds = watch(&network);
-            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            let connection = connect(&network, &cache, open()).await.unwrap();
             say(&connection, &["one"]).await;
             assert_eq!(connection.agreed().await.unwrap().zero_rtt(), Some(&ZeroRtt::Taken(1)));
             assert!(connection.recv().await.is_err());
@@ -116,14 +116,13 @@ fn an_application_that_leaves_at_once_answers_first() {
 #[test]
 fn of_a_burst_the_first_message_goes_with_the_answer() {
     simulate(4, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        serve_with!(&network, async |connection| {
+        let cache = serve_with!(&network, async |connection| {
             let messages = ["two", "three", "four"].map(String::from);
             connection.send_batch(messages.into_iter()).await.unwrap();
             while connection.recv().await.is_ok() {}
         });
         let kinds = watch(&network);
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         hear(&connection, &["two", "three", "four"]).await;
         assert_eq!(*kinds.lock().unwrap(), [OFFER, BOTH, DATA, DATA, CONFIRM]);
@@ -133,10 +132,9 @@ fn of_a_burst_the_first_message_goes_with_the_answer() {
 #[test]
 fn what_does_not_fit_follows_the_answer() {
     simulate(5, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
         let long = "x".repeat(1190);
         let echo = long.clone();
-        serve_with!(&network, move |connection| {
+        let cache = serve_with!(&network, move |connection| {
             let echo = echo.clone();
             async move {
                 connection.send(echo).await.unwrap();
@@ -144,7 +142,7 @@ fn what_does_not_fit_follows_the_answer() {
             }
         });
         let kinds = watch(&network);
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         hear(&connection, &[&long]).await;
         assert_eq!(
@@ -161,8 +159,7 @@ fn what_does_not_fit_follows_the_answer() {
 fn data_behind_a_late_or_repeated_answer_arrives() {
     for repeated in [false, true] {
         simulate(6, async |network: Network| {
-            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-            serve_with!(&network, echo);
+            let cache = serve_with!(&network, echo);
             let held = Arc::new(Mutex::new(None::<Datagram>));
             let hold = held.clone();
             network.tap(move |datagram| {
@@ -172,7 +169,7 @@ fn data_behind_a_late_or_repeated_answer_arrives() {
                 *hold.lock().unwrap() = Some(datagram.clone());
                 if repeated { Verdict::Pass } else { Verdict::Drop }
             });
-            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            let connection = connect(&network, &cache, open()).await.unwrap();
             say(&connection, &["one"]).await;
             connection.agreed().await.unwrap();
             if repeated {
@@ -192,8 +189,7 @@ fn data_behind_a_late_or_repeated_answer_arrives() {
 #[test]
 fn each_part_is_checked_as_if_it_came_alone() {
     simulate(7, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        serve_with!(&network, echo);
+        let cache = serve_with!(&network, echo);
         network.tap(|datagram| {
             if let Some((answer, _)) = wire::parts(&datagram.payload) {
                 // Within the answer.
@@ -203,7 +199,7 @@ fn each_part_is_checked_as_if_it_came_alone() {
             Verdict::Pass
         });
         let before = network.runtime().now();
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         hear(&connection, &["one"]).await;
         assert!(network.runtime().now() - before >= Duration::from_millis(100), "the offer was repeated");

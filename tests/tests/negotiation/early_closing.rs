@@ -1,6 +1,6 @@
 //! Chunnels that fail, or close their link, after the first flight has left and before the server has answered.
 
-use crate::early_scene::{hear, heard, over, record, say, with};
+use crate::early_scene::{hear, heard, open, over, record, say, with};
 use crate::scene::{B, CLIENT, SERVER, bytes, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
@@ -77,7 +77,7 @@ fn one_message() -> Settings {
 async fn learn_of(network: &Network, gives_up: &GivesUp) -> EarlyCache {
     let cache = EarlyCache::new();
     let stack = || over!(select!(gives_up.clone(), B));
-    let incoming = stack().listen(server(network), server_addr()).await.unwrap();
+    let incoming = stack().listen(server(network), server_addr()).settings(open()).await.unwrap();
     record(network, incoming);
     let first = stack().connect(client(network), server_addr()).early(&cache).await.unwrap();
     first.close().await.unwrap();
@@ -92,7 +92,10 @@ fn the_stack_that_the_server_picks_is_none_the_worse() {
         simulate(1, async |network: Network| {
             let gives_up = GivesUp::new(deed);
             let cache = learn_of(&network, &gives_up).await;
-            let history = record(&network, over!(B).listen(server(&network), server_addr()).await.unwrap());
+            let history = record(
+                &network,
+                over!(B).listen(server(&network), server_addr()).settings(open()).await.unwrap(),
+            );
             let stack = over!(select!(gives_up, B));
             let connecting =
                 stack.connect(client(&network), server_addr()).early(&cache).settings(one_message());
@@ -112,7 +115,8 @@ fn the_server_hears_of_it_if_it_agreed() {
             let gives_up = GivesUp::new(deed);
             let cache = learn_of(&network, &gives_up).await;
             let stack = || over!(select!(gives_up.clone(), B));
-            let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+            let mut incoming =
+                stack().listen(server(&network), server_addr()).settings(open()).await.unwrap();
             let connecting =
                 stack().connect(client(&network), server_addr()).early(&cache).settings(one_message());
             let serving = async {
@@ -136,7 +140,7 @@ fn the_server_hears_of_a_link_that_was_closed_before_it_agreed() {
         let gives_up = GivesUp::new(Closes);
         let cache = learn_of(&network, &gives_up).await;
         let stack = || over!(select!(gives_up.clone(), B));
-        let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+        let mut incoming = stack().listen(server(&network), server_addr()).settings(open()).await.unwrap();
         let connecting =
             stack().connect(client(&network), server_addr()).early(&cache).settings(one_message());
         let serving = async {

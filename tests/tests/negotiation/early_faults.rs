@@ -1,7 +1,7 @@
 //! First flights over networks that lose, repeat and reorder, with histories of what was received.
 
-use crate::early_scene::{History, connect, learn, serve, with};
-use crate::scene::{A, B, SERVER, simulate};
+use crate::early_scene::{History, connect, known, learn, serve, with};
+use crate::scene::{A, B, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Runtime, make_stack, select};
 use bertha_datapath_sim::{Datagram, Link, Network, Verdict};
@@ -70,12 +70,14 @@ fn cancelled(seed: u64) -> String {
 
 /// One client; whether it got through.
 async fn talk(network: &Network, seed: u64, percent: u64) -> (bool, Vec<String>, History) {
-    let known = make_stack!(Serialize::<String>::new(), select!(A, B));
-    let cache = learn(network, known, [settings(seed), settings(seed)]).await;
-    network.restart(SERVER);
-    let history = match seed % 2 {
-        0 => serve(network, make_stack!(Serialize::<String>::new(), select!(A, B)), settings(seed)).await,
-        _ => serve(network, make_stack!(Serialize::<String>::new(), B), settings(seed)).await,
+    let stack = make_stack!(Serialize::<String>::new(), select!(A, B));
+    let both = [settings(seed), settings(seed)];
+    let (cache, history) = match seed % 2 {
+        0 => known(network, stack, both).await,
+        _ => {
+            let cache = learn(network, stack, both).await;
+            (cache, serve(network, make_stack!(Serialize::<String>::new(), B), settings(seed)).await)
+        }
     };
     torment(network, seed, percent);
     let connection = connect(network, &cache, settings(seed)).await.unwrap();

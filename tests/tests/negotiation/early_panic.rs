@@ -1,6 +1,6 @@
 //! A Chunnel that panics in the call that happens to bring the handshake to its end.
 
-use crate::early_scene::{over, record, say};
+use crate::early_scene::{open, over, record, say};
 use crate::scene::{A, SERVER, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{
@@ -29,12 +29,15 @@ fn the_others_get_an_error() {
     simulate(1, async |network: Network| {
         let cache = EarlyCache::new();
         let stack = || over!(select!(A, Panics));
-        record(&network, stack().listen(server(&network), server_addr()).await.unwrap());
+        record(&network, stack().listen(server(&network), server_addr()).settings(open()).await.unwrap());
         let first = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
         first.close().await.unwrap();
         network.restart(SERVER);
 
-        record(&network, over!(Panics).listen(server(&network), server_addr()).await.unwrap());
+        record(
+            &network,
+            over!(Panics).listen(server(&network), server_addr()).settings(open()).await.unwrap(),
+        );
         let connection = stack().connect(client(&network), server_addr()).early(&cache).await.unwrap();
         say(&connection, &["one"]).await;
         let calls = futures_util::join!(

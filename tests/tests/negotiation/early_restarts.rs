@@ -1,6 +1,6 @@
 //! Clients that restart on their port and send data before the server has their confirmation.
 
-use crate::early_scene::{History, heard, learn, over, record, say, with};
+use crate::early_scene::{History, heard, known, over, say, with};
 use crate::scene::{A, B, CLIENT, SERVER, bytes, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, ErrorKind, make_stack, select};
@@ -36,9 +36,7 @@ fn lose_confirmations(network: &Network, mut count: u32) {
 
 /// A server to which a connection from port 5000 is left of a client that has restarted.
 async fn leave_behind(network: &Network, has_key: bool) -> (EarlyCache, History) {
-    let cache = learn(network, over!(select!(A, B)), [settings(has_key), settings(has_key)]).await;
-    let listening = over!(select!(A, B)).listen(server(network), server_addr());
-    let history = record(network, listening.settings(settings(has_key)).await.unwrap());
+    let (cache, history) = known(network, over!(select!(A, B)), [settings(has_key), settings(has_key)]).await;
     let from = client(network).from_port(5000);
     let old = over!(select!(A, B)).connect(from, server_addr()).settings(settings(has_key)).await.unwrap();
     say(&old, &["old"]).await;

@@ -5,11 +5,15 @@ use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Describe, Error, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, SimDatapath};
 use bertha_negotiation::{Early, EarlyCache, Incoming, Negotiate, Runs, Settings, ZeroRtt};
+use futures_util::future::select as first_of;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// Settings of an end that takes early data, with changes.
 pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
+    settings.early_data = true;
     change(&mut settings);
     settings
 }
@@ -73,27 +77,67 @@ pub(crate) async fn connect(
     over!(select!(A, B)).connect(client(network), server_addr()).early(cache).settings(settings).await
 }
 
-/// A cache that knows what a server with this stack agreed to, which is gone then.
+/// A cache that knows what this server agreed to, by a connection that is over.
+pub(crate) async fn learn_at<S, D>(
+    network: &Network,
+    incoming: &mut Incoming<S, D>,
+    settings: Settings,
+) -> EarlyCache
+where
+    S: Send + Sync + 'static,
+    D: Runs<S, Out: Connection<Data = String>>,
+{
+    let cache = EarlyCache::new();
+    let serving = async {
+        while let Some(served) = incoming.next().await {
+            let served = served.unwrap();
+            while served.recv().await.is_ok() {}
+        }
+    };
+    let asking = async {
+        let first = connect(network, &cache, settings).await.unwrap();
+        assert!(matches!(first.explain().zero_rtt(), Some(ZeroRtt::NotTried(_))));
+        first.close().await.unwrap();
+        // Until the server has seen that, and the client has heard so.
+        pause(network, Duration::from_millis(1)).await;
+    };
+    first_of(pin!(asking), pin!(serving)).await;
+    cache
+}
+
+/// A server that writes down what it receives, and sends it back; and a cache that knows what it agrees to.
+pub(crate) async fn known<S>(network: &Network, stack: S, settings: [Settings; 2]) -> (EarlyCache, History)
+where
+    S: Describe + Send + Sync + 'static,
+    SimDatapath: Runs<S, Out: Connection<Data = String>>,
+{
+    let [at_client, at_server] = settings;
+    let listening = stack.listen(server(network), server_addr()).settings(at_server);
+    let mut incoming = listening.await.unwrap();
+    let cache = learn_at(network, &mut incoming, at_client).await;
+    (cache, record(network, incoming))
+}
+
+/// A cache that knows what a server with this stack agreed to, which is gone then, and its tickets with it.
 pub(crate) async fn learn<S>(network: &Network, stack: S, settings: [Settings; 2]) -> EarlyCache
 where
     S: Describe + Send + Sync + 'static,
     SimDatapath: Runs<S, Out: Connection<Data = String>>,
 {
     let [at_client, at_server] = settings;
-    let cache = EarlyCache::new();
-    serve(network, stack, at_server).await;
-    let first = connect(network, &cache, at_client).await.unwrap();
-    assert!(matches!(first.explain().zero_rtt(), Some(ZeroRtt::NotTried(_))));
-    assert_eq!(cache.len(), 1);
-    first.close().await.unwrap();
-    // Until the server has seen it.
-    pause(network, Duration::from_millis(1)).await;
+    let listening = stack.listen(server(network), server_addr()).settings(at_server);
+    let cache = learn_at(network, &mut listening.await.unwrap(), at_client).await;
     network.restart(SERVER);
     cache
 }
 
+/// Settings of an end that takes early data.
+pub(crate) fn open() -> Settings {
+    with(|_| ())
+}
+
 pub(crate) fn defaults() -> [Settings; 2] {
-    [Settings::default(), Settings::default()]
+    [open(), open()]
 }
 
 pub(crate) async fn say(connection: &impl Connection<Data = String>, messages: &[&str]) {

@@ -1,13 +1,13 @@
 //! A server whose datapath takes nothing for one of its clients, as where its address can't be resolved or it does not read.
 
-use crate::early_scene::{connect, defaults, learn, over, pause, say};
+use crate::early_scene::{connect, learn_at, open, over, pause, say};
 use crate::scene::{A, B, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Buf, Connection, Datapath, Error, Listener, make_stack, select};
 use bertha_datapath_sim::{Network, SimBase, SimConnection, SimDatapath, SimListener};
 use bertha_negotiation::Negotiate;
 use bertha_negotiation::ZeroRtt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A datapath that never takes what is sent on the first connection that its listener accepts.
@@ -15,7 +15,7 @@ struct Stuck(SimDatapath);
 
 struct StuckListener {
     inner: SimListener,
-    has_accepted: AtomicBool,
+    accepted: AtomicUsize,
 }
 
 struct StuckConnection {
@@ -32,7 +32,7 @@ impl Datapath for Stuck {
     }
 
     async fn listen(&self, on: Addr) -> Result<StuckListener, Error> {
-        Ok(StuckListener { inner: self.0.listen(on).await?, has_accepted: AtomicBool::new(false) })
+        Ok(StuckListener { inner: self.0.listen(on).await?, accepted: AtomicUsize::new(0) })
     }
 }
 
@@ -41,7 +41,8 @@ impl Listener for StuckListener {
 
     async fn accept(&self) -> Result<StuckConnection, Error> {
         let inner = self.inner.accept().await?;
-        Ok(StuckConnection { inner, is_stuck: !self.has_accepted.swap(true, Ordering::Relaxed) })
+        // The first one is that from which the client learns.
+        Ok(StuckConnection { inner, is_stuck: self.accepted.fetch_add(1, Ordering::Relaxed) == 1 })
     }
 
     fn local_addr(&self) -> Addr {
@@ -80,9 +81,9 @@ impl Connection for StuckConnection {
 #[test]
 fn a_client_to_whom_nothing_can_be_sent_holds_no_other_up() {
     simulate(1, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
         let listening = over!(select!(A, B)).listen(Stuck(server(&network)), server_addr());
-        let mut incoming = listening.await.unwrap();
+        let mut incoming = listening.settings(open()).await.unwrap();
+        let cache = learn_at(&network, &mut incoming, open()).await;
         let serving = async {
             // An application that has nothing to say, and does not receive yet.
             let _first = incoming.next().await.unwrap().unwrap();

@@ -1,12 +1,12 @@
 //! The end of a first flight: a waiting call brings it about, or the connection itself where no call waits.
 
-use crate::early_scene::{connect, defaults, learn, over, pause, say, serve};
+use crate::early_scene::{connect, defaults, known, learn_at, open, over, pause, say};
 use crate::scene::{A, B, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, make_stack, select};
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::wire::Kind;
-use bertha_negotiation::{Negotiate, Settings, ZeroRtt};
+use bertha_negotiation::{Negotiate, ZeroRtt};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -34,10 +34,9 @@ fn count_flights(network: &Network, lost: usize) -> Arc<AtomicUsize> {
 #[test]
 fn an_application_that_does_not_wait_is_agreed_all_the_same() {
     simulate(1, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+        let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
         let flights = count_flights(&network, 0);
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         pause(&network, A_WHILE).await;
         assert_eq!(connection.explain().zero_rtt(), Some(&ZeroRtt::Taken(1)));
@@ -48,10 +47,9 @@ fn an_application_that_does_not_wait_is_agreed_all_the_same() {
 #[test]
 fn a_first_flight_is_repeated_while_nobody_waits() {
     simulate(2, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+        let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
         let flights = count_flights(&network, 2);
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one"]).await;
         pause(&network, Duration::from_millis(400)).await;
         assert_eq!(*history.lock().unwrap(), [["one"]]);
@@ -64,9 +62,8 @@ fn a_first_flight_is_repeated_while_nobody_waits() {
 fn who_stops_waiting_holds_nothing_up() {
     simulate(3, async |network: Network| {
         for is_kept in [true, false] {
-            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-            let _history = serve(&network, over!(select!(A, B)), Settings::default()).await;
-            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            let (cache, _history) = known(&network, over!(select!(A, B)), defaults()).await;
+            let connection = connect(&network, &cache, open()).await.unwrap();
             say(&connection, &["one"]).await;
             {
                 let mut waiting = Box::pin(connection.recv());
@@ -87,9 +84,8 @@ fn who_stops_waiting_holds_nothing_up() {
 #[test]
 fn several_may_wait_and_each_gets_its_message() {
     simulate(4, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let _history = serve(&network, over!(select!(A, B)), Settings::default()).await;
-        let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+        let (cache, _history) = known(&network, over!(select!(A, B)), defaults()).await;
+        let connection = connect(&network, &cache, open()).await.unwrap();
         say(&connection, &["one", "two", "three"]).await;
         let (mut first, mut second) = (pin!(connection.recv()), pin!(connection.recv()));
         poll_fn(|cx| {
@@ -108,9 +104,9 @@ fn several_may_wait_and_each_gets_its_message() {
 #[test]
 fn a_server_that_stops_listening_answers_whom_it_has_let_in() {
     simulate(5, async |network: Network| {
-        let cache = learn(&network, over!(select!(A, B)), defaults()).await;
         let listening = over!(select!(A, B)).listen(server(&network), server_addr());
-        let mut incoming = listening.await.unwrap();
+        let mut incoming = listening.settings(open()).await.unwrap();
+        let cache = learn_at(&network, &mut incoming, open()).await;
         let serving = async {
             let connection = incoming.next().await.unwrap().unwrap();
             drop(incoming);
@@ -118,7 +114,7 @@ fn a_server_that_stops_listening_answers_whom_it_has_let_in() {
             drop(connection);
         };
         let asking = async {
-            let connection = connect(&network, &cache, Settings::default()).await.unwrap();
+            let connection = connect(&network, &cache, open()).await.unwrap();
             say(&connection, &["one"]).await;
             pause(&network, A_WHILE / 2).await;
             assert_ne!(connection.explain().zero_rtt(), Some(&ZeroRtt::Unanswered));

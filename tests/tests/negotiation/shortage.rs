@@ -1,13 +1,13 @@
 //! A datapath that now and then has no room, or no memory, for a message.
 
-use crate::early_scene::{defaults, hear, heard, learn, over, say, serve, with};
+use crate::early_scene::{defaults, hear, heard, known, learn, open, over, say, serve, with};
 use crate::lean::{GOOD, Lean, Plan};
 use crate::scene::{A, B, C, bytes, client, echo, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, Error, ErrorKind, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Verdict};
 use bertha_negotiation::wire::Kind;
-use bertha_negotiation::{EarlyCache, Negotiate, Settings, ZeroRtt};
+use bertha_negotiation::{EarlyCache, Negotiate, ZeroRtt};
 use std::time::Duration;
 
 async fn serve_echo(network: &Network) {
@@ -67,8 +67,7 @@ fn a_broken_connection_ends_the_handshake_at_once() {
 fn a_first_flight_is_repeated_too() {
     for (sends, receptions) in [(0b10, 0), (0, 0b1)] {
         simulate(4, async |network: Network| {
-            let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-            let history = serve(&network, over!(select!(A, B)), Settings::default()).await;
+            let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
             let mut lost = false;
             network.tap(move |datagram| {
                 let is_first =
@@ -112,7 +111,7 @@ fn messages_that_the_server_has_not_taken_are_sent_when_there_is_room() {
 fn messages_go_over_another_stack_when_there_is_room() {
     simulate(6, async |network: Network| {
         let cache = learn(&network, over!(select!(A, B)), defaults()).await;
-        let history = serve(&network, over!(select!(B, C)), Settings::default()).await;
+        let history = serve(&network, over!(select!(B, C)), open()).await;
         let datapath = Lean(client(&network), Plan { sends: 0b110, ..GOOD });
         let connection = connect_lean(datapath, &cache).await.unwrap();
         say(&connection, &["one"]).await;

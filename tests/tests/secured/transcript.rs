@@ -6,7 +6,7 @@ use bertha_core::{
     Addr, Buf, Carries, Chunnel, ConnectContext, Connection, Error, Identity, Role, Runtime, make_stack,
     select,
 };
-use bertha_negotiation::{EarlyCache, Negotiate, Pick};
+use bertha_negotiation::{EarlyCache, Negotiate, Pick, Settings};
 use futures_util::future::{Either, select as first_of};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -100,8 +100,11 @@ fn an_attempt_to_send_early_changes_nothing_of_that() {
         let (client, server) = (&hosts.client, &hosts.server);
         let waiting = || make_stack!(Serialize::<String>::new(), Binds(seen.clone()));
         let taking = || make_stack!(Serialize::<String>::new(), Takes(early.clone()));
-        let mut waits = waiting().listen(server.clone(), (SERVER, 0)).await.unwrap();
-        let mut takes = taking().listen(server.clone(), (SERVER, 0)).await.unwrap();
+        let mut settings = Settings::default();
+        settings.early_data = true;
+        let waits = waiting().listen(server.clone(), (SERVER, 0)).settings(settings.clone());
+        let takes = taking().listen(server.clone(), (SERVER, 0)).settings(settings);
+        let (mut waits, mut takes) = (waits.await.unwrap(), takes.await.unwrap());
         let (to_waits, to_takes) = (waits.local_addr(), takes.local_addr());
         let cache = EarlyCache::new();
         for _ in 0..2 {

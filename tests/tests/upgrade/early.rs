@@ -4,14 +4,17 @@ use crate::scene::{A, B, client, server, server_addr, simulate};
 use bertha_chunnels::Serialize;
 use bertha_core::{Connection, make_stack, select};
 use bertha_datapath_sim::Network;
-use bertha_negotiation::{EarlyCache, Negotiate, Pick, ZeroRtt};
+use bertha_negotiation::{EarlyCache, Negotiate, Pick, Settings, ZeroRtt};
 
 #[test]
 fn the_server_changes_the_stack_of_a_client_that_connected_early() {
     simulate(1, async |network: Network| {
         let cache = EarlyCache::new();
         let stack = || make_stack!(Serialize::<String>::new(), select!(A, B)).upgradable();
-        let mut incoming = stack().listen(server(&network), server_addr()).await.unwrap();
+        let mut settings = Settings::default();
+        settings.early_data = true;
+        let listening = stack().listen(server(&network), server_addr()).settings(settings);
+        let mut incoming = listening.await.unwrap();
         for is_early in [false, true] {
             let serving = async {
                 let served = incoming.next().await.unwrap().unwrap();

@@ -7,8 +7,11 @@ use bertha::chunnels::{Fault, Reliable};
 use bertha::kernel::{Tcp, Unix};
 use bertha::prelude::*;
 use bertha::{ErrorKind, Settings};
-use bertha_file_transfer::stack::{over_datagrams, over_streams, reliable};
+use bertha_file_transfer::stack::{
+    encrypted_over_datagrams, encrypted_over_streams, over_datagrams, over_streams, reliable,
+};
 use bertha_file_transfer::{Error, Message};
+use bertha_tls_options::Encryption;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -86,7 +89,7 @@ pub(super) trait Task {
 }
 
 impl Carriage {
-    pub(super) async fn carry(self, task: impl Task) -> Result<(), Error> {
+    pub(super) async fn carry(self, task: impl Task, encryption: Option<Encryption>) -> Result<(), Error> {
         let timeout = Duration::from_secs_f64(self.timeout);
         let mut settings = Settings::default();
         settings.idle_timeout = timeout;
@@ -94,6 +97,9 @@ impl Carriage {
         let packet = if self.datapath == Bottom::Unix { 60_000 } else { usize::from(self.packet) };
         // Of the kernel, or of a DPDK port if the program is built so.
         let udp = bertha::datapath();
+        if let Some(encryption) = encryption {
+            return self.encrypted(task, &encryption, packet, settings).await;
+        }
         #[cfg(feature = "quic")]
         if self.transport.is_by_quic() {
             let faults = self.faults.get();
@@ -125,6 +131,88 @@ impl Carriage {
             Bottom::Tcp => {
                 let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
                 Err(bertha::Error::new(ErrorKind::Invalid, what).into())
+            }
+        }
+    }
+}
+
+/// Runs the task over TLS above this transport, or, unless encryption is required, over TLS or the plain stack.
+macro_rules! over_datagrams_encrypted {
+    ($task:expr, $encryption:expr, $packet:expr, $transport:expr, $datapath:expr, $settings:expr) => {{
+        let encrypted = encrypted_over_datagrams($encryption.tls(), $transport);
+        match $encryption.is_required() {
+            true => $task.run(encrypted, $datapath, $settings).await,
+            false => {
+                let either = make_stack!(select!(encrypted, over_datagrams($packet, $transport)));
+                $task.run(either, $datapath, $settings).await
+            }
+        }
+    }};
+}
+
+impl Carriage {
+    async fn encrypted(
+        self,
+        task: impl Task,
+        encryption: &Encryption,
+        packet: usize,
+        settings: Settings,
+    ) -> Result<(), Error> {
+        let settings = encryption.settings(settings);
+        let reliable = || self.congestion.choose(reliable(packet, Duration::from_secs_f64(self.timeout)));
+        match (self.datapath, self.faults.get()) {
+            (Bottom::Tcp, Some(_)) => {
+                let what = "--lose and --delay are for datagrams; use --datapath udp or unix";
+                Err(bertha::Error::new(ErrorKind::Invalid, what).into())
+            }
+            (Bottom::Tcp, None) => {
+                let encrypted = encrypted_over_streams(encryption.tls());
+                match encryption.is_required() {
+                    true => task.run(encrypted, Tcp::new(), settings).await,
+                    false => {
+                        task.run(make_stack!(select!(encrypted, over_streams())), Tcp::new(), settings).await
+                    }
+                }
+            }
+            (Bottom::Udp, None) => {
+                over_datagrams_encrypted!(
+                    task,
+                    encryption,
+                    packet,
+                    make_stack!(reliable()),
+                    bertha::datapath(),
+                    settings
+                )
+            }
+            (Bottom::Udp, Some(faults)) => {
+                over_datagrams_encrypted!(
+                    task,
+                    encryption,
+                    packet,
+                    make_stack!(reliable(), faults.clone()),
+                    bertha::datapath(),
+                    settings
+                )
+            }
+            (Bottom::Unix, None) => {
+                over_datagrams_encrypted!(
+                    task,
+                    encryption,
+                    packet,
+                    make_stack!(reliable()),
+                    Unix::new(),
+                    settings
+                )
+            }
+            (Bottom::Unix, Some(faults)) => {
+                over_datagrams_encrypted!(
+                    task,
+                    encryption,
+                    packet,
+                    make_stack!(reliable(), faults.clone()),
+                    Unix::new(),
+                    settings
+                )
             }
         }
     }

@@ -5,6 +5,7 @@ use super::say;
 use bertha::prelude::*;
 use bertha::{Addr, Base, ErrorKind, Negotiated, Settings};
 use bertha_file_transfer::{Error, Message, Receiver};
+use bertha_tls_options::ServerOptions;
 use clap::Args;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,13 +29,16 @@ pub(super) struct Arguments {
     replace: bool,
     #[command(flatten)]
     carriage: Carriage,
+    #[command(flatten)]
+    encryption: ServerOptions,
 }
 
 impl Arguments {
     pub(super) async fn execute(self) -> Result<(), Error> {
         let receiver = Receiver::open(self.directory).await?.at_most(self.max);
         let receiver = if self.replace { receiver.replacing() } else { receiver };
-        self.carriage.carry(Receive { receiver, addr: self.addr }).await
+        let encryption = self.encryption.encryption()?;
+        self.carriage.carry(Receive { receiver, addr: self.addr }, encryption).await
     }
 }
 

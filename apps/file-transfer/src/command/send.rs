@@ -5,6 +5,7 @@ use super::{progress, say};
 use bertha::prelude::*;
 use bertha::{Addr, Settings};
 use bertha_file_transfer::{Digest, Error, Message, Progress, Sending, send};
+use bertha_tls_options::ClientOptions;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,14 +25,19 @@ pub(super) struct Arguments {
     persistence: f64,
     #[command(flatten)]
     carriage: Carriage,
+    #[command(flatten)]
+    encryption: ClientOptions,
 }
 
 impl Arguments {
     pub(super) async fn execute(self) -> Result<(), Error> {
-        let Self { path, to, sha256, persistence, carriage } = self;
+        let Self { path, to, sha256, persistence, carriage, encryption } = self;
+        let host =
+            to.ip("file-transfer").map(|to| to.ip().to_string()).unwrap_or_else(|_| "file-transfer".into());
+        let encryption = encryption.encryption(host)?;
         let persistence = Duration::from_secs_f64(persistence);
         let sending = Sending { to, path, expected: sha256, persistence, settings: Settings::default() };
-        carriage.carry(Send { sending }).await
+        carriage.carry(Send { sending }, encryption).await
     }
 }
 

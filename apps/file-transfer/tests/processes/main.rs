@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod broken;
+mod encrypted;
 mod full;
 mod hashes;
 mod namespaces;

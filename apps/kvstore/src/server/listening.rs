@@ -3,7 +3,7 @@
 use super::{Handler, Stop};
 use crate::Message;
 use bertha::prelude::*;
-use bertha::{Base, Error, Incoming, Negotiated};
+use bertha::{Base, Error, Incoming, Negotiated, Settings};
 use std::fmt;
 use std::net::SocketAddr;
 use tokio::task::JoinSet;
@@ -31,8 +31,8 @@ where
     ///
     /// # Errors
     /// [`Invalid`](bertha::ErrorKind::Invalid) if the address can't be used.
-    pub async fn open(stack: S, addr: SocketAddr) -> Result<Self, Error> {
-        Ok(Self { incoming: stack.listen(bertha::datapath(), addr).await? })
+    pub async fn open(stack: S, addr: SocketAddr, settings: Settings) -> Result<Self, Error> {
+        Ok(Self { incoming: stack.listen(bertha::datapath(), addr).settings(settings).await? })
     }
 
     /// Where it listens, with the port that the system chose.

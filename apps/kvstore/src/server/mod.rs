@@ -13,7 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use bertha::chunnels::shard::ShardQueue;
 use bertha::chunnels::{LocalShards, Serialize, ShardMap};
 use bertha::prelude::*;
-use bertha::{Addr, Error, ErrorKind};
+use bertha::{Addr, Error, ErrorKind, Settings};
+use bertha_tls_options::Encryption;
 
 use crate::{Capacity, Message, Sharding, shard_addrs, shard_map};
 use thread::Thread;
@@ -41,6 +42,8 @@ pub struct Options {
     pub sharding: Sharding,
     /// How much each local shard may hold.
     pub capacity: Capacity,
+    /// TLS with clients, and whether they have to.
+    pub encryption: Option<Encryption>,
 }
 
 /// The shards behind a router.
@@ -61,6 +64,7 @@ impl Default for Options {
             shards: Shards::Local(1),
             sharding: Sharding::Either,
             capacity: Capacity::default(),
+            encryption: None,
         }
     }
 }
@@ -100,7 +104,8 @@ impl Server {
                 let mut queues = queues.into_iter();
                 let mut advertised = Vec::new();
                 for (number, addr) in options.local_addrs(*count)?.into_iter().enumerate() {
-                    let shard = start_shard(number, addr, options.capacity, queues.next(), &stopper)?;
+                    let kept = (options.capacity, options.encryption.clone());
+                    let shard = start_shard((number, addr), kept, queues.next(), &stopper)?;
                     advertised.push(options.advertised(shard.addr())?.into());
                     threads.push(shard);
                 }
@@ -108,7 +113,8 @@ impl Server {
             }
         };
         let map = shard_map(shards)?;
-        let router = router::start(options.addr, options.sharding, &map, local, &stopper)?;
+        let router =
+            router::start((options.addr, options.encryption), options.sharding, &map, local, &stopper)?;
         let addr = router.addr();
         threads.push(router);
         Ok(Self { addr, map, stopper, threads })
@@ -118,9 +124,13 @@ impl Server {
     ///
     /// # Errors
     /// As for [`start`](Self::start).
-    pub fn start_shard(addr: SocketAddr, capacity: Capacity) -> Result<Self, Error> {
+    pub fn start_shard(
+        addr: SocketAddr,
+        capacity: Capacity,
+        encryption: Option<Encryption>,
+    ) -> Result<Self, Error> {
         let stopper = Stopper::new();
-        let shard = start_shard(0, addr, capacity, None, &stopper)?;
+        let shard = start_shard((0, addr), (capacity, encryption), None, &stopper)?;
         let addr = shard.addr();
         Ok(Self { addr, map: shard_map([addr.into()])?, stopper, threads: vec![shard] })
     }
@@ -150,18 +160,28 @@ impl Server {
 }
 
 fn start_shard(
-    number: usize,
-    addr: SocketAddr,
-    capacity: Capacity,
+    (number, addr): (usize, SocketAddr),
+    (capacity, encryption): (Capacity, Option<Encryption>),
     queue: Option<ShardQueue<Message>>,
     stopper: &Stopper,
 ) -> Result<Thread, Error> {
-    let stop = stopper.subscribe();
-    thread::start(
-        format!("shard {number}"),
-        async move || Listening::open(make_stack!(Serialize::<Message>::new()), addr).await,
-        async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
-    )
+    let (name, stop) = (format!("shard {number}"), stopper.subscribe());
+    let messages = Serialize::<Message>::new();
+    match encryption {
+        None => thread::start(
+            name,
+            async move || Listening::open(make_stack!(messages), addr, Settings::default()).await,
+            async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
+        ),
+        Some(encryption) => {
+            let settings = encryption.settings(Settings::default());
+            thread::start(
+                name,
+                async move || Listening::open(make_stack!(messages, encryption.wire()), addr, settings).await,
+                async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
+            )
+        }
+    }
 }
 
 impl Options {

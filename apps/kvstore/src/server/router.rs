@@ -4,9 +4,10 @@ use super::listening::Datapath;
 use super::thread::{self, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Sharding};
-use bertha::Error;
 use bertha::chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
+use bertha::{Error, Settings};
+use bertha_tls_options::Encryption;
 use std::net::SocketAddr;
 
 /// The most messages that are taken from a connection at once.
@@ -33,9 +34,9 @@ impl Handler for Router {
     }
 }
 
-/// Starts the router's thread, with the stack that `sharding` and the place of the shards ask for.
+/// Starts the router's thread, with the stack that `sharding`, the place of the shards and the encryption ask for.
 pub(super) fn start(
-    addr: SocketAddr,
+    (addr, encryption): (SocketAddr, Option<Encryption>),
     sharding: Sharding,
     map: &ShardMap,
     local: Option<LocalShards<Message>>,
@@ -44,18 +45,33 @@ pub(super) fn start(
     let client = ClientShard::new(map.clone());
     let server = ServerShard::new(map.clone());
     let messages = Serialize::<Message>::new();
-    match (sharding, local) {
-        (Sharding::Client, _) => listen(make_stack!(client, messages), addr, stopper),
-        (Sharding::Server, None) => listen(make_stack!(server, messages), addr, stopper),
-        (Sharding::Server, Some(local)) => listen(make_stack!(server.local(local)?, messages), addr, stopper),
-        (Sharding::Either, None) => listen(make_stack!(select!(client, server), messages), addr, stopper),
-        (Sharding::Either, Some(local)) => {
-            listen(make_stack!(select!(client, server.local(local)?), messages), addr, stopper)
-        }
+    let settings = Settings::default();
+    // Each combination is a type of its own, and no bound says of a type parameter that it runs over both of two lower parts.
+    macro_rules! over {
+        ($settings:expr, $($lower:expr),+) => {
+            match (sharding, local) {
+                (Sharding::Client, _) => serve(make_stack!(client, $($lower),+), addr, $settings, stopper),
+                (Sharding::Server, None) => serve(make_stack!(server, $($lower),+), addr, $settings, stopper),
+                (Sharding::Server, Some(local)) => {
+                    serve(make_stack!(server.local(local)?, $($lower),+), addr, $settings, stopper)
+                }
+                (Sharding::Either, None) => {
+                    serve(make_stack!(select!(client, server), $($lower),+), addr, $settings, stopper)
+                }
+                (Sharding::Either, Some(local)) => {
+                    let routing = select!(client, server.local(local)?);
+                    serve(make_stack!(routing, $($lower),+), addr, $settings, stopper)
+                }
+            }
+        };
+    }
+    match encryption {
+        None => over!(settings, messages),
+        Some(encryption) => over!(encryption.settings(settings), messages, encryption.wire()),
     }
 }
 
-fn listen<S>(stack: S, addr: SocketAddr, stopper: &Stopper) -> Result<Thread, Error>
+fn serve<S>(stack: S, addr: SocketAddr, settings: Settings, stopper: &Stopper) -> Result<Thread, Error>
 where
     S: Negotiate + 'static,
     Datapath: Runs<S, Out: Connection<Data = Message>>,
@@ -63,7 +79,7 @@ where
     let stop = stopper.subscribe();
     thread::start(
         "router".to_owned(),
-        async move || Listening::open(stack, addr).await,
+        async move || Listening::open(stack, addr, settings).await,
         async move |listening| listening.serve(Router, stop).await,
     )
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bertha::chunnels::{ClientShard, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
-use bertha::{Addr, DefaultDatapath};
+use bertha::{Addr, DefaultDatapath, Settings};
 use bertha_kvstore::{Message, shard_addrs, shard_map};
+use bertha_tls_options::ClientOptions;
 use bertha_ycsb::connect::{Sharding, connect};
 use bertha_ycsb::driver::{Counter, Driver, Plan, Port};
 use bertha_ycsb::generator::InsertSequence;
@@ -41,6 +42,8 @@ pub(crate) struct Run {
     /// The side that routes requests to shards.
     #[arg(long, value_enum, default_value_t = Sharding::Either)]
     sharding: Sharding,
+    #[command(flatten)]
+    encryption: ClientOptions,
     /// Connections to the store, each driven by a task of its own.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
@@ -91,10 +94,23 @@ impl Run {
         let map = self.map()?;
         let (client, server) = (ClientShard::new(map.clone()), ServerShard::new(map));
         let messages = Serialize::<Message>::new();
-        match self.sharding {
-            Sharding::Client => self.over(make_stack!(client, messages), &parameters).await,
-            Sharding::Server => self.over(make_stack!(server, messages), &parameters).await,
-            Sharding::Either => self.over(make_stack!(select!(client, server), messages), &parameters).await,
+        let settings = Settings::default();
+        // Each combination is a type of its own, and no bound says of a type parameter that it runs over both of two lower parts.
+        macro_rules! over {
+            ($settings:expr, $($lower:expr),+) => {
+                match self.sharding {
+                    Sharding::Client => self.over(make_stack!(client, $($lower),+), $settings, &parameters).await,
+                    Sharding::Server => self.over(make_stack!(server, $($lower),+), $settings, &parameters).await,
+                    Sharding::Either => {
+                        let routing = select!(client, server);
+                        self.over(make_stack!(routing, $($lower),+), $settings, &parameters).await
+                    }
+                }
+            };
+        }
+        match self.encryption.encryption(self.server.ip())? {
+            None => over!(settings, messages),
+            Some(encryption) => over!(encryption.settings(settings), messages, encryption.wire()),
         }
     }
 
@@ -105,14 +121,14 @@ impl Run {
     }
 
     /// Connects with `stack`, measures and reports.
-    async fn over<S>(&self, stack: S, parameters: &Parameters) -> Result<(), Failure>
+    async fn over<S>(&self, stack: S, settings: Settings, parameters: &Parameters) -> Result<(), Failure>
     where
-        S: Negotiate + Sync,
+        S: Negotiate,
         DefaultDatapath: Runs<S, Out: Connection<Data = Message>>,
     {
         let (mut ports, mut negotiated) = (Vec::new(), Vec::new());
         for _ in 0..self.connections {
-            let port = connect(&stack, self.server.into()).await?;
+            let port = connect(&stack, self.server.into(), settings.clone()).await?;
             negotiated.push(port.negotiated());
             ports.push(port);
         }

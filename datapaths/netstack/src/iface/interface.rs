@@ -74,6 +74,10 @@ pub struct Interface {
     mtu: usize,
     v4: Option<Family>,
     v6: Option<Family>,
+    /// The IPv4 address and the mask of its subnet's host bits, since each packet is compared with them; both zero if there is none. Links of
+    /// two nodes have no host bits (RFC 3021).
+    own_v4: u32,
+    host_v4: u32,
 }
 
 impl Interface {
@@ -92,7 +96,7 @@ impl Interface {
         gateways: &[IpAddr],
     ) -> Result<Self, InvalidInterface> {
         let invalid = |what: String| Err(InvalidInterface(what));
-        let mut interface = Self { mac, vlan, mtu, v4: None, v6: None };
+        let mut interface = Self { mac, vlan, mtu, v4: None, v6: None, own_v4: 0, host_v4: 0 };
         if !mac.is_unicast() {
             return invalid(format!("{mac} is not the address of one interface"));
         }
@@ -108,6 +112,11 @@ impl Interface {
                 return invalid(format!("{subnet} is a second address of its family; one is supported"));
             }
             *family = Some(Family { subnet: *subnet, gateway: None });
+            if let IpAddr::V4(own) = subnet.address {
+                let host = u32::MAX.checked_shr(subnet.prefix.into()).unwrap_or(0);
+                interface.own_v4 = own.to_bits();
+                interface.host_v4 = if subnet.prefix < 31 { host } else { 0 };
+            }
         }
         for gateway in gateways {
             match interface.family_mut(*gateway) {
@@ -187,30 +196,43 @@ impl Interface {
         !self.is_martian(address) && (near || is_link_local(address))
     }
 
-    /// Whether no packet from a wire can have this source (RFC 1122, section 3.2.1.3; RFC 4291, section 2): it is this interface's own,
-    /// or not that of one interface, or belongs inside of a host.
+    /// Whether no packet from a wire can have this source: it is this interface's own, or not that of one interface, or belongs inside of
+    /// a host.
     pub(crate) fn is_martian(&self, source: IpAddr) -> bool {
-        let internal = match source {
-            // Of this network, without its number.
-            IpAddr::V4(source) => source.is_loopback() || source.octets()[0] == 0,
-            // The other family's, which never are on a wire as such; flows would take them for the same.
-            IpAddr::V6(source) => source.is_loopback() || source.to_ipv4_mapped().is_some(),
-        };
-        internal || !is_unicast(source) || self.is_own(source) || self.is_broadcast(source)
+        match source {
+            IpAddr::V4(source) => self.is_martian_v4(source),
+            IpAddr::V6(source) => self.is_martian_v6(source),
+        }
     }
 
-    /// Whether `address` stands for all interfaces of the IPv4 subnet: of its host bits, all are set, or none is.
-    fn is_broadcast(&self, address: IpAddr) -> bool {
-        let (Some(family), IpAddr::V4(address)) = (self.v4, address) else { return false };
-        let host = u32::MAX.checked_shr(family.subnet.prefix.into()).unwrap_or(0);
-        let bits = address.to_bits() & host;
-        // Links of two nodes have none (RFC 3021).
-        family.subnet.prefix < 31 && family.subnet.contains(address.into()) && (bits == host || bits == 0)
+    /// The same for IPv4 (RFC 1122, section 3.2.1.3).
+    #[inline]
+    pub(crate) fn is_martian_v4(&self, source: Ipv4Addr) -> bool {
+        let bits = source.to_bits();
+        // Of this network, without its number; inside of a host; a group.
+        matches!(bits >> 24, 0 | 127 | 224..=239) || bits == u32::MAX || self.is_own_or_broadcast(bits)
+    }
+
+    /// Whether an IPv4 address is this interface's own, or stands for all of its subnet: of its host bits, all are set, or none is.
+    #[inline]
+    fn is_own_or_broadcast(&self, bits: u32) -> bool {
+        let (differing, host) = (bits ^ self.own_v4, self.host_v4);
+        differing == 0 || differing & !host == 0 && (bits & host == host || bits & host == 0)
+    }
+
+    /// The same for IPv6 (RFC 4291, section 2).
+    #[inline]
+    pub(crate) fn is_martian_v6(&self, source: Ipv6Addr) -> bool {
+        let bits = source.to_bits();
+        // No address, inside of a host; the other family's, which never is on a wire as such, and which flows would take for the same;
+        // a group.
+        bits <= 1 || bits >> 32 == 0xffff || bits >> 120 == 0xff || self.v6() == Some(source)
     }
 
     /// The neighbour through which `to` is reached: itself, or a gateway. `None` without a gateway, and for groups.
     pub fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
-        if !is_unicast(to) || self.is_broadcast(to) {
+        let broadcast = matches!(to, IpAddr::V4(to) if self.is_own_or_broadcast(to.to_bits()));
+        if !is_unicast(to) || broadcast {
             return None;
         }
         let family = self.family(to)?;

@@ -130,9 +130,10 @@ impl Stack {
         Arrival::Nothing
     }
 
-    /// Whether no packet from a wire can have this source (RFC 1122, section 3.2.1.3; RFC 4291, section 2).
-    fn is_martian(&self, source: IpAddr) -> bool {
-        self.interface.is_martian(source) && !(self.loops_back && self.interface.is_own(source))
+    /// Whether a source that is none on a wire is one here, since the frame was on no wire.
+    #[cold]
+    fn loops_back_from(&self, source: IpAddr) -> bool {
+        self.loops_back && self.interface.is_own(source)
     }
 
     /// Takes in the IPv4 packet that begins `at` so many bytes of the frame.
@@ -150,7 +151,7 @@ impl Stack {
         if self.interface.v4() != Some(header.destination) {
             return Ok(self.foreign());
         }
-        if self.is_martian(header.source.into()) {
+        if self.interface.is_martian_v4(header.source) && !self.loops_back_from(header.source.into()) {
             return Ok(self.martian());
         }
         let payload = header.payload();
@@ -198,7 +199,7 @@ impl Stack {
     ) -> Result<Arrival, Rejected> {
         let Some(own) = self.interface.v6() else { return Ok(self.foreign()) };
         let packet = &mut frame[at..];
-        let header = Ipv6Header::parse_fixed(packet)?;
+        let mut header = Ipv6Header::parse_fixed(packet)?;
         let group = icmpv6::solicited_node_group(own);
         let direct = header.destination == own && link.destination == self.interface.mac;
         if !(direct || header.destination == group || header.destination == icmpv6::ALL_NODES) {
@@ -206,16 +207,21 @@ impl Stack {
         }
         // A node without an address asks for one; nothing else has none.
         let anonymous = header.source.is_unspecified();
-        if !anonymous && self.is_martian(header.source.into()) {
+        if self.interface.is_martian_v6(header.source)
+            && !anonymous
+            && !self.loops_back_from(header.source.into())
+        {
             return Ok(self.martian());
         }
-        let header = match header.with_extensions(packet) {
-            Err(Rejected::Problem(problem)) if !anonymous => {
-                self.report_problem(link, problem, packet, &header, now);
-                return Err(Rejected::Problem(problem));
-            }
-            parsed => parsed?,
-        };
+        if header.may_extend() {
+            header = match header.with_extensions(packet) {
+                Err(Rejected::Problem(problem)) if !anonymous => {
+                    self.report_problem(link, problem, packet, &header, now);
+                    return Err(Rejected::Problem(problem));
+                }
+                parsed => parsed?,
+            };
+        }
         if anonymous && header.protocol != IpProtocol::ICMPV6 {
             return Ok(self.martian());
         }

@@ -46,6 +46,7 @@ impl Stack {
     }
 
     /// Tells the sender of an IPv4 packet that nobody takes it.
+    #[cold]
     pub(super) fn refuse_v4(
         &mut self,
         link: &EthernetHeader,
@@ -62,6 +63,7 @@ impl Stack {
     }
 
     /// Tells the sender of an IPv6 packet to this interface that it has a part that is not understood.
+    #[cold]
     pub(super) fn report_problem(
         &mut self,
         link: &EthernetHeader,

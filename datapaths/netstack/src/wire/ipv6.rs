@@ -55,19 +55,23 @@ impl Ipv6Header {
         Ok(Self::ending(source, destination, fixed[7], total, end(IpProtocol(fixed[NEXT_HEADER]))))
     }
 
-    /// The header with its extensions, which the packet has at its front.
+    /// Whether there may be extensions.
     #[inline]
-    pub(crate) fn with_extensions(self, bytes: &[u8]) -> Result<Self, Rejected> {
-        if matches!(self.protocol, IpProtocol::UDP | IpProtocol::TCP | IpProtocol::ICMPV6) {
-            return Ok(self);
-        }
+    pub(crate) fn may_extend(&self) -> bool {
+        !matches!(self.protocol, IpProtocol::UDP | IpProtocol::TCP | IpProtocol::ICMPV6)
+    }
+
+    /// The header with its extensions, which the packet has at its front.
+    #[cold]
+    pub(crate) fn with_extensions(&self, bytes: &[u8]) -> Result<Self, Rejected> {
         let end = End::find(&bytes[..self.total], end(self.protocol))?;
         Ok(Self::ending(self.source, self.destination, self.hop_limit, self.total, end))
     }
 
     /// The header at the front of a whole packet, with its extensions.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejected> {
-        Self::parse_fixed(bytes)?.with_extensions(bytes)
+        let fixed = Self::parse_fixed(bytes)?;
+        if fixed.may_extend() { fixed.with_extensions(bytes) } else { Ok(fixed) }
     }
 
     /// Writes the header to the front of `bytes`, without extensions, and returns its length.

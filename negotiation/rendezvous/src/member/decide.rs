@@ -4,7 +4,7 @@
 use super::event::Event;
 use super::join::record_of;
 use super::machine::{Answer, Member, Membership};
-use super::record::{self, Presence, Proposal, RECORD, Record, UPGRADE, presence_key};
+use super::record::{self, Presence, Proposal, RECORD, Record, UPGRADE, is_far, presence_key};
 use super::view::{Recorded, View};
 use crate::store::{Revision, Transaction};
 
@@ -45,10 +45,13 @@ impl Member {
         let Recorded::Record(record) = &view.record else { return Some(record_of(in_force)) };
         let contradicts = record.life != in_force.life
             || record.round < in_force.round
+            || record.is_far_ahead_of(in_force.round)
             || (record.round == in_force.round && record.stack != in_force.stack)
             || (record.round > in_force.round && !self.has_accepted(record, presence));
-        let last = if record.life == in_force.life { record.last.max(record.round) } else { 0 };
-        let last = last.max(presence.accepted).max(in_force.round);
+        let of_record = if record.life == in_force.life { record.last.max(record.round) } else { 0 };
+        let reachable = |round: &u64| !is_far(*round, in_force.round);
+        let last =
+            [of_record, presence.accepted].into_iter().filter(reachable).fold(in_force.round, u64::max);
         contradicts.then(|| Record { last, ..record_of(in_force) })
     }
 

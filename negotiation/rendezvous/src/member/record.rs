@@ -124,7 +124,32 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
+/// How far the rounds of a record may be ahead of the one in force. A writer that takes the last rounds there are would leave
+/// none to the participants.
+const FAR: u64 = 1 << 32;
+
+/// Whether `latest` is further ahead of `round` than that.
+pub(super) fn is_far(latest: u64, round: u64) -> bool {
+    latest > round.saturating_add(FAR)
+}
+
 impl Record {
+    /// The latest round in it.
+    fn latest(&self) -> u64 {
+        let proposed = self.proposal.as_ref().map_or(0, |proposal| proposal.round);
+        self.last.max(self.round).max(proposed)
+    }
+
+    /// Whether no participant can have brought it about: so many rounds have not been since the record was made.
+    pub(super) fn is_beyond_reach(&self) -> bool {
+        self.latest() > u64::MAX / 2
+    }
+
+    /// Whether its rounds are so far ahead of `round` as no participant brings it about.
+    pub(super) fn is_far_ahead_of(&self, round: u64) -> bool {
+        is_far(self.latest(), round)
+    }
+
     /// The record once the upgrade under way is in force; nothing if there is none.
     pub(super) fn committed(&self) -> Option<Self> {
         let Proposal { round, stack, proposer: leader } = self.proposal.clone()?;

@@ -119,6 +119,27 @@ fn the_largest_record_fits_into_an_entry() {
     assert_eq!(record.proposed(1, wide("c")), None, "rounds are used up");
 }
 
+/// A record of round 7, with others that nobody comes to.
+#[test]
+fn rounds_that_no_participant_comes_to_are_told_from_others() {
+    let stack = Description::of(&layer("a"), &[]).unwrap();
+    let record =
+        Record { life: 1, round: 7, stack: stack.clone(), leader: 1, last: 9, proposal: None, refusal: None };
+    assert!(!record.is_far_ahead_of(5) && !record.is_beyond_reach());
+    for far in [u64::MAX, u64::MAX - 1, 1 << 63] {
+        let proposal = Some(Proposal { round: far, proposer: 1, stack: stack.clone() });
+        for record in [
+            Record { round: far, ..record.clone() },
+            Record { last: far, ..record.clone() },
+            Record { proposal, ..record.clone() },
+        ] {
+            assert!(record.is_far_ahead_of(7) && record.is_beyond_reach(), "{record:?}");
+        }
+    }
+    let ahead = Record { last: 8 + (1 << 32), ..record };
+    assert!(ahead.is_far_ahead_of(7) && !ahead.is_far_ahead_of(8) && !ahead.is_beyond_reach());
+}
+
 #[test]
 fn other_versions_of_the_format_are_told_apart() {
     let presence = Presence { in_force: 1, accepted: 2, check: 3 };

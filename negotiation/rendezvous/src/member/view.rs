@@ -37,6 +37,9 @@ impl View {
     pub fn of(snapshot: &Snapshot) -> Self {
         let record = match snapshot.entries.get(RECORD).map(|entry| record::decode::<Record>(&entry.value)) {
             None => Recorded::Absent,
+            Some(Ok(record)) if record.is_beyond_reach() => {
+                Recorded::Malformed("its rounds are beyond all that can have been".into())
+            }
             Some(Ok(record)) => Recorded::Record(record),
             Some(Err(reason)) => Recorded::Malformed(reason),
         };

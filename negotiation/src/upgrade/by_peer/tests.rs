@@ -203,11 +203,38 @@ fn both_ends_change_together_or_not_at_all() {
 
 /// The highest number that the peer can say.
 #[test]
+fn a_number_far_ahead_takes_none_away() {
+    let (now, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
+    for role in [Role::Client, Role::Server] {
+        let mut end = End::new(role);
+        let propose = |round| Upgrade { id: 7, round, step: UpgradeStep::Propose { offer: offer.clone() } };
+        for far in [u64::MAX, u64::MAX - 1, MAX_JUMP + 1] {
+            end.agreement.on_message(now, propose(far));
+            let declined = end.agreement.poll_transmit(now).unwrap();
+            assert!(matches!(declined.step, UpgradeStep::Decline { next: 1, .. }), "{declined:?}");
+        }
+        // Nor does a peer that wants this end to go there.
+        end.agreement.on_request(now, Pick::alternative(1));
+        let proposed = end.agreement.poll_transmit(now).unwrap();
+        assert_eq!(proposed.round, 1);
+        let step = UpgradeStep::Decline { next: u64::MAX, text: "the number is used".into() };
+        end.agreement.on_message(now, Upgrade { id: 7, round: 1, step });
+        let refused = end.agreement.poll_report().unwrap().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+        end.agreement.on_message(now, propose(2));
+        let accepted = end.agreement.poll_transmit(now).unwrap();
+        assert!(matches!(accepted.step, UpgradeStep::Accept { .. }), "{accepted:?}");
+    }
+}
+
+#[test]
 fn numbers_that_are_used_up_refuse_changes_and_nothing_else() {
     let (now, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
     for role in [Role::Client, Role::Server] {
         let mut end = End::new(role);
         let propose = |round| Upgrade { id: 7, round, step: UpgradeStep::Propose { offer: offer.clone() } };
+        // As after very many changes.
+        end.agreement.highest = u64::MAX - 1;
         end.agreement.on_message(now, propose(u64::MAX));
         end.agreement.on_message(now, Upgrade { id: 7, round: u64::MAX, step: UpgradeStep::Abort });
         let accepted = end.agreement.poll_transmit(now).unwrap();

@@ -1,0 +1,118 @@
+//! The transfer over TLS 1.3 above the kernel's TCP: by `Tls`, and by `tokio-rustls` as programs use it.
+
+use super::bertha::{Ends, between};
+use super::{CHUNK, REQUEST, Setup, file};
+use crate::harness::{Placement, meet};
+use crate::{Error, ErrorKind};
+use bertha_chunnels::{Tls, TlsIdentity, Trust};
+use bertha_core::make_stack;
+use bertha_datapath_kernel::Tcp;
+use futures_util::future::try_join_all;
+use std::error::Error as StdError;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+const NAME: &str = "localhost";
+
+type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
+
+/// A certificate that its own key has signed.
+fn certificate() -> Result<rcgen::CertifiedKey<rcgen::KeyPair>, Error> {
+    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]);
+    made.map_err(Error::while_doing(ErrorKind::Socket, "making a certificate"))
+}
+
+pub(super) fn bertha(setup: &Setup) -> Result<f64, Error> {
+    let made = certificate()?;
+    let ends = || {
+        let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem())?;
+        let client = Tls::client(NAME, Trust::ca_pem(made.cert.pem())?)?;
+        Ok((make_stack!(Tls::server(identity)?), make_stack!(client)))
+    };
+    let (server, client) = ends().map_err(super::bertha::failed)?;
+    let ends = Ends { server: Tcp::new(), client: Tcp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() };
+    between(&ends, setup, CHUNK, server, client)
+}
+
+pub(super) fn by_hand(setup: &Setup) -> Result<f64, Error> {
+    let made = certificate()?;
+    let certificate = made.cert.der().clone();
+    let (root, key) = (certificate.clone(), PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let file = file(setup);
+    let (tell, told) = tokio::sync::oneshot::channel();
+    meet(
+        Placement::AcrossCores,
+        || async {
+            let serving = async {
+                let config = ServerConfig::builder().with_no_client_auth();
+                let acceptor =
+                    TlsAcceptor::from(Arc::new(config.with_single_cert(vec![certificate], key.into())?));
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+                // A client that has given up has an error of its own.
+                let _ = tell.send(listener.local_addr()?);
+                let mut clients = Vec::new();
+                for _ in 0..setup.connections {
+                    let ((stream, _), file) = (listener.accept().await?, file.clone());
+                    let acceptor = acceptor.clone();
+                    clients.push(tokio::spawn(async move {
+                        stream.set_nodelay(true)?;
+                        let mut stream = acceptor.accept(stream).await?;
+                        stream.read_exact(&mut [0; REQUEST.len()]).await?;
+                        stream.write_all(&file).await?;
+                        stream.shutdown().await
+                    }));
+                }
+                for client in clients {
+                    client.await??;
+                }
+                Ok(())
+            };
+            serving.await.map_err(failed)
+        },
+        || async {
+            let server =
+                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+            measure(setup, server, root).await.map_err(failed)
+        },
+    )
+}
+
+async fn measure(setup: &Setup, server: SocketAddr, root: CertificateDer<'static>) -> Outcome<f64> {
+    let mut roots = RootCertStore::empty();
+    roots.add(root)?;
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let connector = TlsConnector::from(Arc::new(config));
+    let connecting = (0..setup.connections).map(async |_| {
+        let stream = TcpStream::connect(server).await?;
+        stream.set_nodelay(true)?;
+        connector.connect(ServerName::try_from(NAME)?, stream).await.map_err(Into::into)
+    });
+    let mut streams: Vec<_> =
+        try_join_all(connecting).await.map_err(|error: Box<dyn StdError + Send + Sync>| error)?;
+    let start = Instant::now();
+    try_join_all(streams.iter_mut().map(|stream| receive(stream, setup.bytes))).await?;
+    Ok((setup.connections * setup.bytes) as f64 / start.elapsed().as_secs_f64())
+}
+
+async fn receive(stream: &mut TlsStream<TcpStream>, bytes: usize) -> Outcome<()> {
+    stream.write_all(REQUEST).await?;
+    let (mut received, mut chunk) = (0, vec![0; CHUNK]);
+    while received < bytes {
+        match stream.read(&mut chunk).await? {
+            0 => return Err("the stream ended early".into()),
+            read => received += read,
+        }
+    }
+    Ok(())
+}
+
+fn failed(error: Box<dyn StdError + Send + Sync>) -> Error {
+    Error::while_doing(ErrorKind::Socket, "moving files over tokio-rustls")(error)
+}

@@ -1,0 +1,90 @@
+//! First flights that an attacker has recorded and says again, when the server can't remember them.
+
+use crate::early_scene::{History, connect, hear, heard, known, over, pause, record, say, with};
+use crate::scene::{A, B, SERVER, server, server_addr, simulate};
+use bertha_chunnels::Serialize;
+use bertha_core::{Addr, make_stack, select};
+use bertha_datapath_sim::{Datagram, Network, Verdict};
+use bertha_negotiation::wire::Kind;
+use bertha_negotiation::{Credentials, Negotiate, Settings, SharedKey};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Without credentials, and with a shared key.
+fn each() -> [Credentials; 2] {
+    [Credentials::default(), Credentials::shared(SharedKey::new([1; 32]))]
+}
+
+fn settings(credentials: &Credentials) -> Settings {
+    with(|settings| settings.credentials = credentials.clone())
+}
+
+/// A first flight that a server has taken, from another port of its client, and what that server has received.
+async fn recorded(network: &Network, credentials: &Credentials) -> (Datagram, History) {
+    let both = [settings(credentials), settings(credentials)];
+    let (cache, history) = known(network, over!(select!(A, B)), both).await;
+    let flight = Arc::new(Mutex::new(None::<Datagram>));
+    let seen = flight.clone();
+    network.tap(move |datagram| {
+        if datagram.payload[0] == Kind::Early as u8 {
+            seen.lock().unwrap().get_or_insert(datagram.clone());
+        }
+        Verdict::Pass
+    });
+    let connection = connect(network, &cache, settings(credentials)).await.unwrap();
+    say(&connection, &["pay"]).await;
+    hear(&connection, &["pay"]).await;
+    bertha_core::Connection::close(&connection).await.unwrap();
+    network.untap();
+    assert_eq!(heard(&history), [["pay"]]);
+    let mut flight = flight.lock().unwrap().clone().unwrap();
+    flight.from.set_port(7);
+    (flight, history)
+}
+
+/// All messages that arrived at a server after the flight was said again.
+async fn received(network: &Network, flight: &Datagram, history: &History) -> Vec<String> {
+    network.answer_closed_ports(false);
+    history.lock().unwrap().clear();
+    network.inject(flight).unwrap();
+    pause(network, Duration::from_secs(5)).await;
+    history.lock().unwrap().concat()
+}
+
+#[test]
+fn a_flight_that_the_server_has_forgotten_is_too_old() {
+    for credentials in each() {
+        simulate(1, async |network: Network| {
+            let (flight, history) = recorded(&network, &credentials).await;
+            pause(&network, Duration::from_secs(100)).await;
+            assert_eq!(received(&network, &flight, &history).await, [""; 0]);
+        });
+    }
+}
+
+#[test]
+fn a_flight_is_of_no_use_after_a_restart() {
+    for credentials in each() {
+        simulate(2, async |network: Network| {
+            let (flight, _) = recorded(&network, &credentials).await;
+            network.restart(SERVER);
+            let listening = over!(select!(A, B)).listen(server(&network), server_addr());
+            let history = record(&network, listening.settings(settings(&credentials)).await.unwrap());
+            assert_eq!(received(&network, &flight, &history).await, [""; 0]);
+        });
+    }
+}
+
+#[test]
+fn a_flight_is_of_no_use_at_another_server_that_has_the_key() {
+    for credentials in each() {
+        simulate(3, async |network: Network| {
+            let other: Addr = ([10, 0, 0, 9], 4242).into();
+            let listening = over!(select!(A, B)).listen(network.host([10, 0, 0, 9]), other.clone());
+            let history = record(&network, listening.settings(settings(&credentials)).await.unwrap());
+            let (mut flight, _) = recorded(&network, &credentials).await;
+            flight.to = other.ip("test").unwrap();
+            assert_eq!(received(&network, &flight, &history).await, [""; 0]);
+        });
+    }
+}
