@@ -62,6 +62,7 @@
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
+//! | `checksum` | yes | damaged messages are dropped |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |

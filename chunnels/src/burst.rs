@@ -1,9 +1,21 @@
 //! Bursts through layers that encode and decode message by message.
 
-#[cfg(any(feature = "at_most_once", feature = "compress", feature = "noise", feature = "total_order"))]
+#[cfg(any(
+    feature = "at_most_once",
+    feature = "checksum",
+    feature = "compress",
+    feature = "noise",
+    feature = "total_order"
+))]
 use bertha_core::{Connection, Error};
 
-#[cfg(any(feature = "at_most_once", feature = "compress", feature = "noise", feature = "total_order"))]
+#[cfg(any(
+    feature = "at_most_once",
+    feature = "checksum",
+    feature = "compress",
+    feature = "noise",
+    feature = "total_order"
+))]
 /// Sends a burst of encoded messages, up to the first that has no encoding. Its error is returned once those before it are sent.
 pub(crate) async fn send_encoded<C: Connection, T>(
     inner: &C,
@@ -22,7 +34,13 @@ pub(crate) async fn send_encoded<C: Connection, T>(
     failed
 }
 
-#[cfg(any(feature = "at_most_once", feature = "compress", feature = "fragment", feature = "noise"))]
+#[cfg(any(
+    feature = "at_most_once",
+    feature = "checksum",
+    feature = "compress",
+    feature = "fragment",
+    feature = "noise"
+))]
 /// Decodes the messages of a burst, and drops those that `decode` refuses.
 pub(crate) struct Decoded<'a, Into, Decode> {
     pub(crate) into: &'a mut Into,
@@ -31,7 +49,13 @@ pub(crate) struct Decoded<'a, Into, Decode> {
     pub(crate) count: usize,
 }
 
-#[cfg(any(feature = "at_most_once", feature = "compress", feature = "fragment", feature = "noise"))]
+#[cfg(any(
+    feature = "at_most_once",
+    feature = "checksum",
+    feature = "compress",
+    feature = "fragment",
+    feature = "noise"
+))]
 impl<Into, Decode, T, M> Extend<T> for Decoded<'_, Into, Decode>
 where
     Into: Extend<M>,

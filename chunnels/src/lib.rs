@@ -12,6 +12,7 @@
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `checksum` | [`Checksum`] | drops damaged messages |
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
 //! | `metrics` | [`Metrics`] | counts messages, bytes and errors, and measures the latency of sending |
@@ -34,6 +35,7 @@ pub mod at_most_once;
 pub mod batch;
 #[cfg(any(
     feature = "at_most_once",
+    feature = "checksum",
     feature = "compress",
     feature = "fragment",
     feature = "noise",
@@ -42,6 +44,8 @@ pub mod batch;
 mod burst;
 #[cfg(any(feature = "quic", feature = "tls"))]
 pub mod certificates;
+#[cfg(feature = "checksum")]
+pub mod checksum;
 #[cfg(feature = "compress")]
 pub mod compress;
 #[cfg(feature = "reliable")]
@@ -83,6 +87,8 @@ pub use at_most_once::AtMostOnce;
 pub use batch::Batch;
 #[cfg(any(feature = "quic", feature = "tls"))]
 pub use certificates::{TlsIdentity, Trust};
+#[cfg(feature = "checksum")]
+pub use checksum::Checksum;
 #[cfg(feature = "compress")]
 pub use compress::Compress;
 #[cfg(feature = "fault")]

@@ -2,22 +2,24 @@
 
 mod admission;
 mod confirmation;
+mod handshakes;
 mod server;
 
-use crate::handshake::{Requirements, check_possible};
+use crate::handshake::{Credit, Requirements, check_possible};
 use crate::link::FromLink;
 use crate::{Negotiated, Runs, Settings};
-use bertha_core::{Addr, BoxFuture, Describe, Error, Listener, Properties, Role};
-use futures_util::future::{FutureExt, pending};
-use futures_util::stream::FuturesUnordered;
-use futures_util::{StreamExt, select_biased};
-use server::{Outcome, Server};
+use bertha_core::{Addr, BoxFuture, Datapath, Describe, Error, Listener, Properties, Role};
+use futures_util::future::FutureExt;
+use futures_util::select_biased;
+use handshakes::{Beginning, Handshakes, Place};
+use server::{Entering, Outcome, Server, patience};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The number of refused connection ids that are remembered, so that a repeated offer is not reported twice.
@@ -83,18 +85,55 @@ where
     let (to_listener, from_links) = mpsc::channel(settings.concurrent_handshakes.max(1));
     tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server::new((stack, nodes), (datapath, listener), settings, to_listener));
-    Ok(Incoming { server, from_links, handshakes: FuturesUnordered::new(), refused: VecDeque::new() })
+    let stages = Stages::new(&server.settings);
+    Ok(Incoming { server, from_links, stages, refused: VecDeque::new() })
 }
 
 /// The clients of a server: each item is a connection, or the error that kept one client from getting one.
 ///
-/// Handshakes make progress while [`next`](Self::next) is awaited, up to a bounded number at once; with inline
-/// demultiplexing, so do the connections of the same listener.
+/// Handshakes make progress while [`next`](Self::next) is awaited; with inline demultiplexing, so do the connections of the same
+/// listener. Further clients are always accepted: of those that are not done, a
+/// [bounded number](Settings::concurrent_handshakes) is held, and others are given up for them.
 pub struct Incoming<S, D: Runs<S>> {
     server: Arc<Server<S, D>>,
     from_links: mpsc::Receiver<FromLink<D::Connection>>,
-    handshakes: FuturesUnordered<BoxFuture<'static, Outcome<D::Out>>>,
+    stages: Stages<OutcomeOf<S, D>>,
     refused: VecDeque<u64>,
+}
+
+type OutcomeOf<S, D> = Outcome<<D as Datapath>::Connection, <D as Runs<S>>::Out>;
+
+/// The handshakes that wait for something, by stage, so that none keeps another kind from its place.
+struct Stages<T> {
+    /// Streams that have not made their offer.
+    silent: Handshakes<T>,
+    /// Clients that may not have the addresses that they name, and have to confirm.
+    unproven: Handshakes<T>,
+    /// Others that have to confirm.
+    unconfirmed: Handshakes<T>,
+    /// Clients whose stack is being built.
+    entering: Handshakes<T>,
+}
+
+impl<T: 'static> Stages<T> {
+    fn new(settings: &Settings) -> Self {
+        let most = settings.concurrent_handshakes;
+        Self {
+            silent: Handshakes::new(most, Duration::ZERO),
+            unproven: Handshakes::new(settings.unproven_clients.min(most), Duration::ZERO),
+            unconfirmed: Handshakes::new(most, Duration::ZERO),
+            entering: Handshakes::new(most, patience(settings)),
+        }
+    }
+
+    fn all(&mut self) -> [&mut Handshakes<T>; 4] {
+        [&mut self.entering, &mut self.unconfirmed, &mut self.unproven, &mut self.silent]
+    }
+
+    /// The result of a stage of a handshake.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<T> {
+        self.all().into_iter().map(|stage| stage.poll_next(cx)).find(Poll::is_ready).unwrap_or(Poll::Pending)
+    }
 }
 
 impl<S, D> Incoming<S, D>
@@ -106,49 +145,85 @@ where
     /// last item but `None`, when the datapath's listener has failed for good. Cancellation-safe.
     pub async fn next(&mut self) -> Option<Result<Negotiated<D::Out>, Error>> {
         loop {
-            let is_full = self.handshakes.len() >= self.server.settings.concurrent_handshakes;
             let server = self.server.clone();
-            let mut accept = pin!(
-                async move { if is_full { pending().await } else { server.listener.accept().await } }.fuse()
-            );
-            let mut handshake: BoxFuture<'static, _> = select_biased! {
-                outcome = self.handshakes.select_next_some() => match self.report(outcome) {
-                    Some(item) => return Some(item),
-                    None => continue,
-                },
+            let mut accept = pin!(server.listener.accept().fuse());
+            let stages = &mut self.stages;
+            let outcome = select_biased! {
+                outcome = poll_fn(|cx| stages.poll_next(cx)).fuse() => outcome,
                 from_link = self.from_links.recv().fuse() => match from_link {
                     Some(FromLink::Offered { base, offer, fresh, slot }) => {
-                        Box::pin(self.server.clone().reoffered(base, offer, fresh, slot))
+                        let beginning = Beginning::on(&*base);
+                        let reoffered = Box::pin(self.server.clone().reoffered(base, offer, fresh, slot));
+                        self.begin(beginning, reoffered, |stages| &mut stages.silent).await
                     }
                     Some(FromLink::Confirmed { base, accepted, overtaken }) => {
-                        Box::pin(self.server.clone().welcome(base, accepted, overtaken))
+                        Outcome::Entering(Entering::confirmed(base, accepted, overtaken))
                     }
                     None => continue,
                 },
                 accepted = accept => match accepted {
-                    Ok(base) => Box::pin(self.server.clone().meet(Arc::new(base))),
+                    Ok(base) => {
+                        let beginning = Beginning::on(&base);
+                        let meeting = Box::pin(self.server.clone().meet(Arc::new(base)));
+                        self.begin(beginning, meeting, |stages| &mut stages.silent).await
+                    }
                     Err(error) => {
                         tracing::error!(%error, "the listener has failed");
                         return None;
                     }
                 },
             };
-            // Most are over at once, since the offer is there, and need no place among those that wait.
-            match poll_fn(|cx| Poll::Ready(handshake.as_mut().poll(cx))).await {
-                Poll::Ready(outcome) => match self.report(outcome) {
-                    Some(item) => return Some(item),
-                    None => continue,
-                },
-                Poll::Pending => self.handshakes.push(handshake),
+            if let Some(item) = self.advance(outcome).await {
+                return Some(item);
             }
         }
     }
 
-    fn report(&mut self, outcome: Outcome<D::Out>) -> Option<Result<Negotiated<D::Out>, Error>> {
+    /// Begins the stages that follow, and gives the item for the application, if there is one now.
+    async fn advance(&mut self, mut outcome: OutcomeOf<S, D>) -> Option<Result<Negotiated<D::Out>, Error>> {
+        loop {
+            outcome = match outcome {
+                Outcome::Unconfirmed(client) => {
+                    let (beginning, is_proven) =
+                        (Beginning::on(&*client.base), client.credit == Credit::UNLIMITED);
+                    let confirming = Box::pin(self.server.clone().confirm(client));
+                    self.begin(beginning, confirming, |stages| match is_proven {
+                        true => &mut stages.unconfirmed,
+                        false => &mut stages.unproven,
+                    })
+                    .await
+                }
+                Outcome::Entering(client) => {
+                    let beginning = Beginning::on(&*client.base);
+                    let entering = Box::pin(self.server.clone().enter(client));
+                    self.begin(beginning, entering, |stages| &mut stages.entering).await
+                }
+                outcome => return self.report(outcome),
+            };
+        }
+    }
+
+    /// Begins a stage. Most are over at once, since the message is there, and need no place among those that wait.
+    async fn begin(
+        &mut self,
+        beginning: Beginning,
+        mut handshake: BoxFuture<'static, OutcomeOf<S, D>>,
+        stage: impl FnOnce(&mut Stages<OutcomeOf<S, D>>) -> &mut Handshakes<OutcomeOf<S, D>>,
+    ) -> OutcomeOf<S, D> {
+        if let Poll::Ready(outcome) = poll_fn(|cx| Poll::Ready(handshake.as_mut().poll(cx))).await {
+            return outcome;
+        }
+        if stage(&mut self.stages).push(beginning, handshake) != Place::Free {
+            self.server.count_dropped();
+        }
+        Outcome::Nothing
+    }
+
+    fn report(&mut self, outcome: OutcomeOf<S, D>) -> Option<Result<Negotiated<D::Out>, Error>> {
         match outcome {
             Outcome::Accepted(connection) => Some(Ok(connection)),
             Outcome::Failed(error) => Some(Err(error)),
-            Outcome::Nothing => None,
+            Outcome::Nothing | Outcome::Unconfirmed(_) | Outcome::Entering(_) => None,
             Outcome::Refused { id, .. } if self.refused.contains(&id) => None,
             Outcome::Refused { id, error } => {
                 if self.refused.len() == REFUSED {
@@ -177,7 +252,10 @@ impl<S, D: Runs<S>> fmt::Debug for Incoming<S, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Incoming")
             .field("addr", &self.local_addr())
-            .field("handshakes", &self.handshakes.len())
+            .field("silent", &self.stages.silent.len())
+            .field("unproven", &self.stages.unproven.len())
+            .field("unconfirmed", &self.stages.unconfirmed.len())
+            .field("entering", &self.stages.entering.len())
             .finish_non_exhaustive()
     }
 }

@@ -12,10 +12,10 @@ const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChec
 /// | setting | default | | setting | default |
 /// |---|---|---|---|---|
 /// | `repeat_after` | 100 ms | | `floor` | none |
-/// | `handshake_timeout` | 10 s | | `unproven_clients` | 256 |
+/// | `handshake_timeout` | 10 s | | `unproven_clients` | 32 |
 /// | `idle_timeout` | 30 s | | `offers_per_second` | 10,000 |
 /// | `early_messages` | 64 | | `first_flight` | 16 |
-/// | `concurrent_handshakes` | 256 | | `first_flight_delay` | 1 ms |
+/// | `concurrent_handshakes` | 1,024 | | `first_flight_delay` | 1 ms |
 /// | `close_timeout` | 100 ms | | `early_data` | false |
 /// | `drain_timeout` | 250 ms | | `remembered_flights` | 65,536 |
 /// | `credentials` | none | | `may_lose` | delivery |
@@ -24,14 +24,19 @@ const DELIVERY: Set = Set::of::<((Reliable, Ordered), (AtMostOnce, IntegrityChec
 pub struct Settings {
     /// The time that a client waits for an answer before it repeats its offer; doubled with every repetition.
     pub repeat_after: Duration,
-    /// The time that a client waits for an answer altogether.
+    /// The time that a client waits for an answer altogether. A server waits as long for a confirmation, and for the Chunnels of a
+    /// stack to get ready; on a stream it waits a tenth of it, one second by default, for the whole offer.
     pub handshake_timeout: Duration,
     /// The silence of the peer after which a waiting `recv` fails. Both ends use the smaller of their two, at least a
     /// tenth of a second, and send six signs of life in that time.
     pub idle_timeout: Duration,
     /// The number of messages that a client keeps if they overtake the answer; more are dropped and counted.
     pub early_messages: usize,
-    /// The number of handshakes that a server works on at once; further clients wait in the datapath's backlog.
+    /// The most clients of a server in each stage of the handshake: streams that have not made their offer, clients that have to
+    /// confirm, and stacks whose Chunnels are not ready. A server accepts further clients in any case: one takes the place of the oldest, of the
+    /// network that has the most if that is more than a quarter. Only stacks that are built keep their places for a tenth of the
+    /// `handshake_timeout`; clients for which there is none are dropped and counted. Clients with unproven addresses have other
+    /// places: at most `unproven_clients`.
     pub concurrent_handshakes: usize,
     /// The time between two attempts to tell the peer of a `close`, of which there are three. Over a datapath that loses
     /// messages a task makes them. Over a reliable one `close` waits for them, and then as long again until the datapath has
@@ -53,10 +58,11 @@ pub struct Settings {
     /// messages how they are delivered. They do not see whether others read the messages, or who sent them, so a change loses
     /// none of the other guarantees, such as `Encrypted`, unless both ends let go of it.
     pub may_lose: guarantee::Set,
-    /// The number of clients with unproven addresses from which a server demands cookies. From half of it on, clients
-    /// confirm their address before a stack is built for them, which takes no further round trip; beyond it, each further one
-    /// returns a cookie first, which takes one. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of
-    /// streams and Unix sockets, don't count.
+    /// The number of clients with unproven addresses from which a server demands cookies. From half of it on, a stack is built
+    /// for a client only once it has confirmed its address, which takes no further round trip; beyond it, each further client
+    /// returns a cookie first, which takes one. With identities there are as many signatures a second for unproven addresses;
+    /// beyond it, cookies as well. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of streams and Unix sockets, don't
+    /// count, nor do clients that have confirmed.
     pub unproven_clients: usize,
     /// The number of offers that a server takes per second from one network: the first 24 bits of an IPv4 address, the first
     /// 56 of an IPv6 address. It holds twice: for clients that proved their address, and for the others, which are asked to
@@ -82,13 +88,13 @@ impl Default for Settings {
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             early_messages: 64,
-            concurrent_handshakes: 256,
+            concurrent_handshakes: 1024,
             close_timeout: Duration::from_millis(100),
             drain_timeout: Duration::from_millis(250),
             credentials: Credentials::default(),
             floor: guarantee::Set::NONE,
             may_lose: DELIVERY,
-            unproven_clients: 256,
+            unproven_clients: 32,
             offers_per_second: 10_000,
             first_flight: 16,
             first_flight_delay: Duration::from_millis(1),

@@ -266,15 +266,15 @@ fn upgrades(vectors: &mut Vectors) {
 
 fn vectors() -> Vectors {
     let (mut vectors, start) = (Vectors::default(), Instant::now());
+    vectors.value("data", &Tag::of(ID).header(Kind::Data));
     for (name, sender, kind) in [
-        ("data", Role::Client, Kind::Data),
         ("close-seen of the client", Role::Client, Kind::CloseSeen),
         ("close-seen of the server", Role::Server, Kind::CloseSeen),
         ("keep-alive of the client", Role::Client, Kind::KeepAlive),
         ("keep-alive of the server", Role::Server, Kind::KeepAlive),
         ("reset", Role::Server, Kind::Reset),
     ] {
-        vectors.value(name, &Tag::of(ID).header_from(sender, kind));
+        vectors.plain_from(sender, name, kind, &());
     }
     vectors.plain("offer", Kind::Offer, &offer());
     vectors.plain("answer", Kind::Answer, &answer());

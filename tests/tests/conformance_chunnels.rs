@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nothing, Ordered,
+    AtMostOnce, Batch, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nothing, Ordered,
     OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
@@ -186,6 +186,13 @@ fn messages_in_pieces() {
         passes!(client, server, &Bufs; Fragment::new().limit(100_000));
         passes!(client, server, &Bufs; Fragment::new().limit(100_000).discover_path());
         passes!(client, server, &Bufs; Ordered::new(), Fragment::new().limit(100_000).piece(64), Reliable::new());
+    });
+}
+
+#[test]
+fn checked_messages() {
+    everywhere(async |_, client, server| {
+        passes!(client, server, &Bufs; Checksum::new());
     });
 }
 

@@ -24,6 +24,16 @@ impl Digesting {
     }
 }
 
+impl Digest {
+    /// A proof of knowing the digest to an end that knows it too: SHA-256 of `nonce` and the digest. It tells the digest to nobody else.
+    pub fn proof(&self, nonce: &[u8; 16]) -> Self {
+        let mut digesting = Digesting::default();
+        digesting.update(nonce);
+        digesting.update(&self.0);
+        digesting.digest()
+    }
+}
+
 /// Why a text is no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoDigest;

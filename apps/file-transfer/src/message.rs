@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! sender                              receiver
-//! Offer { name, length }      ->
-//!                             <-      Continue { offset, digest }     how much it has, and that part's digest
+//! Offer { name, length, nonce }  ->
+//!                             <-      Continue { offset, proof }      how much it has, and a proof of that part's digest
 //! Begin { offset }            ->                                      the same, or 0 if that is of another file
 //! Chunk, Chunk, ..            ->
 //! End { digest }              ->                                      of the whole file
@@ -12,6 +12,9 @@
 //!
 //! At any time the receiver may say `Refused` instead, and closes. Both ends hash the bytes while they pass; to go on with a
 //! transfer each of them reads the part that is there once, so the offset is one that both have verified.
+//!
+//! A receiver neither reads nor describes files that it has not received itself, and tells no digest of bytes that the sender may not
+//! know: the proof shows whether the sender has the same.
 
 use crate::{Digest, Name};
 use serde::{Deserialize, Serialize};
@@ -29,13 +32,15 @@ pub enum Message {
         name: Name,
         /// Its length in bytes.
         length: u64,
+        /// For the receiver's proof; new for each connection.
+        nonce: [u8; 16],
     },
     /// The receiver has some part of it.
     Continue {
         /// How many bytes from the beginning.
         offset: u64,
-        /// Their digest.
-        digest: Digest,
+        /// That the receiver knows their digest: [`Digest::proof`].
+        proof: Digest,
     },
     /// The chunks that follow begin here.
     Begin {
@@ -89,8 +94,8 @@ pub enum Refusal {
     Superseded,
     /// The bytes that arrived have another digest, and were thrown away.
     WrongDigest {
-        /// The digest of the bytes that arrived.
-        found: Digest,
+        /// The digest of the bytes, if all of them came over this connection.
+        found: Option<Digest>,
     },
     /// The messages make no sense in that order, or a chunk exceeds its bounds.
     OutOfTurn,
@@ -112,7 +117,10 @@ impl fmt::Display for Refusal {
             Self::TooLong { max } => write!(f, "files may have at most {max} bytes there"),
             Self::Exists => f.write_str("there is another file of this name already"),
             Self::Superseded => f.write_str("a newer connection sends the same file"),
-            Self::WrongDigest { found } => write!(f, "the hash is wrong: what arrived has {found}"),
+            Self::WrongDigest { found: Some(found) } => {
+                write!(f, "the hash is wrong: what arrived has {found}")
+            }
+            Self::WrongDigest { found: None } => f.write_str("the hash is wrong"),
             Self::OutOfTurn => f.write_str("this end broke the protocol"),
             Self::Storage => f.write_str("it could not be written there"),
         }

@@ -28,6 +28,11 @@ impl Name {
         directory.join(&self.0)
     }
 
+    /// Where it is recorded that the file was received.
+    pub(crate) fn record(&self, directory: &Path) -> PathBuf {
+        directory.join(format!(".{}.kept", self.0))
+    }
+
     pub(crate) fn unfinished(&self, directory: &Path) -> PathBuf {
         directory.join(format!(".{}.part", self.0))
     }

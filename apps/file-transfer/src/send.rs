@@ -5,7 +5,7 @@ use crate::message::CHUNK;
 use crate::persistence::{Failure, Persistence};
 use crate::{Digest, Error, Message, Name};
 use bertha::prelude::*;
-use bertha::{Addr, Datapath, Settings};
+use bertha::{Addr, Base, Datapath, Runtime, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -125,14 +125,15 @@ async fn converse(
     expected: Option<Digest>,
     progress: &Progress,
 ) -> Result<Sent, Error> {
-    connection.send(Message::Offer { name: source.name.clone(), length: source.length }).await?;
-    let (there, digest) = match connection.recv().await? {
-        Message::Continue { offset, digest } => (offset.min(source.length), digest),
+    let nonce = nonce(connection.base().runtime());
+    connection.send(Message::Offer { name: source.name.clone(), length: source.length, nonce }).await?;
+    let (there, proof) = match connection.recv().await? {
+        Message::Continue { offset, proof } => (offset.min(source.length), proof),
         other => return Err(declined(other)),
     };
     source.rewind().await?;
     source.digest_up_to(there).await?;
-    if source.digesting.digest() != digest {
+    if source.digesting.digest().proof(&nonce) != proof {
         tracing::info!(there, "the receiver has the beginning of another file");
         source.rewind().await?;
     }
@@ -150,6 +151,11 @@ async fn converse(
         Message::Kept { digest: kept } if kept == digest => Ok(Sent { bytes: source.length, offset, digest }),
         other => Err(declined(other)),
     }
+}
+
+fn nonce(runtime: &impl Runtime) -> [u8; 16] {
+    let random = u128::from(runtime.random()) << 64 | u128::from(runtime.random());
+    random.to_le_bytes()
 }
 
 fn declined(said: Message) -> Error {

@@ -18,7 +18,7 @@ pub type OverDatagrams<Transport> =
     Stack<Serialize<Message, Postcard>, Stack<Ordered, Stack<Fragment, Transport>>>;
 
 /// Names the messages for negotiation. To be changed with them.
-const SCHEMA: &str = "file-transfer-1";
+const SCHEMA: &str = "file-transfer-2";
 
 /// The largest message, a chunk and the fields around it.
 const LARGEST: u32 = CHUNK as u32 + 64;

@@ -41,7 +41,7 @@ impl DpdkListener {
 
     /// The next connection in the backlog of the queue with this number.
     fn take(&self, queue: usize, state: &mut QueueState) -> Option<Accepted> {
-        let (connection, flow) = state.connections.demux.accept(self.listening[queue].listener)?;
+        let (connection, flow) = state.connections.accept(self.listening[queue].listener)?;
         Some(Accepted { queue, connection, peer: flow.peer() })
     }
 }

@@ -19,8 +19,9 @@ pub use waiting::Role;
 /// The number of messages of a connection that wait until it is accepted: strangers are to cost little memory.
 const UNACCEPTED: usize = 32;
 
-/// The bytes of all connections that were not accepted yet. None of them takes more than it leaves to the others.
-const UNACCEPTED_BYTES: usize = 4 << 20;
+/// The bytes of such a connection, and of all of them. The oldest gives way.
+const UNACCEPTED_BYTES: usize = 128 << 10;
+const ALL_UNACCEPTED_BYTES: usize = 4 << 20;
 
 /// A name of connections: the address of the peer, or both addresses.
 pub trait Key: Eq + Hash + Clone + Send + Sync + 'static {}
@@ -50,7 +51,8 @@ struct Connection<K, T> {
     waiters: VecDeque<usize>,
     /// The bytes in the queue, until the connection is accepted.
     unaccepted: usize,
-    is_accepted: bool,
+    /// The listener that has yet to accept it.
+    listener: Option<usize>,
     is_closed: bool,
 }
 
@@ -86,6 +88,8 @@ pub struct Demux<K, T = ()> {
     queued: usize,
     /// The bytes in the queues of connections that were not accepted yet.
     unaccepted: usize,
+    /// The messages that were dropped since [`take_evicted`](Self::take_evicted).
+    evicted: usize,
     /// To be woken once the lock is free; see [`take_woken`](Self::take_woken).
     woken: Vec<Waker>,
 }
@@ -107,6 +111,7 @@ impl<K: Key, T> Demux<K, T> {
             limits,
             queued: 0,
             unaccepted: 0,
+            evicted: 0,
             woken: Vec::new(),
         }
     }
@@ -114,7 +119,7 @@ impl<K: Key, T> Demux<K, T> {
     /// Without connections but one, whose number is returned; there will be no other. Nothing is hashed.
     pub fn of_one(limits: Limits, key: K, state: T) -> (Self, usize) {
         let mut demux = Self { connections: Slab::with_capacity(1), ..Self::new(limits) };
-        let connection = demux.connections.insert(Connection::new(key, state, true));
+        let connection = demux.connections.insert(Connection::new(key, state, None));
         (demux, connection)
     }
 
@@ -126,7 +131,7 @@ impl<K: Key, T> Demux<K, T> {
 
     /// Adds a connection that this end began, and returns its number.
     pub fn connect(&mut self, key: K, state: T) -> usize {
-        let connection = self.connections.insert(Connection::new(key.clone(), state, true));
+        let connection = self.connections.insert(Connection::new(key.clone(), state, None));
         self.by_key.insert(key, connection);
         connection
     }
@@ -147,25 +152,39 @@ impl<K: Key, T> Demux<K, T> {
         Some(connection)
     }
 
-    /// Adds a connection that a stranger begins, and puts it into the listener's backlog. `None` if that is full.
+    /// Adds a connection that a stranger begins, and puts it into the listener's backlog. If that is full, the one that has waited
+    /// longest is forgotten: its peer gives up or asks again. `None` if there is no such listener, or no backlog.
     pub fn admit(&mut self, listener: usize, key: K, state: T) -> Option<usize> {
-        let backlog = &mut self.listeners.get_mut(listener)?.backlog;
-        if backlog.len() >= self.limits.backlog {
+        if self.listeners.get(listener)?.backlog.len() >= self.limits.backlog && !self.evict(listener) {
             return None;
         }
-        let connection = self.connections.insert(Connection::new(key.clone(), state, false));
-        backlog.push_back(connection);
+        let connection = self.connections.insert(Connection::new(key.clone(), state, Some(listener)));
+        self.listeners.get_mut(listener)?.backlog.push_back(connection);
         self.by_key.insert(key, connection);
         self.recent = connection;
         self.notify(Awaited::Listener(listener));
         Some(connection)
     }
 
+    /// Forgets the connection that has waited longest in a listener's backlog. Whether there was one.
+    fn evict(&mut self, listener: usize) -> bool {
+        let oldest = self.listeners.get_mut(listener).and_then(|listener| listener.backlog.pop_front());
+        let Some(oldest) = oldest else { return false };
+        self.evicted += self.connections[oldest].queue.len();
+        self.remove(oldest);
+        true
+    }
+
+    /// The number of messages that were dropped with connections in a full backlog, since the last call.
+    pub fn take_evicted(&mut self) -> usize {
+        std::mem::take(&mut self.evicted)
+    }
+
     /// Removes the connection that has waited longest from a listener's backlog: it is accepted.
     pub fn accept(&mut self, listener: usize) -> Option<(usize, K)> {
         let number = self.listeners[listener].backlog.pop_front()?;
         let connection = &mut self.connections[number];
-        connection.is_accepted = true;
+        connection.listener = None;
         self.unaccepted -= std::mem::take(&mut connection.unaccepted);
         Some((number, connection.key.clone()))
     }
@@ -191,8 +210,8 @@ impl<K: Key, T> Demux<K, T> {
         if connection.is_closed {
             return 0;
         }
-        if !connection.is_accepted {
-            return self.deliver_unaccepted(number, messages);
+        if let Some(listener) = connection.listener {
+            return self.deliver_unaccepted(number, listener, messages);
         }
         let capacity = self.limits.queue.min(left).saturating_sub(connection.queue.len());
         let count = messages.len();
@@ -206,22 +225,34 @@ impl<K: Key, T> Demux<K, T> {
 
     /// Copies messages of a stranger, so that each takes the memory of its length and not a buffer of the source.
     #[cold]
-    fn deliver_unaccepted(&mut self, number: usize, mut messages: Pieces) -> usize {
-        let connection = &mut self.connections[number];
+    fn deliver_unaccepted(&mut self, number: usize, listener: usize, mut messages: Pieces) -> usize {
         let max = UNACCEPTED.min(self.limits.queue);
-        while connection.queue.len() < max.min(self.limits.shared.saturating_sub(self.queued))
+        while self.waiting(number) < max.min(self.limits.shared.saturating_sub(self.queued))
             && let Some(message) = messages.next()
         {
-            let (len, left) = (message.len(), UNACCEPTED_BYTES.saturating_sub(self.unaccepted));
-            let copy =
-                if connection.unaccepted + len <= left { Buf::copy_of(&message, 0).ok() } else { None };
+            let len = message.len();
+            let fits = self.connections[number].unaccepted + len <= UNACCEPTED_BYTES
+                && self.make_room(listener, number, len);
+            let copy = if fits { Buf::copy_of(&message, 0).ok() } else { None };
             let Some(copy) = copy else { return 1 + messages.len() };
+            let connection = &mut self.connections[number];
             connection.queue.push(copy.into_pieces(len), 1);
             connection.unaccepted += len;
             self.unaccepted += len;
             self.queued += 1;
         }
         messages.len()
+    }
+
+    /// Forgets connections of a listener that have waited longer than this one until there is room for so many bytes of it.
+    fn make_room(&mut self, listener: usize, number: usize, len: usize) -> bool {
+        while self.unaccepted + len > ALL_UNACCEPTED_BYTES {
+            let oldest = self.listeners.get(listener).and_then(|listener| listener.backlog.front());
+            if oldest.is_none_or(|oldest| *oldest == number) || !self.evict(listener) {
+                return false;
+            }
+        }
+        true
     }
 
     /// As [`deliver`](Self::deliver), of a buffer in which each message is `stride` bytes long but for the last, to the connection
@@ -338,9 +369,9 @@ impl<K: Key, T> Demux<K, T> {
 }
 
 impl<K, T> Connection<K, T> {
-    fn new(key: K, state: T, is_accepted: bool) -> Self {
+    fn new(key: K, state: T, listener: Option<usize>) -> Self {
         let (queue, waiters) = (Queue::default(), VecDeque::new());
-        Self { key, state, queue, waiters, unaccepted: 0, is_accepted, is_closed: false }
+        Self { key, state, queue, waiters, unaccepted: 0, listener, is_closed: false }
     }
 }
 

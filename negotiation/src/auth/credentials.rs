@@ -99,7 +99,7 @@ impl Credentials {
     }
 
     /// Whether a client has to exchange shares: it wants to see an identity, or to show one.
-    pub(super) fn uses_identities(&self) -> bool {
+    pub(crate) fn uses_identities(&self) -> bool {
         self.identity.is_some() || !self.trusted.is_empty()
     }
 }

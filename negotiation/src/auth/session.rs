@@ -6,7 +6,7 @@ use super::proof::Head;
 use super::reset::{NONCE, TOKEN, reveals};
 use super::schedule::{MacKey, hash};
 use super::secured_stacks::{Material, SecuredStacks};
-use crate::wire::{self, Close, Confirm, HEADER, Kind, Tag, Unreadable};
+use crate::wire::{self, Close, Confirm, Kind, Tag, Unreadable};
 use bertha_core::{PeerIdentity, Role, SecuredCell};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -176,20 +176,16 @@ impl Session {
         self.encode_under(self.credentials.as_ref().map(|it| &it.keys), Kind::Confirm, tag, confirm)
     }
 
-    /// The reply to a close: a header alone, unless it needs a proof.
+    /// The reply to a close.
     pub(crate) fn close_seen(&self, tag: Tag) -> Option<Vec<u8>> {
-        match self.is_authenticated() {
-            true => self.encode(Kind::CloseSeen, tag, &()),
-            false => Some(tag.header_from(self.role, Kind::CloseSeen).into()),
-        }
+        self.encode(Kind::CloseSeen, tag, &())
     }
 
-    /// A sign of life: a header alone, unless it needs a proof.
+    /// A sign of life.
     pub(crate) fn keep_alive(&self, tag: Tag) -> Option<Vec<u8>> {
         match &self.credentials {
             Some(credentials) => self.encode(Kind::KeepAlive, tag, &credentials.nonce),
-            None if self.is_secured() => self.encode(Kind::KeepAlive, tag, &()),
-            None => Some(tag.header_from(self.role, Kind::KeepAlive).into()),
+            None => self.encode(Kind::KeepAlive, tag, &()),
         }
     }
 
@@ -246,18 +242,14 @@ impl Session {
 
     /// Whether it is the peer's reply to a close.
     pub(crate) fn is_close_seen(&self, message: &[u8]) -> bool {
-        match self.is_authenticated() {
-            true => self.decode::<()>(message).is_ok(),
-            false => self.is_plain(message),
-        }
+        self.decode::<()>(message).is_ok()
     }
 
     /// Whether it is the peer's sign of life.
     pub(crate) fn is_keep_alive(&self, message: &[u8]) -> bool {
         match self.has_credentials() {
             true => self.decode::<[u8; NONCE]>(message).is_ok(),
-            false if self.is_secured() => self.decode::<()>(message).is_ok(),
-            false => self.is_plain(message),
+            false => self.decode::<()>(message).is_ok(),
         }
     }
 
@@ -270,7 +262,7 @@ impl Session {
         let is_genuine = match &self.credentials {
             Some(credentials) => self.is_from_peer(message) && reveals(message, &credentials.reset),
             None if self.is_secured() => false,
-            None => return self.is_plain(message),
+            None => return self.decode::<()>(message).is_ok(),
         };
         if !is_genuine {
             self.add_forged(1);
@@ -281,17 +273,8 @@ impl Session {
     /// Whether it asks for a sign of life, without a proof: the sender does not know this connection, or pretends so. A
     /// server that has forgotten the connection replies to the sign of life with a [reset](Self::is_reset).
     pub(crate) fn asks_for_keep_alive(&self, message: &[u8]) -> bool {
-        let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && message.len() == HEADER;
-        self.role == Role::Client && self.has_credentials() && is_reset && self.is_from_peer(message)
-    }
-
-    /// Whether a message without a proof is the peer's, on a connection that has no proofs.
-    fn is_plain(&self, message: &[u8]) -> bool {
-        let is_plain = self.is_from_peer(message);
-        if !is_plain {
-            self.add_forged(1);
-        }
-        is_plain
+        let is_reset = matches!(wire::header(message), Some((Kind::Reset, _))) && self.is_from_peer(message);
+        self.role == Role::Client && self.has_credentials() && is_reset && wire::decode::<()>(message).is_ok()
     }
 
     /// Whether a message about the connection says that the other end has sent it. Else it is one of this end's own, which

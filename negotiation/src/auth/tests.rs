@@ -185,6 +185,7 @@ fn a_reset_is_believed_by_its_token_alone() {
             assert!(!client.is_reset(&altered), "bit {bit}");
         }
         assert!(!client.is_reset(&Tag::of(ID).header_from(Role::Server, Kind::Reset)));
+        assert!(!client.is_reset(&wire::encode_from(Role::Server, Kind::Reset, Tag::of(ID), &()).unwrap()));
         // Nothing that was on the wire before is the token, be it in the answer or elsewhere.
         for seen in [&reply, &sign_of_life].into_iter().flat_map(|message| message.windows(MAC)) {
             let mut forged = genuine[..=HEADER].to_vec();
@@ -197,10 +198,30 @@ fn a_reset_is_believed_by_its_token_alone() {
 }
 
 #[test]
+fn damage_makes_no_plain_message_another() {
+    let (_, _, client, server) = agree(&Default::default());
+    let tag = Tag::of(ID);
+    let data = [&tag.header(Kind::Data)[..], b"data of the application"].concat();
+    let kinds = [Kind::KeepAlive, Kind::CloseSeen, Kind::Reset];
+    for from in [Role::Client, Role::Server] {
+        let plain = kinds.map(|kind| wire::encode_from(from, kind, tag, &()).unwrap());
+        for message in plain.iter().chain([&data]) {
+            for first in (0..=u8::MAX).filter(|first| *first != message[0]) {
+                let damaged = [&[first], &message[1..]].concat();
+                for end in [&client, &server] {
+                    assert!(!end.is_reset(&damaged), "{damaged:?}");
+                    assert!(!end.is_close_seen(&damaged) && !end.is_keep_alive(&damaged), "{damaged:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_plain_server_ignores_resets() {
     let (_, _, client, server) = agree(&Default::default());
     for sender in [Role::Client, Role::Server] {
-        let reset = Tag::of(ID).header_from(sender, Kind::Reset);
+        let reset = wire::encode_from(sender, Kind::Reset, Tag::of(ID), &()).unwrap();
         assert_eq!((client.is_reset(&reset), server.is_reset(&reset)), (sender == Role::Server, false));
     }
 }

@@ -7,6 +7,7 @@ use crate::Settings;
 use crate::auth::seed;
 use crate::wire::{self, Kind, Retry, Tag, offer_in};
 use bertha_core::Addr;
+use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -18,7 +19,14 @@ pub struct AdmissionControl {
     proven: RateLimiter,
     unproven: RateLimiter,
     max_unproven: usize,
+    /// The signatures that are made and verified for unproven addresses; nothing without identities.
+    signatures: Option<TokenBucket>,
+    rate: Rate,
+    start: Instant,
 }
+
+/// The tokens of a signature, so that fractions of it count.
+const SIGNATURE: u64 = 1000;
 
 /// The decision about an offer.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +49,12 @@ impl AdmissionControl {
             proven: limiter("proven"),
             unproven: limiter("unproven"),
             max_unproven: settings.unproven_clients,
+            signatures: settings
+                .credentials
+                .uses_identities()
+                .then(|| TokenBucket::new(rate(settings).burst)),
+            rate: rate(settings),
+            start: now,
         }
     }
 
@@ -61,7 +75,7 @@ impl AdmissionControl {
             return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
         }
         let credit = Credit::of(message.len());
-        if unproven < self.max_unproven && self.unproven.admits(now, peer) {
+        if unproven < self.max_unproven && self.unproven.admits(now, peer) && self.signs(now) {
             return Admission::Admit(credit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.
@@ -69,6 +83,16 @@ impl AdmissionControl {
             return Admission::Admit(credit);
         }
         self.retry(now, peer, message)
+    }
+
+    /// Whether one more offer from an unproven address may take the work of signatures, if it takes any.
+    fn signs(&mut self, now: Instant) -> bool {
+        let Some(signatures) = &mut self.signatures else { return true };
+        let signs = signatures.ready_at(now.saturating_duration_since(self.start), self.rate).is_none();
+        if signs {
+            signatures.spend(SIGNATURE);
+        }
+        signs
     }
 
     /// The message that asks the sender of an offer for a proof of its address.
@@ -82,6 +106,12 @@ impl AdmissionControl {
         };
         reply().map_or(Admission::Drop, Admission::Retry)
     }
+}
+
+/// As many signatures a second as there may be unproven clients.
+fn rate(settings: &Settings) -> Rate {
+    let tokens = u64::try_from(settings.unproven_clients).unwrap_or(u64::MAX).saturating_mul(SIGNATURE);
+    Rate { per_second: tokens, burst: tokens }
 }
 
 /// The addresses of both ends as bytes.

@@ -1,15 +1,16 @@
 //! Clients that were answered and have to confirm before the server builds anything for them.
 
 use super::amplification::Credit;
+use super::overtaken::Overtaken;
 use super::server::Accepted;
-use crate::wire::{self, HEADER, Kind, Tag, offer_in};
+use crate::wire::{self, Kind, Tag, offer_in};
 use bertha_core::Buf;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
 /// not push out the one that its owner makes.
-const CANDIDATES: usize = 4;
+pub(crate) const CANDIDATES: usize = 4;
 
 /// The longest pause between two unprompted answers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -20,8 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// repeated, since answer or confirmation may have been lost. All answers stay within the credit of the address.
 #[derive(Debug)]
 pub struct ConfirmationWait {
-    candidates: VecDeque<Accepted>,
-    early: VecDeque<(Tag, Buf)>,
+    candidates: VecDeque<(Accepted, Overtaken)>,
     most_early: usize,
     credit: Credit,
     shortest_pause: Duration,
@@ -50,8 +50,7 @@ impl ConfirmationWait {
     /// messages that overtake it are kept; after `pause` the answer is repeated, and then after twice as long.
     pub fn new(first: Accepted, credit: Credit, most_early: usize, pause: Duration, now: Instant) -> Self {
         Self {
-            candidates: VecDeque::from([first]),
-            early: VecDeque::new(),
+            candidates: VecDeque::from([(first, Overtaken::default())]),
             most_early,
             credit,
             shortest_pause: pause,
@@ -74,15 +73,16 @@ impl ConfirmationWait {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         (self.last, self.next) = (now, now + self.pause);
         self.candidates.rotate_left(1);
-        let reply = self.candidates.back()?.reply.clone();
+        let (known, _) = self.candidates.back()?;
+        let reply = known.reply.clone();
         self.credit.spend(reply.len()).then_some(reply)
     }
 
     /// Takes a message that arrived.
-    pub fn handle(&mut self, mut message: Buf) -> Step {
+    pub fn handle(&mut self, message: Buf) -> Step {
         if let Some((offer, _)) = offer_in(&message) {
             let hash = crate::auth::offer_hash(offer);
-            let Some(known) = self.candidates.iter().find(|it| it.offer == hash) else {
+            let Some((known, _)) = self.candidates.iter().find(|(it, _)| it.offer == hash) else {
                 return Step::Decide(message);
             };
             self.credit.receive(message.len());
@@ -94,22 +94,19 @@ impl ConfirmationWait {
         }
         self.credit.receive(message.len());
         let Some((kind, tag)) = wire::header(&message) else { return Step::Drop };
-        let Some(at) = self.candidates.iter().position(|it| Tag::of(it.id) == tag) else { return Step::Drop };
+        let Some(at) = self.candidates.iter().position(|(it, _)| Tag::of(it.id) == tag) else {
+            return Step::Drop;
+        };
         match kind {
-            Kind::Confirm if self.candidates[at].is_confirmed_by(&message) => {
-                let Some(confirmed) = self.candidates.remove(at) else { return Step::Drop };
-                let early = self.early.drain(..).filter(|(of, _)| *of == tag).map(|(_, message)| message);
-                Step::Confirmed(Box::new(confirmed), early.collect())
+            Kind::Confirm if self.candidates[at].0.is_confirmed_by(&message) => {
+                let Some((confirmed, overtaken)) = self.candidates.remove(at) else { return Step::Drop };
+                Step::Confirmed(Box::new(confirmed), overtaken.into_messages())
             }
             Kind::Data | Kind::KeepAlive | Kind::Close => {
                 // It takes itself for connected, so its confirmation was lost.
                 self.next = self.next.min(self.last + self.shortest_pause);
-                let is_kept = kind == Kind::Data && self.early.len() < self.most_early;
-                if is_kept && message.advance(HEADER).is_ok() {
-                    self.early.push_back((tag, message));
-                    return Step::Kept;
-                }
-                Step::Drop
+                let is_kept = kind == Kind::Data && self.candidates[at].1.keep(&message, self.most_early);
+                if is_kept { Step::Kept } else { Step::Drop }
             }
             _ => Step::Drop,
         }
@@ -125,7 +122,7 @@ impl ConfirmationWait {
             self.candidates.pop_front();
         }
         let reply = accepted.reply.clone();
-        self.candidates.push_back(accepted);
+        self.candidates.push_back((accepted, Overtaken::default()));
         Some(reply)
     }
 }

@@ -1,9 +1,9 @@
 //! The number of offers that one network may send.
 
+use super::network::Network;
 use crate::auth::{Keyed, MacKey};
 use bertha_core::Addr;
 use bertha_core::token_bucket::{Rate, TokenBucket};
-use std::net::IpAddr;
 use std::time::Instant;
 
 /// The number of buckets. Networks share them by chance, under a secret, so that no network chooses its neighbours.
@@ -17,7 +17,7 @@ pub(super) struct RateLimiter {
     rate: Rate,
     buckets: Vec<TokenBucket>,
     /// The network that was asked about last, and its bucket: a client seldom comes alone.
-    last: Option<([u8; 8], usize)>,
+    last: Option<(Network, usize)>,
 }
 
 /// The tokens of an offer, so that fractions of it count.
@@ -33,11 +33,11 @@ impl RateLimiter {
 
     /// Whether `peer`'s network may send one more offer, which then counts.
     pub(super) fn admits(&mut self, now: Instant, peer: &Addr) -> bool {
-        let Some(network) = network(peer) else { return true };
+        let Some(network) = Network::of(peer) else { return true };
         let place = match self.last {
             Some((last, place)) if last == network => place,
             _ => {
-                let [low, high, ..] = self.secret.tag(&[&network]);
+                let [low, high, ..] = self.secret.tag(&[&network.0]);
                 usize::from(u16::from_le_bytes([low, high])) % BUCKETS
             }
         };
@@ -49,22 +49,6 @@ impl RateLimiter {
         }
         admits
     }
-}
-
-/// The network from which one sender can be expected to have addresses; nothing if there are no networks.
-fn network(peer: &Addr) -> Option<[u8; 8]> {
-    let mut network = [0; 8];
-    match peer {
-        Addr::Ip(addr) => match addr.ip().to_canonical() {
-            IpAddr::V4(ip) => network[..3].copy_from_slice(&ip.octets()[..3]),
-            IpAddr::V6(ip) => {
-                network[..7].copy_from_slice(&ip.octets()[..7]);
-                network[7] = 6;
-            }
-        },
-        _ => return None,
-    }
-    Some(network)
 }
 
 #[cfg(test)]

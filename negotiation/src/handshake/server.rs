@@ -132,13 +132,13 @@ pub(crate) fn decide_hashed(
 /// address may be somebody else's.
 pub(crate) fn unknown(message: &[u8], credentials: &Credentials, path: &[u8]) -> Option<Vec<u8>> {
     let (kind, tag) = wire::header(message).filter(|_| wire::sender(message) != Some(Role::Server))?;
-    let bare = |kind| tag.header_from(Role::Server, kind).to_vec();
+    let plain = |kind| wire::encode_from(Role::Server, kind, tag, &()).ok();
     let reply = match kind {
         // The client can't believe a server that has no keys; what that says would be answered for ever.
-        Kind::KeepAlive if message.len() > HEADER => credentials.reset(tag, message, path)?,
-        Kind::Data | Kind::KeepAlive => bare(Kind::Reset),
-        Kind::Close if credentials.is_some() => bare(Kind::Reset),
-        Kind::Close => bare(Kind::CloseSeen),
+        Kind::KeepAlive if wire::is_proven(message) => credentials.reset(tag, message, path)?,
+        Kind::Data | Kind::KeepAlive => plain(Kind::Reset)?,
+        Kind::Close if credentials.is_some() => plain(Kind::Reset)?,
+        Kind::Close => plain(Kind::CloseSeen)?,
         _ => return None,
     };
     (reply.len() <= message.len()).then_some(reply)

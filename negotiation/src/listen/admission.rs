@@ -14,7 +14,7 @@ pub(super) struct Admissions {
     settings: Arc<Settings>,
     /// Clients that were accepted on their word.
     pub(super) unproven: LiveCount,
-    /// Clients that have to confirm.
+    /// Clients with unproven addresses that have to confirm.
     pub(super) unconfirmed: LiveCount,
 }
 

@@ -23,7 +23,7 @@ where
         first: Accepted,
         credit: Credit,
     ) -> Option<(Accepted, VecDeque<Buf>)> {
-        let _unconfirmed = self.admissions.unconfirmed.take();
+        let _unconfirmed = (credit != Credit::UNLIMITED).then(|| self.admissions.unconfirmed.take());
         let (runtime, settings) = (base.base().runtime(), &self.settings);
         let deadline = runtime.now() + settings.handshake_timeout;
         let mut pending = ConfirmationWait::new(

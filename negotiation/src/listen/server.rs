@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 pub(super) struct Server<S, D: Runs<S>> {
@@ -81,8 +81,36 @@ impl Admitted {
     }
 }
 
-/// How one handshake ended.
-pub(super) enum Outcome<C> {
+/// A client that was answered, and whose stack is built once it has confirmed.
+pub(super) struct Unconfirmed<C> {
+    pub(super) base: Arc<C>,
+    pub(super) accepted: Box<Accepted>,
+    /// What may still be sent to its address.
+    pub(super) credit: Credit,
+}
+
+/// A client whose stack can be built.
+pub(super) struct Entering<C> {
+    pub(super) base: Arc<C>,
+    pub(super) accepted: Box<Accepted>,
+    /// The messages that overtook its confirmation.
+    pub(super) overtaken: VecDeque<Buf>,
+    pub(super) credit: Credit,
+    /// Whether the answer has yet to leave.
+    pub(super) has_to_answer: bool,
+}
+
+impl<C> Entering<C> {
+    /// A client that has confirmed.
+    pub(super) fn confirmed(base: Arc<C>, accepted: Box<Accepted>, overtaken: VecDeque<Buf>) -> Self {
+        Self { base, accepted, overtaken, credit: Credit::UNLIMITED, has_to_answer: false }
+    }
+}
+
+/// How one stage of a handshake over `B` ended.
+pub(super) enum Outcome<B, C> {
+    Unconfirmed(Unconfirmed<B>),
+    Entering(Entering<B>),
     Accepted(Negotiated<C>),
     Refused {
         id: u64,
@@ -99,8 +127,8 @@ where
     D: Runs<S>,
 {
     /// Deals with a new base connection.
-    pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Out> {
-        let limit = self.settings.handshake_timeout;
+    pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
+        let limit = patience(&self.settings);
         let what = "the client connected and sent no offer";
         let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
         match received {
@@ -110,7 +138,11 @@ where
     }
 
     /// Deals with the first message on a base connection.
-    async fn greet(self: Arc<Self>, base: Arc<D::Connection>, message: Buf) -> Outcome<D::Out> {
+    async fn greet(
+        self: Arc<Self>,
+        base: Arc<D::Connection>,
+        message: Buf,
+    ) -> Outcome<D::Connection, D::Out> {
         let now = base.base().runtime().now();
         let admitted = match self.decide(now, &base, &message, None).await {
             Ok(Some(admitted)) => admitted,
@@ -123,42 +155,35 @@ where
             credit.spend(accepted.reply.len());
             reply_with(&*base, &accepted.reply).await;
         }
-        if is_on_its_word {
-            return self.enter(now, base, accepted, VecDeque::new(), (credit, has_to_answer)).await;
-        }
-        // Boxed, so that the usual way carries no room for it.
-        Box::pin(async move {
-            match self.confirmation(&base, *accepted, credit).await {
-                Some((accepted, overtaken)) => {
-                    let now = base.base().runtime().now();
-                    self.enter(now, base, Box::new(accepted), overtaken, (Credit::UNLIMITED, false)).await
-                }
-                None => Outcome::Nothing,
+        match is_on_its_word {
+            true => {
+                let overtaken = VecDeque::new();
+                Outcome::Entering(Entering { base, accepted, overtaken, credit, has_to_answer })
             }
-        })
-        .await
+            false => Outcome::Unconfirmed(Unconfirmed { base, accepted, credit }),
+        }
     }
 
-    /// Builds a stack for a client that has confirmed, and replaces another connection.
-    pub(super) async fn welcome(
+    /// Waits until a client has confirmed.
+    pub(super) async fn confirm(
         self: Arc<Self>,
-        base: Arc<D::Connection>,
-        accepted: Box<Accepted>,
-        overtaken: VecDeque<Buf>,
-    ) -> Outcome<D::Out> {
-        let now = base.base().runtime().now();
-        self.enter(now, base, accepted, overtaken, (Credit::UNLIMITED, false)).await
+        Unconfirmed { base, accepted, credit }: Unconfirmed<D::Connection>,
+    ) -> Outcome<D::Connection, D::Out> {
+        match self.confirmation(&base, *accepted, credit).await {
+            Some((accepted, overtaken)) => {
+                Outcome::Entering(Entering::confirmed(base, Box::new(accepted), overtaken))
+            }
+            None => Outcome::Nothing,
+        }
     }
 
     /// Lets a client in: the messages that came with its offer first, then those that overtook its confirmation.
-    async fn enter(
-        &self,
-        now: Instant,
-        base: Arc<D::Connection>,
-        mut accepted: Box<Accepted>,
-        overtaken: VecDeque<Buf>,
-        answering: (Credit, bool),
-    ) -> Outcome<D::Out> {
+    pub(super) async fn enter(
+        self: Arc<Self>,
+        mut entering: Entering<D::Connection>,
+    ) -> Outcome<D::Connection, D::Out> {
+        let now = entering.base.base().runtime().now();
+        let accepted = &mut entering.accepted;
         if accepted.is_flight && self.settings.early_data {
             let memory = self.admissions.insert(now, accepted.offer);
             if memory == Freshness::Spent || (memory == Freshness::Full && !accepted.early.is_empty()) {
@@ -168,8 +193,8 @@ where
                 return Outcome::Nothing;
             }
         }
-        accepted.early.extend(overtaken);
-        self.accept(now, base, accepted, answering).await.into()
+        accepted.early.append(&mut entering.overtaken);
+        self.accept(now, entering).await.into()
     }
 
     /// Answers an offer on a base connection that is in use, and asks the client to confirm.
@@ -179,7 +204,7 @@ where
         offer: Buf,
         fresh: Fresh,
         slot: Arc<CandidateSlot>,
-    ) -> Outcome<D::Out> {
+    ) -> Outcome<D::Connection, D::Out> {
         match self.decide(base.base().runtime().now(), &base, &offer, Some(fresh)).await {
             Ok(Some(Admitted { accepted, mut credit, .. })) => {
                 credit.spend(accepted.reply.len());
@@ -294,9 +319,7 @@ where
     async fn accept(
         &self,
         now: Instant,
-        base: Arc<D::Connection>,
-        accepted: Box<Accepted>,
-        (credit, has_to_answer): (Credit, bool),
+        Entering { base, accepted, credit, has_to_answer, .. }: Entering<D::Connection>,
     ) -> Result<Negotiated<D::Out>, Error> {
         let Accepted { id, offer, reply, answer, session, capabilities, early, .. } = *accepted;
         let runtime = base.base().runtime().clone();
@@ -350,10 +373,16 @@ where
     }
 }
 
-impl<C> From<Result<Negotiated<C>, Error>> for Outcome<C> {
+impl<B, C> From<Result<Negotiated<C>, Error>> for Outcome<B, C> {
     fn from(built: Result<Negotiated<C>, Error>) -> Self {
         built.map_or_else(Self::Failed, Self::Accepted)
     }
+}
+
+/// How long a server waits for a client on which nothing depends yet: for the offer of a stream, and with a stack that is not
+/// ready while others want its place.
+pub(super) fn patience(settings: &Settings) -> Duration {
+    settings.handshake_timeout / 10
 }
 
 /// Sends a handshake message. A failure is not reported: the client repeats its offer.

@@ -254,6 +254,11 @@ pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, Unreadable> {
     }
 }
 
+/// Whether a message with a version says that it carries a proof of its origin.
+pub(crate) fn is_proven(message: &[u8]) -> bool {
+    message.get(HEADER).is_some_and(|version| version & PROVEN != 0)
+}
+
 /// A message up to where its proof or its check begins.
 pub(crate) fn begin<M: Serialize>(
     header: [u8; HEADER],

@@ -44,6 +44,9 @@ fn messages(nodes: &[Node]) -> Vec<Vec<u8>> {
     messages.extend(
         [Kind::Data, Kind::KeepAlive, Kind::CloseSeen, Kind::Reset].map(|kind| tag.header(kind).into()),
     );
+    messages.extend(
+        [Kind::KeepAlive, Kind::CloseSeen, Kind::Reset].map(|kind| wire::encode(kind, tag, &()).unwrap()),
+    );
     messages
 }
 
@@ -73,7 +76,9 @@ fn every_message_is_decided_and_nothing_is_kept() {
         match decide(&message, &nodes, &terms) {
             Decision::Ignore | Decision::Retry => ignored += 1,
             Decision::Unknown { reply } => {
-                assert_eq!(reply.len(), HEADER, "no more than was sent");
+                // Header, version and check.
+                assert_eq!(reply.len(), HEADER + 5);
+                assert!(reply.len() <= message.len(), "no more than was sent");
                 unknown += 1;
             }
             Decision::Refuse { reply, .. } => {

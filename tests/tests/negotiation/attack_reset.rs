@@ -80,6 +80,13 @@ fn forged(tag: Tag, seen: &[u8]) -> Vec<Vec<u8>> {
         bare[0] = *first;
         bare
     }));
+    forged.extend(firsts.iter().map(|first| {
+        let mut plain = tag.header(Kind::Data).to_vec();
+        plain[0] = *first;
+        plain.push(VERSION);
+        plain.extend(crc32fast::hash(&plain).to_le_bytes());
+        plain
+    }));
     forged.push(seen.to_vec());
     forged
 }

@@ -219,9 +219,9 @@ impl Attacker {
                 let data = [&tag.header(Kind::Data)[..], b"forged"].concat();
                 wire::join(&answer, &data, LARGEST_JOINED).unwrap()
             }),
-            9 => Ok(tag.header_from(Role::Server, Kind::Reset).to_vec()),
+            9 => wire::encode_from(Role::Server, Kind::Reset, tag, &()),
             10..13 => wire::encode_from(sender, Kind::Upgrade, tag, &self.invent_upgrade()),
-            _ => Ok(tag.header_from(sender, Kind::CloseSeen).to_vec()),
+            _ => wire::encode_from(sender, Kind::CloseSeen, tag, &()),
         };
         let mut message = message.unwrap();
         // Sometimes as if it had a proof.

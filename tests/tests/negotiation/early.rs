@@ -1,7 +1,7 @@
 //! Connections that are used before the server has answered.
 
 use crate::early_scene::{connect, defaults, hear, heard, known, learn, open, over, pause, say, serve, with};
-use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate};
+use crate::scene::{A, B, SERVER, bytes, client, server_addr, simulate, simulate_in_order};
 use bertha_chunnels::Serialize;
 use bertha_core::{
     Buf, Carries, Chunnel, ConnectContext, Connection, Error, ErrorKind, Identity, Role, Runtime, make_stack,
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 #[test]
 fn the_server_receives_the_request_with_the_first_datagram() {
-    simulate(1, async |network: Network| {
+    simulate_in_order(1, async |network: Network| {
         let (cache, history) = known(&network, over!(select!(A, B)), defaults()).await;
         let kinds = Arc::new(Mutex::new(Vec::new()));
         let seen = kinds.clone();

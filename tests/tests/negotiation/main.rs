@@ -4,6 +4,7 @@
 mod agreement;
 mod attack;
 mod attack_early;
+mod attack_flood;
 mod attack_observer;
 mod attack_reflection;
 mod attack_reset;
@@ -12,6 +13,8 @@ mod attacker;
 mod authentication;
 mod capabilities;
 mod control_plane;
+mod counting;
+mod damaged;
 mod early;
 mod early_answer;
 mod early_closing;

@@ -1,7 +1,7 @@
 //! The hosts and Chunnels that the tests share.
 
 use bertha_core::{Addr, Base, Buf, Carries, Chunnel, ConnectContext, Connection, Describe, Error, Identity};
-use bertha_datapath_sim::{Network, Sim, SimDatapath};
+use bertha_datapath_sim::{Network, Schedule, Sim, SimDatapath};
 use bertha_negotiation::{Incoming, Negotiate, Runs};
 
 pub(crate) const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -26,15 +26,22 @@ pub(crate) fn simulate<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Ne
     sim.run(main(network))
 }
 
+/// As `simulate`, with tasks that run in the order in which they were woken, as on most executors.
+pub(crate) fn simulate_in_order<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Network) -> F) -> T {
+    let mut sim = Sim::new(seed).schedule(Schedule::Fifo);
+    let network = sim.network().clone();
+    sim.run(main(network))
+}
+
 /// Answers every message of every client with itself, until the simulation ends. What kept clients from connecting is
 /// sent to `refused`.
-pub(crate) fn echo<S>(
+pub(crate) fn echo<S, D>(
     network: &Network,
-    mut incoming: Incoming<S, SimDatapath>,
+    mut incoming: Incoming<S, D>,
     mut refused: impl FnMut(Error) + Send + 'static,
 ) where
     S: Send + Sync + 'static,
-    SimDatapath: Runs<S, Out: Connection<Data = Buf>>,
+    D: Runs<S, Out: Connection<Data = Buf>>,
 {
     use bertha_core::Runtime;
     let runtime = network.runtime().clone();

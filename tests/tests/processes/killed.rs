@@ -84,7 +84,8 @@ async fn a_killed_client_times_out_and_leaves_nothing_behind() {
     let (Addr::Ip(client), Addr::Ip(server)) = (&client.addr, &server) else { unreachable!() };
     let successor = UdpSocket::bind(client).unwrap();
     successor.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    successor.send_to(&[Kind::Data as u8, 1, 2, 3, 4, 5, 6, 7, b'?'], server).unwrap();
+    assert_eq!(Kind::Data as u8, 0);
+    successor.send_to(b"\0\x01\x02\x03\x04\x05\x06\x07are you there?", server).unwrap();
     let mut reply = [0; 64];
     // Signs of life to the client may have come before.
     loop {

@@ -1,12 +1,17 @@
 //! The receiver.
 
 mod partial;
+mod record;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use crate::message::CHUNK;
 use crate::{Digest, Error, Message, Name, Refusal};
 use bertha::prelude::*;
 use partial::Partial;
+use record::Record;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::fs;
@@ -84,8 +89,8 @@ impl Receiver {
     }
 
     async fn receive(&self, connection: &impl Connection<Data = Message>) -> Result<Kept, Error> {
-        let (name, length) = match connection.recv().await? {
-            Message::Offer { name, length } => (name, length),
+        let (name, length, nonce) = match connection.recv().await? {
+            Message::Offer { name, length, nonce } => (name, length, nonce),
             other => return Err(Error::OutOfTurn(other.kind())),
         };
         if !name.is_acceptable() {
@@ -95,28 +100,39 @@ impl Receiver {
             return Err(Error::Declined(Refusal::TooLong { max: self.max }));
         }
         let mut turn = self.turns.take(&name).await;
-        self.take_file(connection, &mut turn, name, length).await
+        self.take_file(connection, &mut turn, Offer { name, length, nonce }).await
     }
 
     async fn take_file(
         &self,
         connection: &impl Connection<Data = Message>,
         turn: &mut Turn,
-        name: Name,
-        length: u64,
+        Offer { name, length, nonce }: Offer,
     ) -> Result<Kept, Error> {
-        let mut partial = self.find(&name, length).await?;
-        connection.send(Message::Continue { offset: partial.len(), digest: partial.digest() }).await?;
+        let there = self.find(&name, length).await?;
+        let (has, digest) = match &there {
+            There::All(digest) => (length, *digest),
+            There::Part(partial) => (partial.len(), partial.digest()),
+        };
+        connection.send(Message::Continue { offset: has, proof: digest.proof(&nonce) }).await?;
         let offset = match turn.or_superseded(connection.recv()).await? {
-            Message::Begin { offset } if offset == partial.len() || offset == 0 => offset,
+            Message::Begin { offset } if offset == has || offset == 0 => offset,
             other => return Err(Error::OutOfTurn(other.kind())),
         };
-        if offset < partial.len() {
-            if partial.is_finished() && !self.replaces {
-                return Err(Error::Declined(Refusal::Exists));
+        let mut partial = match there {
+            There::All(digest) if offset == has => {
+                return match turn.or_superseded(connection.recv()).await? {
+                    Message::End { digest: expected } if expected == digest => {
+                        Ok(Kept { name, bytes: length, offset, digest })
+                    }
+                    Message::End { .. } => Err(Error::Declined(Refusal::WrongDigest { found: None })),
+                    other => Err(Error::OutOfTurn(other.kind())),
+                };
             }
-            partial = Partial::create(&name, &self.directory).await?;
-        }
+            There::All(_) if !self.replaces => return Err(Error::Declined(Refusal::Exists)),
+            There::Part(partial) if offset == has => partial,
+            _ => Partial::create(&name, &self.directory).await?,
+        };
         let expected = loop {
             match turn.or_superseded(connection.recv()).await? {
                 Message::Chunk(bytes) if fits(&bytes, length - partial.len()) => {
@@ -129,27 +145,49 @@ impl Receiver {
         let digest = partial.digest();
         if digest != expected {
             partial.discard().await?;
-            return Err(Error::Declined(Refusal::WrongDigest { found: digest }));
+            // The beginning may be somebody else's.
+            let found = (offset == 0).then_some(digest);
+            return Err(Error::Declined(Refusal::WrongDigest { found }));
         }
         partial.keep(&name, &self.directory).await?;
         Ok(Kept { name, bytes: length, offset, digest })
     }
 
-    /// The file as far as it is there: all, a part, or nothing.
-    async fn find(&self, name: &Name, length: u64) -> Result<Partial, Error> {
-        if let Some(finished) = Partial::finished(name, &self.directory).await? {
-            if finished.len() == length {
-                return Ok(finished);
+    /// The file as far as it is there: all, a part, or nothing. Of a file that has the name already nothing is read: a sender may have
+    /// no right to know it.
+    async fn find(&self, name: &Name, length: u64) -> Result<There, Error> {
+        let path = name.finished(&self.directory);
+        match fs::symlink_metadata(&path).await {
+            Ok(metadata) => {
+                let record = Record::read(name, &self.directory).await;
+                match record.and_then(|record| record.digest_of(&metadata)) {
+                    Some(digest) if metadata.len() == length => return Ok(There::All(digest)),
+                    _ if !self.replaces => return Err(Error::Declined(Refusal::Exists)),
+                    _ => {}
+                }
             }
-            if !self.replaces {
-                return Err(Error::Declined(Refusal::Exists));
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::file("reading", &path)(error)),
         }
-        match Partial::unfinished(name, &self.directory).await? {
-            Some(partial) if partial.len() <= length => Ok(partial),
-            _ => Partial::create(name, &self.directory).await,
-        }
+        Ok(There::Part(match Partial::unfinished(name, &self.directory).await? {
+            Some(partial) if partial.len() <= length => partial,
+            _ => Partial::create(name, &self.directory).await?,
+        }))
     }
+}
+
+/// A file that a sender offers.
+struct Offer {
+    name: Name,
+    length: u64,
+    nonce: [u8; 16],
+}
+
+/// How much of a file is there.
+enum There {
+    /// All of it, with this digest.
+    All(Digest),
+    Part(Partial),
 }
 
 fn fits(chunk: &[u8], left: u64) -> bool {

@@ -1,5 +1,6 @@
 //! A file on its way, hashed as it is written.
 
+use super::record::Record;
 use crate::digest::Digesting;
 use crate::message::CHUNK;
 use crate::{Digest, Error, Name};
@@ -8,36 +9,27 @@ use std::path::{Path, PathBuf};
 use tokio::fs::{self, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The beginning of a file, or all of it.
+/// The beginning of a file, or all of it before it has its name.
 #[derive(Debug)]
 pub(super) struct Partial {
     file: File,
     path: PathBuf,
     len: u64,
     digesting: Digesting,
-    is_finished: bool,
 }
 
 impl Partial {
-    /// The file that has the name already, if there is one.
-    pub(super) async fn finished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
-        Self::open(name.finished(directory), true).await
-    }
-
     /// The part that an earlier connection has left, if it has. After a crash of the system its end may be missing or wrong,
     /// which the digest shows.
     pub(super) async fn unfinished(name: &Name, directory: &Path) -> Result<Option<Self>, Error> {
-        Self::open(name.unfinished(directory), false).await
-    }
-
-    async fn open(path: PathBuf, is_finished: bool) -> Result<Option<Self>, Error> {
-        let opened = OpenOptions::new().read(true).append(!is_finished).open(&path).await;
+        let path = name.unfinished(directory);
+        let opened = OpenOptions::new().read(true).append(true).open(&path).await;
         let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::file("opening", &path)(error)),
         };
-        let mut partial = Self { file, path, len: 0, digesting: Digesting::default(), is_finished };
+        let mut partial = Self { file, path, len: 0, digesting: Digesting::default() };
         let mut bytes = vec![0; CHUNK];
         loop {
             let read = partial.file.read(&mut bytes).await.map_err(Error::file("reading", &partial.path))?;
@@ -52,16 +44,11 @@ impl Partial {
     pub(super) async fn create(name: &Name, directory: &Path) -> Result<Self, Error> {
         let path = name.unfinished(directory);
         let file = File::create(&path).await.map_err(Error::file("creating", &path))?;
-        Ok(Self { file, path, len: 0, digesting: Digesting::default(), is_finished: false })
+        Ok(Self { file, path, len: 0, digesting: Digesting::default() })
     }
 
     pub(super) fn len(&self) -> u64 {
         self.len
-    }
-
-    /// Whether it has its name already.
-    pub(super) fn is_finished(&self) -> bool {
-        self.is_finished
     }
 
     pub(super) fn digest(&self) -> Digest {
@@ -81,23 +68,20 @@ impl Partial {
         self.len += bytes.len() as u64;
     }
 
-    /// Gives it its name once it is on the disk.
+    /// Gives it its name once it is on the disk, and records that it was received.
     pub(super) async fn keep(self, name: &Name, directory: &Path) -> Result<(), Error> {
-        if self.is_finished {
-            return Ok(());
-        }
         self.file.sync_all().await.map_err(Error::file("writing", &self.path))?;
+        let metadata = self.file.metadata().await.map_err(Error::file("reading", &self.path))?;
+        // Before it has its name: until then the record describes no file that has it.
+        Record::new(&metadata, self.digest()).write(name, directory).await?;
         let finished = name.finished(directory);
         fs::rename(&self.path, &finished).await.map_err(Error::file("naming", &finished))?;
         let directory_itself = File::open(directory).await.map_err(Error::file("opening", directory))?;
         directory_itself.sync_all().await.map_err(Error::file("writing", directory))
     }
 
-    /// Removes it, unless it is a file that was there before.
+    /// Removes it.
     pub(super) async fn discard(self) -> Result<(), Error> {
-        if self.is_finished {
-            return Ok(());
-        }
         fs::remove_file(&self.path).await.map_err(Error::file("removing", &self.path))
     }
 }

@@ -113,7 +113,7 @@ impl Connections {
 
     /// Removes a listener, and the connections that were not accepted.
     pub(crate) fn stop_listening(&mut self, Listening { listener, port }: Listening) {
-        while let Some((connection, _)) = self.demux.accept(listener) {
+        while let Some((connection, _)) = self.accept(listener) {
             self.remove(connection);
         }
         self.demux.stop_listening(listener);
@@ -137,9 +137,14 @@ impl Connections {
             _ => return Err(Undelivered::Closed),
         };
         let admitted = self.demux.admit(listener, flow, ConnectionState::default());
-        let connection = admitted.ok_or(Undelivered::Unknown)?;
+        admitted.ok_or(Undelivered::Unknown)
+    }
+
+    /// Takes the connection that has waited longest for a listener. The port is in use as long as it lives.
+    pub(crate) fn accept(&mut self, listener: usize) -> Option<(usize, Flow)> {
+        let (connection, flow) = self.demux.accept(listener)?;
         self.ports.share(flow.local_port);
-        Ok(connection)
+        Some((connection, flow))
     }
 
     /// Gives a message to the connection that [`find`](Self::find) returned.
@@ -220,10 +225,15 @@ mod tests {
         assert_eq!(arrive(&mut all, flow(1, 9), 1), Err(Undelivered::Closed));
         let listening = all.listen(at(9), 0).unwrap();
         assert_eq!((listening.port, all.listen(at(9), 0)), (9, None));
-        for (peer, delivered) in [(1, Ok(())), (2, Ok(())), (3, Err(Undelivered::Unknown)), (1, Ok(()))] {
-            assert_eq!(arrive(&mut all, flow(peer, 9), peer as u8), delivered);
+        // The third takes the place of the first, which begins again.
+        for (peer, evicted) in [(1, 0), (2, 0), (3, 1), (3, 0), (1, 1), (1, 0)] {
+            assert_eq!(arrive(&mut all, flow(peer, 9), peer as u8), Ok(()));
+            assert_eq!(all.demux.take_evicted(), evicted);
         }
-        let (first, flow1) = all.demux.accept(listening.listener).unwrap();
+        let (third, flow3) = all.accept(listening.listener).unwrap();
+        assert_eq!((flow3.peer().port(), next(&mut all, third)), (3, Some(3)));
+        all.remove(third);
+        let (first, flow1) = all.accept(listening.listener).unwrap();
         assert_eq!(
             (flow1.peer().port(), next(&mut all, first), next(&mut all, first)),
             (1, Some(1), Some(1))
@@ -257,7 +267,7 @@ mod tests {
         let fits = |all: &mut Connections| (0..100).filter(|_| arrive(all, flow(1, 9), 1).is_ok()).count();
         let unaccepted = fits(&mut all);
         assert!((1..LIMITS.queue).contains(&unaccepted), "{unaccepted}");
-        let (connection, _) = all.demux.accept(listening.listener).unwrap();
+        let (connection, _) = all.accept(listening.listener).unwrap();
         assert_eq!(fits(&mut all), LIMITS.queue - unaccepted);
         all.demux.close(connection);
         assert_eq!(all.ending(connection), Some(Ending::Closed));
@@ -289,7 +299,7 @@ mod tests {
         assert!(all.ending(connection).is_none());
         let listening = all.listen(at(9), 0).unwrap();
         arrive(&mut all, flow(1, 9), 1).unwrap();
-        let (accepted, _) = all.demux.accept(listening.listener).unwrap();
+        let (accepted, _) = all.accept(listening.listener).unwrap();
         all.on_unreachable(flow(1, 9), Obstacle::Refused);
         assert_eq!((next(&mut all, accepted), all.ending(accepted)), (Some(1), None));
     }

@@ -320,6 +320,7 @@ impl QueueState {
                     // Within the frame, as the stack promises.
                     let _ = frame.advance(payload.start);
                     self.deliver(connection, frame);
+                    self.network.counters.unknown += self.connections.demux.take_evicted() as u64;
                 }
                 Err(undelivered) => {
                     if undelivered == Undelivered::Closed {

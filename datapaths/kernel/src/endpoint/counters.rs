@@ -5,7 +5,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {
-    /// From an unknown address while as many connections as allowed were waiting to be accepted.
+    /// From addresses that were not accepted yet, and had to give way to later ones: as many connections or bytes as allowed were
+    /// waiting.
     pub unknown: u64,
     /// For a connection whose queue was full, since no task received from it.
     pub overflow: u64,

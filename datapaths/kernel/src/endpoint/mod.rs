@@ -136,7 +136,9 @@ impl<S: ReceivingSocket> Endpoint<S> {
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        self.state.lock().counters
+        let mut state = self.state.lock();
+        state.counters.unknown += state.demux.take_evicted() as u64;
+        state.counters
     }
 
     /// Waits for a message of `connection`. Cancellation-safe. `None` if this end closed it.

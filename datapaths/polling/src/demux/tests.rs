@@ -49,7 +49,10 @@ fn the_first_message_makes_a_connection_that_has_it() {
 fn a_flood_of_addresses_takes_no_more_than_the_backlog() {
     let mut demux = listening(8, 10);
     let dropped: usize = (0..10_000).map(|from| deliver(&mut demux, from, b"xy")).sum();
-    assert_eq!((demux.connections.len(), dropped), (8, 2 * (10_000 - 8)));
+    assert_eq!((demux.connections.len(), dropped, demux.take_evicted()), (8, 0, 2 * (10_000 - 8)));
+    // The last ones are there: who comes later is not kept out by those that came before.
+    let held: Vec<_> = std::iter::from_fn(|| demux.accept(0)).map(|(_, peer)| peer).collect();
+    assert_eq!(held, Vec::from_iter(9_992..10_000));
 }
 
 #[test]
@@ -82,9 +85,15 @@ fn strangers_hold_no_buffers_of_the_source_and_few_bytes() {
             let connection = demux.find(&from).or_else(|| demux.admit(0, from, ())).unwrap();
             let message = source.split_to(0).map(|_| Buf::copy_of(&source, 0).unwrap()).unwrap();
             kept += 1 - demux.deliver(connection, message.into_pieces(block));
+            assert!(demux.unaccepted <= ALL_UNACCEPTED_BYTES);
         }
     }
-    assert!(kept * block <= UNACCEPTED_BYTES && (kept + 2) * block > UNACCEPTED_BYTES / 2, "{kept}");
+    kept -= demux.take_evicted();
+    assert_eq!(kept * block, demux.unaccepted);
+    assert!(demux.unaccepted > ALL_UNACCEPTED_BYTES / 2, "{kept}");
+    assert!(demux.find(&1023).is_some() && demux.find(&0).is_none(), "the oldest gave way");
+    while demux.accept(0).is_some() {}
+    assert_eq!(demux.unaccepted, 0);
     // A stranger's message lies in memory of its own: the source has its buffer back.
     let mut demux = listening(1, 16);
     let connection = demux.admit(0, PEER, ()).unwrap();

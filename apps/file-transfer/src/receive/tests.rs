@@ -1,0 +1,94 @@
+//! Senders that want to know what is in the directory.
+
+use super::Receiver;
+use crate::digest::Digesting;
+use crate::{Digest, Error, Message, Name, Refusal};
+use bertha::Connection;
+use bertha_datapath_sim::pair_of;
+use bertha_runtime_tokio::TokioRuntime;
+use std::path::{Path, PathBuf};
+
+const SECRET: &[u8] = b"nobody's business";
+
+/// An empty directory of this test's own.
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("bertha-receive-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn digest(bytes: &[u8]) -> Digest {
+    let mut digesting = Digesting::default();
+    digesting.update(bytes);
+    digesting.digest()
+}
+
+/// The receiver's replies to an offer of a file of this length and to these messages.
+async fn replies(directory: &Path, length: usize, messages: Vec<Message>) -> Vec<Message> {
+    let (sender, receiver) = pair_of::<_, Message>(TokioRuntime);
+    let at = Receiver::open(directory).await.unwrap();
+    let serving = async move { at.serve(&receiver).await };
+    let asking = async {
+        let name = Name::of(Path::new("file")).unwrap();
+        sender.send(Message::Offer { name, length: length as u64, nonce: [7; 16] }).await.unwrap();
+        for message in messages {
+            sender.send(message).await.unwrap();
+        }
+        let mut replies = Vec::new();
+        while let Ok(reply) = sender.recv().await {
+            replies.push(reply);
+        }
+        replies
+    };
+    let (_, replies): (Result<_, Error>, _) = tokio::join!(serving, asking);
+    replies
+}
+
+fn shows_the_digest(replies: &[Message], of: &[u8]) -> bool {
+    format!("{replies:?}").contains(&digest(of).to_string())
+}
+
+#[tokio::test]
+async fn a_file_that_was_not_received_is_neither_read_nor_described() {
+    let directory = directory("foreign");
+    // Reading it would not end.
+    let pipe = directory.join("file");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let length = std::fs::metadata(&pipe).unwrap().len() as usize;
+    assert_eq!(replies(&directory, length, vec![]).await, [Message::Refused(Refusal::Exists)]);
+    std::fs::remove_file(&pipe).unwrap();
+    std::fs::write(&pipe, SECRET).unwrap();
+    for length in [SECRET.len(), SECRET.len() + 1] {
+        assert_eq!(replies(&directory, length, vec![]).await, [Message::Refused(Refusal::Exists)]);
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[tokio::test]
+async fn a_stranger_does_not_learn_the_digest_of_what_another_has_sent() {
+    let directory = directory("received");
+    let length = SECRET.len();
+    let wrong = digest(b"a guess");
+    let (begin, end) = (Message::Begin { offset: 5 }, Message::End { digest: wrong });
+    // Half of it is there, and then all.
+    std::fs::write(directory.join(".file.part"), &SECRET[..5]).unwrap();
+    let rest = Message::Chunk(SECRET[5..].to_vec());
+    let said = replies(&directory, length, vec![begin, rest.clone(), end.clone()]).await;
+    assert_eq!(said.last(), Some(&Message::Refused(Refusal::WrongDigest { found: None })), "{said:?}");
+    assert!(!shows_the_digest(&said, SECRET) && !shows_the_digest(&said, &SECRET[..5]), "{said:?}");
+    let all = Message::Chunk(SECRET.to_vec());
+    let genuine = Message::End { digest: digest(SECRET) };
+    let said = replies(&directory, length, vec![Message::Begin { offset: 0 }, all, genuine.clone()]).await;
+    assert_eq!(said.last(), Some(&Message::Kept { digest: digest(SECRET) }), "{said:?}");
+    let begin = Message::Begin { offset: length as u64 };
+    let said = replies(&directory, length, vec![begin.clone(), end]).await;
+    assert_eq!(said.last(), Some(&Message::Refused(Refusal::WrongDigest { found: None })), "{said:?}");
+    assert!(!shows_the_digest(&said, SECRET), "{said:?}");
+    // Its sender is told that it is there; once somebody has written to it, nobody is.
+    let said = replies(&directory, length, vec![begin, genuine]).await;
+    assert_eq!(said.last(), Some(&Message::Kept { digest: digest(SECRET) }), "{said:?}");
+    std::fs::write(directory.join("file"), SECRET.to_ascii_uppercase()).unwrap();
+    assert_eq!(replies(&directory, length, vec![]).await, [Message::Refused(Refusal::Exists)]);
+    std::fs::remove_dir_all(&directory).unwrap();
+}

@@ -1,0 +1,33 @@
+//! The Chunnel itself.
+
+use super::ChecksumConnection;
+use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+
+/// Drops damaged messages, by a CRC-32 in front of each. See the [module](crate::checksum).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
+#[chunnel(guarantees(IntegrityChecked))]
+pub struct Checksum;
+
+/// The bytes of a checksum.
+pub(super) const CHECK: usize = 4;
+
+impl Checksum {
+    /// A CRC-32 of four bytes in front of each message.
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Checksum {
+    type Connection = ChecksumConnection<Inner>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        let below = inner.base().reserved();
+        inner.base().reserve(CHECK);
+        Ok(ChecksumConnection::new(inner, below))
+    }
+}

@@ -1,0 +1,108 @@
+//! The connection that adds checksums and verifies them.
+
+use super::chunnel::CHECK;
+use crate::burst::{Decoded, send_encoded};
+use bertha_core::{Buf, Connection, Error};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The connection of [`Checksum`](super::Checksum) over one that carries bytes.
+///
+/// Loss and backpressure are those of the connection below, and damaged messages are lost as well. `send` copies a message that has no
+/// headroom; one from [`Base::buffer`](bertha_core::Base::buffer) has.
+///
+/// # Errors
+/// Those of the connection below.
+#[derive(Debug)]
+pub struct ChecksumConnection<Inner> {
+    inner: Inner,
+    /// The bytes of the headers of the layers below.
+    below: usize,
+    damaged: AtomicU64,
+}
+
+impl<Inner: Connection<Data = Buf>> ChecksumConnection<Inner> {
+    pub(super) fn new(inner: Inner, below: usize) -> Self {
+        Self { inner, below, damaged: AtomicU64::new(0) }
+    }
+
+    /// The number of messages that were dropped since their checksum was wrong or missing.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Relaxed)
+    }
+
+    /// The message behind its checksum.
+    #[inline]
+    fn checked(&self, mut message: Buf) -> Result<Buf, Error> {
+        if message.headroom() < CHECK {
+            // Not from this connection's base.
+            message = Buf::copy_of(&message, CHECK + self.below)?;
+        }
+        let check = crc32fast::hash(&message).to_le_bytes();
+        message.prepend(CHECK)?.copy_from_slice(&check);
+        Ok(message)
+    }
+
+    /// The message without its checksum, if that is right.
+    #[inline]
+    fn verified(&self, mut received: Buf) -> Option<Buf> {
+        match received.split_first_chunk() {
+            Some((check, message)) if crc32fast::hash(message).to_le_bytes() == *check => {
+                received.advance(CHECK).ok()?;
+                Some(received)
+            }
+            _ => {
+                self.damaged.fetch_add(1, Relaxed);
+                None
+            }
+        }
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for ChecksumConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
+    #[inline]
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.inner.send(self.checked(message)?).await
+    }
+
+    #[inline]
+    async fn recv(&self) -> Result<Buf, Error> {
+        loop {
+            if let Some(message) = self.verified(self.inner.recv().await?) {
+                return Ok(message);
+            }
+        }
+    }
+
+    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+        send_encoded(&self.inner, messages, |message| self.checked(message)).await
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        let mut verified = Decoded { into, decode: |message| self.verified(message), count: 0 };
+        // A burst of nothing but damaged messages would return zero.
+        while verified.count == 0 && limit > 0 {
+            self.inner.recv_batch(&mut verified, limit).await?;
+        }
+        Ok(verified.count)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}

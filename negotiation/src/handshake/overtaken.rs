@@ -1,0 +1,50 @@
+//! Data that overtakes its client's confirmation.
+
+use crate::wire::HEADER;
+use bertha_core::Buf;
+use std::collections::VecDeque;
+
+/// The bytes that are kept for one client.
+const MOST_BYTES: usize = 16 << 10;
+
+/// The messages of a client that has yet to confirm, copied: each takes the memory of its length, and not that of a buffer of the
+/// datapath.
+#[derive(Debug, Default)]
+pub(crate) struct Overtaken {
+    messages: VecDeque<Buf>,
+    bytes: usize,
+}
+
+impl Overtaken {
+    /// Keeps the data of a message, unless `most` are kept already or they would be too long together. Whether it is kept.
+    pub(crate) fn keep(&mut self, message: &[u8], most: usize) -> bool {
+        let Some(data) = message.get(HEADER..) else { return false };
+        if self.messages.len() >= most || self.bytes + data.len() > MOST_BYTES {
+            return false;
+        }
+        let Ok(copy) = Buf::copy_of(data, 0) else { return false };
+        self.bytes += data.len();
+        self.messages.push_back(copy);
+        true
+    }
+
+    /// The messages, in the order in which they came.
+    pub(crate) fn into_messages(self) -> VecDeque<Buf> {
+        self.messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_so_many_messages_and_bytes() {
+        let mut overtaken = Overtaken::default();
+        assert_eq!((0..5).filter(|_| overtaken.keep(&[1; HEADER + 3], 3)).count(), 3);
+        assert!(overtaken.into_messages().iter().all(|message| **message == [1; 3]));
+        let mut overtaken = Overtaken::default();
+        assert_eq!((0..100).filter(|_| overtaken.keep(&[1; HEADER + 1024], 64)).count(), 16);
+        assert!(!overtaken.keep(&[1], 64));
+    }
+}
