@@ -1,5 +1,6 @@
 //! The Chunnel: how one layer wraps the connection below it.
 
+use crate::guarantee::Set;
 use crate::picks::{Picks, preferred};
 use crate::{
     Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Preference,
@@ -199,6 +200,15 @@ impl<'a, Inner> ConnectContext<'a, Inner> {
     /// that has changed, the stack is built anew.
     pub fn peer_capability<C: Capability>(&self) -> Option<C> {
         self.peer?.capability(self.layers.0..self.layers.1)
+    }
+
+    /// The guarantees of the agreed layers below the Chunnel under construction. Both ends see the same ones, so a Chunnel may
+    /// leave out on the wire what they make superfluous.
+    ///
+    /// None without negotiation and among [participants](Role::Participant). One-sided layers and the datapath do not count, since
+    /// each end has its own.
+    pub fn guaranteed_below(&self) -> Set {
+        self.peer.map_or(Set::NONE, |peer| peer.guaranteed_below(self.layers.1))
     }
 
     /// The context for the layer above, whose connections `open` makes.

@@ -18,7 +18,7 @@ pub fn header(message: &Buf) -> [u8; HEADER] {
 
 /// Received bytes that are not a whole message yet. It does no I/O: the caller reads the stream.
 ///
-/// It holds no memory between messages, and within a message at most the size of the largest one.
+/// It holds no memory between messages, and within a message at most twice the bytes that have arrived, and 64 KiB.
 #[derive(Debug)]
 pub struct Frames {
     /// `None` between messages, so that an idle connection holds no memory.
@@ -75,7 +75,7 @@ impl Frames {
         outcome
     }
 
-    /// The bytes of the partial message, in a buffer with enough tailroom for the rest of it.
+    /// The bytes of the partial message, in a buffer with tailroom for more of it: for the rest, or for as much as is there.
     fn with_room(&mut self) -> Result<Buf, Error> {
         let announced = match &self.partial {
             Some(partial) => self.announced(partial)?,
@@ -87,10 +87,11 @@ impl Frames {
             return Ok(buffer);
         };
         let whole = HEADER + announced.unwrap_or_default();
-        if partial.tailroom() > 0 && partial.len() + partial.tailroom() >= whole {
+        if partial.tailroom() > 0 && partial.len() + partial.tailroom() >= whole.min(READ) {
             return Ok(partial);
         }
-        let mut buffer = Buf::new(whole.max(READ), 0)?;
+        // The peer has to send as much again for each doubling: an announcement alone costs it nothing.
+        let mut buffer = Buf::new(whole.min(2 * partial.len()).max(READ), 0)?;
         buffer[..partial.len()].copy_from_slice(&partial);
         buffer.truncate(partial.len());
         Ok(buffer)
@@ -126,6 +127,20 @@ mod tests {
             Ok(n)
         };
         frames.read(read, |message| into.push(message.to_vec())).is_ok()
+    }
+
+    #[test]
+    fn an_announced_message_gets_memory_as_it_arrives() {
+        let mut frames = Frames::new(16 << 20);
+        let stream = [&(16u32 << 20).to_be_bytes()[..], &[7; 300_000]].concat();
+        let (mut rest, mut seen) = (&stream[..], Vec::new());
+        while !rest.is_empty() {
+            assert!(feed(&mut frames, &mut rest, 10_000, &mut seen));
+            let partial = frames.partial.as_ref().unwrap();
+            let (held, arrived) = (partial.len() + partial.tailroom(), partial.len());
+            assert!(held <= 2 * (READ + arrived), "{held} for {arrived}");
+        }
+        assert!(seen.is_empty());
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! The capabilities that the peer declared for the layers of an agreed stack.
 
+use crate::guarantee::Set;
 use crate::{Capability, Node};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -38,6 +39,15 @@ impl PeerLayers {
         let below = self.built.fetch_add(count, Ordering::Relaxed);
         let end = self.layers.len().saturating_sub(below);
         end.saturating_sub(count)..end
+    }
+
+    /// The guarantees of the layers from `end` on that both ends have.
+    pub(crate) fn guaranteed_below(&self, end: usize) -> Set {
+        let below = self.layers.get(end..).unwrap_or_default().iter();
+        below.fold(Set::NONE, |guaranteed, node| match node {
+            Node::Layer(layer) if !layer.is_one_sided() => guaranteed | layer.guarantees(),
+            _ => guaranteed,
+        })
     }
 
     /// The other end's capability of this type, of the first of these layers that has one.
@@ -90,5 +100,23 @@ mod tests {
         assert_eq!(capability(1), Some(Rate(1)));
         assert_eq!(capability(1), None, "one-sided");
         assert_eq!(capability(1), None, "more than there are");
+    }
+
+    #[test]
+    fn guarantees_are_those_of_the_layers_below_that_both_ends_have() {
+        use crate::guarantee::{IntegrityChecked, Ordered, Reliable};
+        let layer = |set| LayerInfo::plain("test::Layer", 1).guaranteeing(set);
+        let layers = [
+            layer(Set::of::<Ordered>()),
+            layer(Set::NONE),
+            layer(Set::of::<Reliable>()).one_sided(),
+            layer(Set::of::<IntegrityChecked>()),
+        ];
+        let peer = PeerLayers::new(layers.map(Node::Layer).into(), Vec::new());
+        let below = |count| peer.guaranteed_below(peer.take(count).end);
+        assert!(below(1).is_empty(), "not its own");
+        assert_eq!(below(1), Set::of::<IntegrityChecked>());
+        assert_eq!(below(2), Set::of::<IntegrityChecked>());
+        assert_eq!(PeerLayers::new(Vec::new(), Vec::new()).guaranteed_below(7), Set::NONE);
     }
 }

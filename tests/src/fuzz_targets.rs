@@ -342,10 +342,14 @@ pub fn compressed(bytes: &[u8]) {
     assert_eq!(*frame::unpack(packed, bounds).unwrap(), *before);
 }
 
-/// A packet of the reliability Chunnel with these bytes behind its check: what it says holds together.
+/// A packet of the reliability Chunnel with these bytes, behind a check or without one: what it says holds together.
 pub fn packet(body: &[u8]) {
-    let packet = [&crc32fast::hash(body).to_le_bytes(), body].concat();
-    let Some(header) = reliable::decode(&packet) else { return };
+    check_packet(body, reliable::Check::Below);
+    check_packet(&[&crc32fast::hash(body).to_le_bytes(), body].concat(), reliable::Check::Crc);
+}
+
+fn check_packet(packet: &[u8], check: reliable::Check) {
+    let Some(header) = reliable::decode(packet, check) else { return };
     if let Some(ack) = header.ack {
         assert!((1..=reliable::RANGES).contains(&ack.ranges.iter().len()));
         let ranges: Vec<_> = ack.ranges.iter().collect();
@@ -356,7 +360,7 @@ pub fn packet(body: &[u8]) {
     let Some(messages) = header.messages else { return };
     assert!(header.number.is_some());
     let (mut next, mut end) = (messages.first, messages.at);
-    for message in messages.iter(&packet) {
+    for message in messages.iter(packet) {
         assert_eq!(message.number, next);
         assert!(end < message.bytes.start && message.bytes.end <= packet.len());
         (next, end) = (next + 1, message.bytes.end);

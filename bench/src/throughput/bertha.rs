@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// The four bytes that a negotiated connection puts in front of each message.
-const LINK: usize = 4;
+/// The eight bytes that a negotiated connection puts in front of each message.
+const LINK: usize = 8;
 
 /// The headers of a piece, of `Reliable` and its own.
 const PIECE: usize = 25 + 15;

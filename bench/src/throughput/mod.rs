@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_probe_runs() {
-        for name in ["udp", "udp-nothing", "udp-noise", "memory", "memory-nothing"] {
+        for name in ["udp", "udp-nothing", "udp-noise", "memory", "memory-checked", "memory-nothing"] {
             probe(name, 3).unwrap().unwrap();
         }
         assert!(probe("other", 3).is_none());

@@ -21,6 +21,7 @@ pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
             Some(on_one_thread(&setup, header, make_stack!(transport(header), Noise::shared(&[7; 32]))))
         }
         "memory" => Some(memory::plain(messages as usize)),
+        "memory-checked" => Some(memory::above_a_check(messages as usize)),
         "memory-nothing" => Some(memory::with_nothing(messages as usize)),
         _ => None,
     }

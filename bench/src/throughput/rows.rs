@@ -104,6 +104,7 @@ fn count(report: &mut Report, messages: u64) -> Result<(), Error> {
     let of = |probe: &str| Counter::of_probe(format!("throughput-{probe}"))?.instructions(messages);
     let megabyte = |probe| of(probe).map(|chunk| chunk * 1e6 / CHUNK as f64);
     let plain = report.count("1 MB in memory, both ends", megabyte("memory"))?;
+    report.count("1 MB in memory above a layer that checks, both ends", megabyte("memory-checked"))?;
     let nothing =
         report.count("1 MB in memory with a no-op Chunnel, both ends", megabyte("memory-nothing"))?;
     if let (Some(plain), Some(nothing)) = (plain, nothing) {

@@ -17,7 +17,7 @@ mod certificate;
 mod date;
 mod der;
 mod identity;
-mod noted;
+pub(crate) mod noted;
 mod pem;
 pub(crate) mod refusal;
 pub(crate) mod side;

@@ -1,21 +1,27 @@
-//! The certificate that a step of TLS has refused.
+//! The refusal of the other end in a step of TLS.
 
 use rustls::pki_types::CertificateDer;
 use std::cell::RefCell;
+
+/// A certificate or raw key, and the reason why this end does not accept it.
+pub(crate) struct Refused {
+    pub(crate) shown: CertificateDer<'static>,
+    pub(crate) reason: rustls::Error,
+}
 
 thread_local! {
     /// An error of `rustls` can't carry the certificate beside the reason from which the alert for the other end follows, and
     /// the verifier, which all connections of one configuration share, can't return it. `rustls` verifies on the
     /// thread that runs the step, before the step returns.
-    static REFUSED: RefCell<Option<CertificateDer<'static>>> = const { RefCell::new(None) };
+    static REFUSED: RefCell<Option<Refused>> = const { RefCell::new(None) };
 }
 
 /// Notes that the running step refuses this certificate or raw key.
-pub(super) fn note(shown: &CertificateDer<'_>) {
-    REFUSED.set(Some(shown.clone().into_owned()));
+pub(super) fn note(shown: &CertificateDer<'_>, reason: &rustls::Error) {
+    REFUSED.set(Some(Refused { shown: shown.clone().into_owned(), reason: reason.clone() }));
 }
 
-/// Takes the certificate or raw key that was noted last on this thread.
-pub(super) fn take() -> Option<CertificateDer<'static>> {
+/// Takes the refusal that was noted last on this thread.
+pub(crate) fn take() -> Option<Refused> {
     REFUSED.take()
 }

@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// Runs a step of TLS, in which the other end may be refused. An error becomes one for the application.
 pub(crate) fn step<T>(side: &Side, step: impl FnOnce() -> Result<T, rustls::Error>) -> Result<T, Error> {
     noted::take();
-    step().map_err(|error| explain(error, side, noted::take().as_deref()))
+    step().map_err(|error| explain(error, side, noted::take().as_ref().map(|refused| &*refused.shown)))
 }
 
 /// The error of this end for an error of TLS. `shown` is the certificate or raw key that it refused, if it is known.

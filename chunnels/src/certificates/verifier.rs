@@ -87,10 +87,7 @@ impl Verifier {
         now: UnixTime,
     ) -> Result<(), rustls::Error> {
         let checked = self.checked(shown, intermediates, server, now);
-        if checked.is_err() {
-            note(shown);
-        }
-        checked
+        checked.inspect_err(|reason| note(shown, reason))
     }
 
     fn checked(

@@ -1,24 +1,60 @@
 //! The Chunnel itself.
 
 use super::settings::Settings;
-use super::{Certificates, QuicConnection, start};
+use super::{QuicConnection, start};
+use crate::certificates::side::Side;
+use crate::certificates::{TlsIdentity, Trust};
+use bertha_core::guarantee::{PeerIdentified, Set};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::time::Duration;
 
 /// Carries messages over QUIC. See the [module](crate::quic).
+///
+/// A value is for one end: a [client](Self::client) or a [server](Self::server). Clones share configuration and sessions.
 #[derive(Debug, Clone, Identity)]
 #[chunnel(
-    guarantees(Encrypted, Authenticated, Reliable, Ordered, AtMostOnce, IntegrityChecked),
+    guarantees(Encrypted, Authenticated, Reliable, Ordered, AtMostOnce, IntegrityChecked, ForwardSecret),
+    adds = Self::identifies,
     no_early_data
 )]
 pub struct Quic {
+    pub(crate) side: Side,
     settings: Settings,
 }
 
 impl Quic {
-    /// Uses packets of 1,352 bytes and a time-out of 30 seconds.
-    pub fn new(certificates: Certificates) -> Self {
-        Self { settings: Settings { certificates, packet: 1_352, idle: Duration::from_secs(30) } }
+    /// A client that accepts a server of this name (a DNS name or an IP address) which `trust` believes. With trust in raw public
+    /// keys the name is a hint for the server alone.
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is no such name, or the trust can't be used.
+    pub fn client(name: &str, trust: Trust) -> Result<Self, Error> {
+        Ok(Self::of(Side::client(name, trust).map_err(|error| error.at("Quic"))?))
+    }
+
+    /// A server that shows this identity, and accepts every client.
+    ///
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if the identity can't be used.
+    pub fn server(identity: TlsIdentity) -> Result<Self, Error> {
+        Ok(Self::of(Side::server(identity).map_err(|error| error.at("Quic"))?))
+    }
+
+    /// With packets of 1,352 bytes and a time-out of 30 seconds.
+    pub(crate) fn of(side: Side) -> Self {
+        Self { side, settings: Settings { packet: 1_352, idle: Duration::from_secs(30) } }
+    }
+
+    /// Shows this identity, for servers that [require](Self::require_clients) one.
+    #[must_use]
+    pub fn identity(self, identity: TlsIdentity) -> Self {
+        Self { side: self.side.with_identity(identity), ..self }
+    }
+
+    /// Refuses clients that do not prove an identity which `trust` believes.
+    #[must_use]
+    pub fn require_clients(self, trust: Trust) -> Self {
+        Self { side: self.side.with_trust(trust), ..self }
     }
 
     /// Sends packets of up to `bytes`, at least 1,200, and at most the largest message below. Choose the MTU of the path: about
@@ -36,26 +72,28 @@ impl Quic {
         self.settings.idle = timeout.max(Duration::from_millis(100));
         self
     }
+
+    fn identifies(&self) -> Set {
+        if self.side.identifies_peer() { Set::of::<PeerIdentified>() } else { Set::NONE }
+    }
 }
 
 impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Quic {
     type Connection = QuicConnection<Inner>;
 
-    /// Makes a QUIC connection: one round trip.
+    /// Makes a QUIC connection: one round trip, and with negotiation another for the proofs of the agreement.
     ///
     /// # Errors
     /// [`Unavailable`](bertha_core::ErrorKind::Unavailable) over a stream, [`TooLarge`](bertha_core::ErrorKind::TooLarge) over
-    /// datagrams of less than 1,200 bytes; [`Invalid`](bertha_core::ErrorKind::Invalid) if a certificate is missing or can't be
-    /// used; [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's, or if the
-    /// negotiation was altered on its way;
-    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end does not answer.
+    /// datagrams of less than 1,200 bytes; [`Invalid`](bertha_core::ErrorKind::Invalid) if the value is for the other end;
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one end does not accept the other's identity, or the
+    /// agreement was altered on its way; [`Refused`](bertha_core::ErrorKind::Refused) if the other end speaks another protocol;
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if it does not answer.
     async fn connect_wrap(
         &self,
         inner: Inner,
         context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        start::start(&self.settings, inner, context.role(), context.transcript())
-            .await
-            .map_err(|error| error.at("Quic"))
+        start::start(&self.side, &self.settings, inner, context).await.map_err(|error| error.at("Quic"))
     }
 }

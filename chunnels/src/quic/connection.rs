@@ -1,5 +1,6 @@
 //! The connection as the layer above sees it.
 
+use super::agreement::Agreed;
 use super::frame::LARGEST;
 use super::runtime::Tasks;
 use super::socket::Socket;
@@ -43,28 +44,23 @@ impl<Inner: Connection<Data = Buf>> QuicConnection<Inner> {
         socket: Arc<Socket<Inner>>,
         endpoint: quinn::Endpoint,
         connection: quinn::Connection,
+        agreed: Agreed,
         tasks: Arc<Tasks<<Inner::Base as Base>::Runtime>>,
     ) -> Self {
+        let Agreed { outgoing: sends, incoming: receives, .. } = agreed;
         let base = socket.inner.base();
         let max = socket.inner.mtu().saturating_sub(base.reserved()).min(LARGEST);
         let shared = Arc::new(Shared::new());
         let (outgoing, to_write) = mpsc::channel(QUEUE);
         let (read, incoming) = mpsc::channel(QUEUE);
         let (ended, writer, quic) = (shared.clone(), shared.clone(), connection.clone());
-        let writing = async move { stream::write(&writer, &quic, to_write).await };
+        let writing = async move { stream::write(&writer, &quic, sends, to_write).await };
         tasks.spawn_watched(base.runtime(), writing, move || ended.on_writer_end());
         let (ended, reader, quic) = (shared.clone(), shared.clone(), connection.clone());
-        let reading = async move { stream::read(&reader, &quic, read).await };
+        let reading = async move { stream::read(&reader, &quic, receives, read).await };
         tasks.spawn_watched(base.runtime(), reading, move || ended.on_reader_end());
         let (incoming, _endpoint, _tasks) = (Mutex::new(incoming), endpoint, tasks);
         Self { socket, max, shared, outgoing, incoming, connection, _endpoint, _tasks }
-    }
-
-    /// The certificate of the peer, followed by those that lead to its root, in DER; `None` for a client that was not asked.
-    pub fn peer_certificates(&self) -> Option<Vec<Vec<u8>>> {
-        let shown = self.connection.peer_identity()?;
-        let chain = shown.downcast::<Vec<quinn::rustls::pki_types::CertificateDer<'static>>>().ok()?;
-        Some(chain.iter().map(|certificate| certificate.to_vec()).collect())
     }
 
     #[cold]

@@ -1,29 +1,37 @@
-//! Messages over QUIC (RFC 9000): reliable, ordered, encrypted and authenticated by certificates.
+//! Messages over QUIC (RFC 9000): reliable, ordered, encrypted and authenticated by certificates or raw public keys (RFC 7250).
 //!
 //! [`Quic`] runs the QUIC of the `quinn` crate over any connection that carries datagrams. It carries the same messages as
 //! [`Reliable`](crate::Reliable), so that the two ends can agree on either:
 //!
 //! ```
-//! use bertha_chunnels::quic::Certificates;
-//! use bertha_chunnels::{Quic, Reliable};
+//! use bertha_chunnels::{Quic, Reliable, Trust};
 //! use bertha_core::{make_stack, select};
 //!
-//! # let authority = Vec::new();
-//! let certificates = Certificates::none().trusting(authority).expecting("store.example");
-//! let stack = make_stack!(select!(Quic::new(certificates), Reliable::new()));
+//! # fn example() -> Result<(), bertha_core::Error> {
+//! let stack = make_stack!(select!(Quic::client("store.example", Trust::ca_file("ca.pem")?)?, Reliable::new()));
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! # Guarantees
 //!
-//! Every message arrives, once, in order and undamaged, or the connection fails; no message can be read or changed on its way. The
-//! client authenticates the server that it [expects](Certificates::expecting). A server that
-//! [trusts](Certificates::trusting) certificates authenticates its clients and refuses all others. The check of the server can't
-//! be disabled.
+//! Every message arrives, once, in order and undamaged, or the connection fails; no message can be read or changed on its way, nor
+//! later if all long-term keys become known. The client knows the server; the server knows the client if it
+//! [requires](Quic::require_clients) that, and then guarantees [`PeerIdentified`](bertha_core::guarantee::PeerIdentified) as clients
+//! always do. The check of the server can't be disabled.
 //!
-//! TLS also protects the negotiation: the [transcript](bertha_core::ConnectContext::transcript) is a part of the name of the
-//! protocol (ALPN, RFC 7301). If it was altered on its way, even without credentials, both ends refuse the connection as
-//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated). A server without client certificates can't tell the attacker itself
-//! from a client.
+//! # The agreement
+//!
+//! TLS protects the negotiation too. Both ends name the protocol `bertha/3` (ALPN, RFC 7301), and refuse another. Each begins its
+//! stream with a proof of the [transcript](bertha_core::ConnectContext::transcript): an HMAC of its role under a key that both
+//! export from TLS (RFC 8446, section 7.5) for this transcript. A connection exists once both proofs were checked, so if an
+//! attacker has altered the agreement, even without credentials, both ends refuse with
+//! [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) before any data. A server without client certificates can't tell the
+//! attacker itself from a client. Another exported key protects the messages about the connection.
+//!
+//! # Identities and sessions
+//!
+//! See [`certificates`](crate::certificates). Early data is off. Handshakes fail after ten seconds.
 //!
 //! # How it works
 //!
@@ -34,8 +42,7 @@
 //! in each direction besides those in QUIC's own windows of 4 MiB.
 //!
 //! It needs datagrams of at least 1,200 bytes, and refuses a stream, over which messages would be repeated and ordered twice.
-//! It needs the roles of a negotiation: wrapped without one, both ends are clients and wait. Without a transcript the ends check
-//! certificates alone.
+//! Wrapped without negotiation, the ends check identities alone.
 //!
 //! # Defaults
 //!
@@ -46,7 +53,7 @@
 //! | queued messages each way | 256, fixed |
 //! | largest message | 64 KiB, fixed |
 
-mod certificates;
+mod agreement;
 mod chunnel;
 mod connection;
 pub mod frame;
@@ -57,6 +64,5 @@ mod start;
 mod stream;
 mod tls;
 
-pub use certificates::Certificates;
 pub use chunnel::Quic;
 pub use connection::QuicConnection;

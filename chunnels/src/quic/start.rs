@@ -1,12 +1,15 @@
 //! The set-up of a connection.
 
 use super::QuicConnection;
+use super::agreement::{Failed, agree};
 use super::runtime::{Adapter, Tasks};
 use super::settings::Settings;
 use super::socket::{PEER, Socket};
 use super::stream::failure;
+use super::tls::{ForConnection, Reason};
+use crate::certificates::side::Side;
 use crate::task_end::runtime_ended;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Role, Runtime};
+use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Role, Runtime};
 use futures_util::future::{Either, select};
 use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
 use std::pin::pin;
@@ -19,18 +22,26 @@ const MIN_PACKET: usize = 1_200;
 /// The bound of bytes in flight, and of bytes that a receiver has not taken.
 const WINDOW: u32 = 4 << 20;
 
-/// The time for which a server waits for the client's first packet, which is sent at once unless it is lost.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time-out of the handshake, unless that of an idle connection is shorter.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn start<Inner>(
+    side: &Side,
     settings: &Settings,
     inner: Inner,
-    role: Role,
-    transcript: Option<[u8; 32]>,
+    context: ConnectContext<'_, Inner>,
 ) -> Result<QuicConnection<Inner>, Error>
 where
     Inner: Connection<Data = Buf>,
 {
+    let transcript = context.transcript();
+    // Without negotiation each end is a client to the stack.
+    if transcript.is_some() && side.is_client() != (context.role() == Role::Client) {
+        let what = format!(
+            "this Quic is for a {side}, and this end is the other; make clients with Quic::client and servers with Quic::server"
+        );
+        return Err(Error::new(ErrorKind::Invalid, what));
+    }
     let base = inner.base();
     if base.properties().reliable {
         let what =
@@ -45,16 +56,17 @@ where
     }
     let packet = usize::from(settings.packet).min(max) as u16;
     let transport = Arc::new(transport(settings, packet)?);
-    let (client, server) = match role {
-        Role::Server => {
-            let mut config = ServerConfig::with_crypto(Arc::new(settings.certificates.server(transcript)?));
+    let reason = Reason::default();
+    let (client, server) = match ForConnection::of(side, &reason)? {
+        ForConnection::Server(config) => {
+            let mut config = ServerConfig::with_crypto(config);
             config.transport_config(transport);
             (None, Some(config))
         }
-        _ => {
-            let mut config = ClientConfig::new(Arc::new(settings.certificates.client(transcript)?));
+        ForConnection::Client(config, name) => {
+            let mut config = ClientConfig::new(config);
             config.transport_config(transport);
-            (Some(config), None)
+            (Some((config, name)), None)
         }
     };
     let mut endpoint = EndpointConfig::default();
@@ -67,29 +79,42 @@ where
     tasks.spawn_watched(&runtime, socket.clone().run(), move || ended.on_end(&runtime_ended()));
     let adapter = Arc::new(Adapter { runtime: runtime.clone(), tasks: Arc::downgrade(&tasks) });
     let endpoint = Endpoint::new_with_abstract_socket(endpoint, server, socket.clone(), adapter)?;
-    let connected = match client {
-        Some(config) => {
-            let name = &settings.certificates.name;
-            endpoint.connect_with(config, PEER, name).map_err(invalid)?.await
-        }
-        None => {
-            let timeout = pin!(runtime.sleep_until(runtime.now() + CLIENT_TIMEOUT));
-            match select(pin!(endpoint.accept()), timeout).await {
-                Either::Left((Some(incoming), _)) => incoming.await,
-                Either::Left((None, _)) => return Err(socket.end().unwrap_or_else(no_client)),
-                Either::Right(_) => return Err(no_client()),
-            }
-        }
+    let connecting = async {
+        let connection = match client {
+            Some((config, name)) => endpoint.connect_with(config, PEER, &name).map_err(invalid)?.await?,
+            None => match endpoint.accept().await {
+                Some(incoming) => incoming.await?,
+                None => return Err(no_answer().into()),
+            },
+        };
+        let agreed = agree(side, &connection, transcript.as_ref()).await?;
+        Ok((connection, agreed))
+    };
+    let timeout = pin!(runtime.sleep_until(runtime.now() + settings.idle.min(TIMEOUT)));
+    let connected = match select(pin!(connecting), timeout).await {
+        Either::Left((connected, _)) => connected,
+        Either::Right(_) => Err(Failed::Here(no_answer())),
     };
     match connected {
-        Ok(connection) => Ok(QuicConnection::new(socket, endpoint, connection, tasks)),
-        Err(error) => {
+        Ok((connection, agreed)) => {
+            context.secured(agreed.secured.clone());
+            Ok(QuicConnection::new(socket, endpoint, connection, agreed, tasks))
+        }
+        Err(failed) => {
             // The last packet tells the peer why, and the task that sends it ends here.
             socket.flush().await;
-            Err(socket.end().unwrap_or_else(|| {
-                let (kind, what) = failure(&error);
-                Error::new(kind, what).because(error)
-            }))
+            Err(match failed {
+                Failed::Here(error) => {
+                    socket.end().filter(|_| error.kind() == ErrorKind::TimedOut).unwrap_or(error)
+                }
+                Failed::Connection(error) => {
+                    let explained = reason.explain(&error, side).or_else(|| socket.end());
+                    explained.unwrap_or_else(|| {
+                        let (kind, what) = failure(&error);
+                        Error::new(kind, what).because(error)
+                    })
+                }
+            })
         }
     }
 }
@@ -117,6 +142,6 @@ fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Invalid, error.to_string()).because(error)
 }
 
-fn no_client() -> Error {
-    Error::new(ErrorKind::TimedOut, format!("the client sent nothing for {CLIENT_TIMEOUT:?}"))
+fn no_answer() -> Error {
+    Error::new(ErrorKind::TimedOut, "the other end did not complete the handshake of QUIC in time")
 }

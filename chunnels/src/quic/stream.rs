@@ -24,8 +24,11 @@ pub(super) const DONE: VarInt = VarInt::from_u32(0);
 /// The code for a peer that breaks the format of streams.
 const BROKEN: VarInt = VarInt::from_u32(1);
 
-/// TLS found no common protocol, whose name contains the agreement: alert 120 (RFC 7301, section 3.2).
-const OTHER_AGREEMENT: u64 = 0x178;
+/// The code for a peer that proves another agreement.
+pub(super) const OTHER_AGREEMENT: VarInt = VarInt::from_u32(2);
+
+/// The code for a peer whose identity, which it proved in the session that it resumes, is accepted no more.
+pub(super) const NOT_ACCEPTED: VarInt = VarInt::from_u32(3);
 
 /// An entry of the queue to the writing task.
 pub(super) enum Outgoing {
@@ -98,9 +101,14 @@ impl Shared {
     }
 }
 
-/// Sends messages until one end closes, then those that still wait. Returns when the peer has them.
-pub(super) async fn write(shared: &Shared, connection: &Connection, outgoing: mpsc::Receiver<Outgoing>) {
-    if let Err(error) = try_write(shared, connection, outgoing).await {
+/// Sends messages on `stream` until one end closes, then those that still wait. Returns when the peer has them.
+pub(super) async fn write(
+    shared: &Shared,
+    connection: &Connection,
+    stream: SendStream,
+    outgoing: mpsc::Receiver<Outgoing>,
+) {
+    if let Err(error) = try_write(shared, connection, stream, outgoing).await {
         let (kind, what) = match error {
             WriteError::ConnectionLost(error) => failure(&error),
             other => (ErrorKind::Reset, other.to_string()),
@@ -112,9 +120,9 @@ pub(super) async fn write(shared: &Shared, connection: &Connection, outgoing: mp
 async fn try_write(
     shared: &Shared,
     connection: &Connection,
+    mut stream: SendStream,
     mut outgoing: mpsc::Receiver<Outgoing>,
 ) -> Result<(), WriteError> {
-    let mut stream = connection.open_uni().await?;
     while let Some(next) = next(shared, &mut outgoing).await {
         match next {
             Outgoing::Message(message) => {
@@ -159,22 +167,31 @@ async fn next(shared: &Shared, outgoing: &mut mpsc::Receiver<Outgoing>) -> Optio
     outgoing.recv().await
 }
 
-/// Receives messages until the peer closes, or the connection fails.
-pub(super) async fn read(shared: &Shared, connection: &Connection, messages: mpsc::Sender<Buf>) {
-    let (kind, what) = try_read(shared, connection, &messages).await;
+/// Receives messages, first from `stream` if the peer's has begun, until the peer closes, or the connection fails.
+pub(super) async fn read(
+    shared: &Shared,
+    connection: &Connection,
+    stream: Option<RecvStream>,
+    messages: mpsc::Sender<Buf>,
+) {
+    let (kind, what) = try_read(shared, connection, stream, &messages).await;
     shared.on_end(kind, what);
 }
 
 async fn try_read(
     shared: &Shared,
     connection: &Connection,
+    mut begun: Option<RecvStream>,
     messages: &mpsc::Sender<Buf>,
 ) -> (ErrorKind, String) {
     let mut frames = Frames::default();
     loop {
-        let stream = match connection.accept_uni().await {
-            Ok(stream) => stream,
-            Err(error) => return failure(&error),
+        let stream = match begun.take() {
+            Some(stream) => stream,
+            None => match connection.accept_uni().await {
+                Ok(stream) => stream,
+                Err(error) => return failure(&error),
+            },
         };
         match read_stream(shared, &mut frames, stream, messages).await {
             Ok(()) if frames.continue_stream() => {}
@@ -222,6 +239,11 @@ async fn read_stream(
 pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
     let kind = match error {
         ConnectionError::ApplicationClosed(close) if close.error_code == DONE => ErrorKind::Closed,
+        ConnectionError::ApplicationClosed(close)
+            if [OTHER_AGREEMENT, NOT_ACCEPTED].contains(&close.error_code) =>
+        {
+            ErrorKind::Unauthenticated
+        }
         ConnectionError::LocallyClosed => ErrorKind::Closed,
         ConnectionError::TimedOut => ErrorKind::TimedOut,
         ConnectionError::VersionMismatch => ErrorKind::Version,
@@ -239,16 +261,16 @@ pub(super) fn failure(error: &ConnectionError) -> (ErrorKind, String) {
         | ConnectionError::ApplicationClosed(_)
         | ConnectionError::Reset => ErrorKind::Reset,
     };
-    let code = match error {
-        ConnectionError::TransportError(error) => Some(error.code),
-        ConnectionError::ConnectionClosed(close) => Some(close.error_code),
-        _ => None,
+    let what = match error {
+        ConnectionError::ApplicationClosed(close) if close.error_code == OTHER_AGREEMENT => {
+            "the other end has another agreement: the negotiation was altered on its way".into()
+        }
+        ConnectionError::ApplicationClosed(close) if close.error_code == NOT_ACCEPTED => {
+            "the other end accepts this end's identity no more; renew it, and connect again".into()
+        }
+        _ => error.to_string(),
     };
-    if code.is_some_and(|code| u64::from(code) == OTHER_AGREEMENT) {
-        let what = "the other end has another transcript: the negotiation was altered on its way";
-        return (kind, what.into());
-    }
-    (kind, error.to_string())
+    (kind, what)
 }
 
 /// TLS alerts are 256 codes of their own (RFC 9001, section 4.8).

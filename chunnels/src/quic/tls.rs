@@ -1,86 +1,178 @@
-//! TLS as QUIC needs it, from [`Certificates`].
+//! TLS as QUIC needs it (RFC 9001): the configuration that all connections of an end share, and the reasons of its refusals.
 
-use super::Certificates;
+use crate::certificates::noted::{self, Refused};
+use crate::certificates::refusal::{explain, refused_by_peer};
+use crate::certificates::side::{Config, Side};
 use bertha_core::{Error, ErrorKind};
+use parking_lot::Mutex;
+use quinn::ConnectionId;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::rustls;
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use quinn::crypto::{
+    ClientConfig, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
+    UnsupportedVersion,
+};
+use quinn::{ConnectError, ConnectionError, TransportErrorCode};
+use quinn_proto::TransportError;
+use quinn_proto::transport_parameters::TransportParameters;
+use rustls::AlertDescription;
+use std::any::Any;
 use std::sync::Arc;
 
-/// The protocol's name in TLS, up to the transcript.
-const PROTOCOL: &[u8] = b"bertha quic 3 ";
-
-/// The protocol in TLS (ALPN, RFC 7301), whose name contains the transcript. A peer with another is refused.
-///
-/// So TLS compares the transcripts, under the protection of the certificates (RFC 8446, section 4.4.4), before either end sends
-/// any message, without a further round trip.
-fn protocol(transcript: Option<[u8; 32]>) -> Vec<u8> {
-    [PROTOCOL, transcript.as_ref().map_or(&[][..], |transcript| transcript)].concat()
+/// The configuration of one connection, which shares that of its end.
+pub(super) enum ForConnection {
+    /// For a connection to the server of this name.
+    Client(Arc<dyn ClientConfig>, String),
+    Server(Arc<dyn ServerConfig>),
 }
 
-impl Certificates {
-    pub(super) fn client(&self, transcript: Option<[u8; 32]>) -> Result<QuicClientConfig, Error> {
-        let builder = ClientConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(unusable)?;
-        let builder = builder.with_root_certificates(self.roots()?);
-        let mut config = match self.chain[..] {
-            [] => builder.with_no_client_auth(),
-            _ => builder.with_client_auth_cert(self.own_chain(), self.own_key()).map_err(unusable)?,
-        };
-        config.alpn_protocols = vec![protocol(transcript)];
-        QuicClientConfig::try_from(config).map_err(unusable)
-    }
-
-    pub(super) fn server(&self, transcript: Option<[u8; 32]>) -> Result<QuicServerConfig, Error> {
-        if self.chain.is_empty() {
-            let what = "a server has to show a certificate; add one with Certificates::showing";
-            return Err(Error::new(ErrorKind::Invalid, what));
-        }
-        let builder = ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(unusable)?;
-        let builder = match self.trusted[..] {
-            [] => builder.with_no_client_auth(),
-            _ => {
-                let roots = Arc::new(self.roots()?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider());
-                builder.with_client_cert_verifier(verifier.build().map_err(unusable)?)
+impl ForConnection {
+    /// The end's configuration as it is now.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if it can't be used.
+    pub(super) fn of(side: &Side, reason: &Reason) -> Result<Self, Error> {
+        let unusable = |error| Error::new(ErrorKind::Invalid, "TLS lacks a cipher of QUIC").because(error);
+        let reason = reason.clone();
+        Ok(match side.config()? {
+            Config::Client(config, name) => {
+                let inner = Arc::new(QuicClientConfig::try_from(config).map_err(unusable)?);
+                Self::Client(Arc::new(Explained { inner, reason }), name.to_str().into_owned())
             }
-        };
-        let mut config = builder.with_single_cert(self.own_chain(), self.own_key()).map_err(unusable)?;
-        config.alpn_protocols = vec![protocol(transcript)];
-        QuicServerConfig::try_from(config).map_err(unusable)
-    }
-
-    fn roots(&self) -> Result<RootCertStore, Error> {
-        if self.trusted.is_empty() {
-            let what = "a client has to trust some certificate; add one with Certificates::trusting";
-            return Err(Error::new(ErrorKind::Invalid, what));
-        }
-        let mut roots = RootCertStore::empty();
-        for certificate in &self.trusted {
-            roots.add(CertificateDer::from(certificate.clone())).map_err(unusable)?;
-        }
-        Ok(roots)
-    }
-
-    fn own_chain(&self) -> Vec<CertificateDer<'static>> {
-        self.chain.iter().cloned().map(CertificateDer::from).collect()
-    }
-
-    fn own_key(&self) -> PrivateKeyDer<'static> {
-        PrivatePkcs8KeyDer::from(self.key.clone()).into()
+            Config::Server(config) => {
+                let inner = Arc::new(QuicServerConfig::try_from(config).map_err(unusable)?);
+                Self::Server(Arc::new(Explained { inner, reason }))
+            }
+        })
     }
 }
 
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
+/// The reason for which this end has refused the other. `quinn` keeps its text alone.
+#[derive(Clone, Default)]
+pub(super) struct Reason(Arc<Mutex<Option<Refused>>>);
+
+impl Reason {
+    /// The error of this end for a connection that TLS has ended; `None` if something else has.
+    pub(super) fn explain(&self, error: &ConnectionError, side: &Side) -> Option<Error> {
+        match error {
+            ConnectionError::ConnectionClosed(close) => {
+                Some(refused_by_peer(alert(close.error_code)?, side).because(error.clone()))
+            }
+            ConnectionError::TransportError(failed) => {
+                let alert = alert(failed.code)?;
+                if let Some(Refused { shown, reason }) = self.0.lock().take() {
+                    return Some(explain(reason, side, Some(&shown)));
+                }
+                Some(match alert {
+                    AlertDescription::NoApplicationProtocol => {
+                        explain(rustls::Error::NoApplicationProtocol, side, None)
+                    }
+                    AlertDescription::CertificateRequired => {
+                        explain(rustls::Error::NoCertificatesPresented, side, None)
+                    }
+                    _ => explain(rustls::Error::General(failed.reason.clone()), side, None),
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
-fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Invalid, format!("a certificate or key can't be used: {error}")).because(error)
+/// The alert of TLS that a code of QUIC stands for (RFC 9001, section 4.8).
+fn alert(code: TransportErrorCode) -> Option<AlertDescription> {
+    let alert = u8::try_from(u64::from(code).checked_sub(0x100)?).ok()?;
+    Some(AlertDescription::from(alert))
+}
+
+/// The TLS of `quinn`, with the reasons of its refusals.
+struct Explained<Inner: ?Sized> {
+    inner: Arc<Inner>,
+    reason: Reason,
+}
+
+impl<Inner: ClientConfig> ClientConfig for Explained<Inner> {
+    fn start_session(
+        self: Arc<Self>,
+        version: u32,
+        name: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        let inner = self.inner.clone().start_session(version, name, parameters)?;
+        Ok(Box::new(ExplainedSession { inner, reason: self.reason.clone() }))
+    }
+}
+
+impl<Inner: ServerConfig> ServerConfig for Explained<Inner> {
+    fn initial_keys(&self, version: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        self.inner.initial_keys(version, id)
+    }
+
+    fn retry_tag(&self, version: u32, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
+        self.inner.retry_tag(version, id, packet)
+    }
+
+    fn start_session(self: Arc<Self>, version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
+        let inner = self.inner.clone().start_session(version, parameters);
+        Box::new(ExplainedSession { inner, reason: self.reason.clone() })
+    }
+}
+
+struct ExplainedSession {
+    inner: Box<dyn Session>,
+    reason: Reason,
+}
+
+impl Session for ExplainedSession {
+    fn initial_keys(&self, id: &ConnectionId, side: quinn::Side) -> Keys {
+        self.inner.initial_keys(id, side)
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        self.inner.handshake_data()
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        self.inner.peer_identity()
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        self.inner.early_crypto()
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        self.inner.early_data_accepted()
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.inner.is_handshaking()
+    }
+
+    fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
+        noted::take();
+        self.inner.read_handshake(bytes).inspect_err(|_| *self.reason.0.lock() = noted::take())
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        self.inner.transport_parameters()
+    }
+
+    fn write_handshake(&mut self, into: &mut Vec<u8>) -> Option<Keys> {
+        self.inner.write_handshake(into)
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        self.inner.next_1rtt_keys()
+    }
+
+    fn is_valid_retry(&self, id: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        self.inner.is_valid_retry(id, header, payload)
+    }
+
+    fn export_keying_material(
+        &self,
+        into: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        self.inner.export_keying_material(into, label, context)
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::ReliableConnection;
 use super::settings::Settings;
+use super::wire::Check;
 use crate::congestion::{Algorithm, Cubic};
+use bertha_core::guarantee::{IntegrityChecked, Set};
 use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,8 +76,10 @@ impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Reliable {
     async fn connect_wrap(
         &self,
         inner: Inner,
-        _: ConnectContext<'_, Inner>,
+        context: ConnectContext<'_, Inner>,
     ) -> Result<Self::Connection, Error> {
-        Ok(ReliableConnection::new(inner, self.settings, &*self.congestion))
+        let is_checked_below = context.guaranteed_below().includes(Set::of::<IntegrityChecked>());
+        let check = if is_checked_below { Check::Below } else { Check::Crc };
+        Ok(ReliableConnection::new(inner, self.settings, &*self.congestion, check))
     }
 }

@@ -4,7 +4,7 @@ use super::Statistics;
 use super::machine::{LARGEST_MESSAGE, Machine, Received};
 use super::settings::Settings;
 use super::task::{self, Shared};
-use super::wire::OVERHEAD;
+use super::wire::{Check, OVERHEAD};
 use crate::congestion::Algorithm;
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
@@ -31,12 +31,12 @@ pub struct ReliableConnection<Inner: Connection> {
 }
 
 impl<Inner: Connection<Data = Buf>> ReliableConnection<Inner> {
-    pub(super) fn new(inner: Inner, settings: Settings, algorithm: &dyn Algorithm) -> Self {
+    pub(super) fn new(inner: Inner, settings: Settings, algorithm: &dyn Algorithm, check: Check) -> Self {
         let base = inner.base();
         let below = base.reserved();
         base.reserve(OVERHEAD);
         let max = inner.mtu().saturating_sub(below);
-        let machine = Machine::new(settings, algorithm, max, base.runtime().random());
+        let machine = Machine::new(settings, algorithm, check, max, base.runtime().random());
         let shared = Arc::new(Shared::new(inner, machine, below));
         let ended = shared.clone();
         let runtime = shared.inner.base().runtime();

@@ -32,7 +32,8 @@
 //!
 //! # Faulty peers
 //!
-//! Damaged packets are dropped and counted. A peer that acknowledges packets that were not sent, exceeds its grant, contradicts
+//! Damaged packets are dropped and counted; a CRC shows them, unless an agreed layer below, such as one that encrypts, is
+//! [`IntegrityChecked`](bertha_core::guarantee::IntegrityChecked) by itself. A peer that acknowledges packets that were not sent, exceeds its grant, contradicts
 //! its own close, or never acknowledges anything is refused: calls fail with
 //! [`Malformed`](bertha_core::ErrorKind::Malformed), and at the peer with
 //! [`Reset`](bertha_core::ErrorKind::Reset). With a silent peer they fail with

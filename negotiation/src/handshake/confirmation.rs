@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The number of offers with different ids that are kept for one address. More than one, so that a replayed offer does
 /// not push out the one that its owner makes.
-const CANDIDATES: usize = 4;
+pub(crate) const CANDIDATES: usize = 4;
 
 /// The longest pause between two unprompted answers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);

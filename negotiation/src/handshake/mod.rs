@@ -31,6 +31,7 @@ pub use amplification::Credit;
 pub(crate) use capabilities::Capabilities;
 pub(crate) use client::Proposal;
 pub use client::{Handshake, Progress};
+pub(crate) use confirmation::CANDIDATES;
 pub use confirmation::{ConfirmationWait, Step};
 pub use cookie::Cookies;
 pub(crate) use decision_cache::DecisionCache;

@@ -2,7 +2,7 @@
 
 use crate::Fresh;
 use crate::auth::{MacKey, seed};
-use crate::handshake::{Accepted, Credit, Overtaken};
+use crate::handshake::{Accepted, CANDIDATES, Credit, Overtaken};
 use crate::wire::{Kind, Tag};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::collections::VecDeque;
@@ -49,9 +49,9 @@ pub(super) struct Replacement<C> {
     heard: Mutex<Instant>,
 }
 
-/// A place for one client that has to confirm.
+/// A place for a few clients that have to confirm, of which at most one is there: others are offers of the past, played back.
 #[derive(Default)]
-pub(crate) struct CandidateSlot(Mutex<Option<Candidate>>);
+pub(crate) struct CandidateSlot(Mutex<VecDeque<Candidate>>);
 
 struct Candidate {
     accepted: Box<Accepted>,
@@ -70,21 +70,24 @@ pub(super) struct Taken {
 }
 
 impl CandidateSlot {
-    fn lock(&self) -> MutexGuard<'_, Option<Candidate>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Candidate>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a client in place of any earlier one, and gives the answer to be sent.
+    /// Keeps a client, in place of the oldest if there are too many, and gives the answer to be sent.
     ///
     /// A client that is kept already stays as it is: its offer came several times before the first was decided, with more messages
     /// each time, and it may have the first answer, which says how many were taken.
     pub(crate) fn take(&self, accepted: Box<Accepted>, credit: Credit) -> Vec<u8> {
         let mut slot = self.lock();
-        if let Some(kept) = slot.as_ref().filter(|kept| kept.accepted.offer == accepted.offer) {
+        if let Some(kept) = slot.iter().find(|kept| kept.accepted.offer == accepted.offer) {
             return kept.accepted.reply.clone();
         }
         let reply = accepted.reply.clone();
-        *slot = Some(Candidate { accepted, credit, overtaken: Overtaken::default() });
+        if slot.len() == CANDIDATES {
+            slot.pop_front();
+        }
+        slot.push_back(Candidate { accepted, credit, overtaken: Overtaken::default() });
         reply
     }
 }
@@ -106,8 +109,8 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         now.saturating_duration_since(heard) < time
     }
 
-    /// The candidate, if there is one.
-    fn candidate(&self) -> Option<MutexGuard<'_, Option<Candidate>>> {
+    /// The candidates, if there were any.
+    fn candidates(&self) -> Option<MutexGuard<'_, VecDeque<Candidate>>> {
         self.slot.get().map(|slot| slot.lock())
     }
 
@@ -115,9 +118,9 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     /// asked. Fails if that can't be. A full queue means more restarted clients than the listener can take; this one
     /// will speak up again.
     pub(super) fn offered(&self, offer: Buf, hash: &[u8; 32], base: &Arc<C>) -> Result<Option<Vec<u8>>, ()> {
-        let mut slot = self.candidate();
-        let candidate = slot.as_mut().and_then(|slot| slot.as_mut());
-        if let Some(candidate) = candidate.filter(|it| it.accepted.offer == *hash) {
+        let mut slot = self.candidates();
+        let candidate = slot.as_mut().and_then(|slot| slot.iter_mut().find(|it| it.accepted.offer == *hash));
+        if let Some(candidate) = candidate {
             candidate.credit.receive(offer.len());
             return candidate.reply().ok_or(()).map(Some);
         }
@@ -133,11 +136,11 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
         self.listener.try_send(asked).map(|()| None).map_err(drop)
     }
 
-    /// Takes a message of another connection. If it is the candidate's, data is kept, unless `most` messages are already, and the
+    /// Takes a message of another connection. If it is a candidate's, data is kept, unless `most` messages are already, and the
     /// candidate gets its answer once more, if it may get so much. If it is not, gives the message back.
     pub(super) fn take(&self, (kind, tag): (Kind, Tag), message: Buf, most: usize) -> Result<Taken, Buf> {
-        let Some(mut slot) = self.candidate() else { return Err(message) };
-        let Some(candidate) = slot.as_mut().filter(|it| Tag::of(it.accepted.id) == tag) else {
+        let Some(mut slot) = self.candidates() else { return Err(message) };
+        let Some(candidate) = slot.iter_mut().find(|it| Tag::of(it.accepted.id) == tag) else {
             return Err(message);
         };
         candidate.credit.receive(message.len());
@@ -149,8 +152,11 @@ impl<C: Connection<Data = Buf>> Replacement<C> {
     pub(super) fn hand_over(&self, confirm: &[u8], base: &Arc<C>) -> bool {
         // The place in the queue first: a candidate that finds none stays, and can confirm again.
         let Ok(place) = self.listener.try_reserve() else { return false };
-        let is_confirmed = |it: &mut Candidate| it.accepted.is_confirmed_by(confirm);
-        let confirmed = self.candidate().and_then(|mut slot| slot.take_if(is_confirmed));
+        let is_confirmed = |it: &Candidate| it.accepted.is_confirmed_by(confirm);
+        let confirmed = self.candidates().and_then(|mut slot| {
+            let place = slot.iter().position(is_confirmed)?;
+            slot.remove(place)
+        });
         let Some(Candidate { accepted, overtaken, .. }) = confirmed else { return false };
         let overtaken = overtaken.into_messages();
         place.send(FromLink::Confirmed { base: base.clone(), accepted, overtaken });

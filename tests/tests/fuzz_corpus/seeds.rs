@@ -147,7 +147,8 @@ pub(crate) const PACKETS: [&[u8]; 9] = [
 fn some_of_the_packets_are_packets() {
     let decodes = |body: &&[u8]| {
         let packet = [&crc32fast::hash(body).to_le_bytes(), *body].concat();
-        bertha_chunnels::reliable::wire::decode(&packet).is_some()
+        bertha_chunnels::reliable::wire::decode(&packet, bertha_chunnels::reliable::wire::Check::Crc)
+            .is_some()
     };
     assert!(PACKETS[..7].iter().all(decodes));
     assert!(!PACKETS[7..].iter().any(decodes));

@@ -1,9 +1,10 @@
 //! Peers that restart, and messages from their earlier lives.
 
 use crate::scene::{A, CLIENT, SERVER, bytes, client, echo, server, server_addr, simulate};
-use bertha_core::{Connection, ErrorKind, Runtime, make_stack};
-use bertha_datapath_sim::{Network, Verdict};
+use bertha_core::{Connection, Describe, ErrorKind, Runtime, make_stack};
+use bertha_datapath_sim::{Datagram, Network, Verdict};
 use bertha_negotiation::Negotiate;
+use bertha_negotiation::wire::{self, Kind, Offer, Tag};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -72,6 +73,48 @@ fn a_client_that_restarts_on_its_port_gets_a_new_connection() {
         drop(old);
         served.send(bytes(b"still here")).await.unwrap();
         assert_eq!(*connected.recv().await.unwrap(), *b"still here");
+    });
+}
+
+/// Its confirmation is lost, and meanwhile somebody plays back offers of the past.
+#[test]
+fn offers_that_are_played_back_keep_no_restarted_client_out() {
+    simulate(5, async |network: Network| {
+        let mut incoming = make_stack!(A).listen(server(&network), server_addr()).await.unwrap();
+        let from = client(&network).from_port(5000);
+        let connecting = async { make_stack!(A).connect(from.clone(), server_addr()).await };
+        let (served, connected) = futures_util::join!(incoming.next(), connecting);
+        let (old, connected) = (served.unwrap().unwrap(), connected.unwrap());
+        network.cut(CLIENT, SERVER);
+        drop(connected);
+        network.restart(CLIENT);
+        network.heal_all();
+        let (attacker, mut is_lost) = (network.clone(), false);
+        network.tap(move |datagram| {
+            if datagram.payload[0] != Kind::Confirm as u8 || std::mem::replace(&mut is_lost, true) {
+                return Verdict::Pass;
+            }
+            for id in 1..4 {
+                let offer = Offer::new(id, &make_stack!(A).nodes()).unwrap();
+                let payload = wire::encode(Kind::Offer, Tag::of(id), &offer).unwrap();
+                attacker.inject(&Datagram { payload, ..datagram.clone() }).unwrap();
+            }
+            Verdict::Drop
+        });
+        let asking = async {
+            let connected = make_stack!(A).connect(from, server_addr()).await.unwrap();
+            network.runtime().sleep(Duration::from_millis(10)).await;
+            connected.send(bytes(b"reborn")).await.unwrap();
+            assert_eq!(*connected.recv().await.unwrap(), *b"welcome");
+        };
+        let serving = async {
+            let served = incoming.next().await.unwrap().unwrap();
+            assert_eq!(*served.recv().await.unwrap(), *b"reborn");
+            served.send(bytes(b"welcome")).await.unwrap();
+            served
+        };
+        let (end, _served, ()) = futures_util::join!(old.recv(), serving, asking);
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::Reset);
     });
 }
 

@@ -1,7 +1,7 @@
 //! An attacker on the path that alters the handshake of two ends without credentials.
 
 use crate::scene::{Hosts, Subject, over_datagrams};
-use bertha_chunnels::{AtMostOnce, Batch, Noise, Quic};
+use bertha_chunnels::{AtMostOnce, Batch, Noise};
 use bertha_core::{Chunnel, Connection, Describe, Error, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{SimDatapath, Verdict};
 use bertha_negotiation::wire::{self, Answer, Kind, Upgrade, UpgradeStep};
@@ -98,13 +98,13 @@ fn ends_of_noise_refuse_another_answer_than_was_given() {
 fn ends_of_quic_refuse_a_weaker_stack_and_another_answer() {
     over_datagrams(async |hosts| {
         let server = Subject::new("server");
-        let stack = |certificates| make_stack!(select!(AtMostOnce, Batch::new()), Quic::new(certificates));
+        let stack = |quic| make_stack!(select!(AtMostOnce, Batch::new()), quic);
         on_the_way(hosts, |message| hide(message, "AtMostOnce"));
-        is_refused(hosts, stack(server.trusted()), stack(server.shown())).await;
+        is_refused(hosts, stack(server.client()), stack(server.server())).await;
         on_the_way(hosts, shorten);
-        is_refused(hosts, stack(server.trusted()), stack(server.shown())).await;
+        is_refused(hosts, stack(server.client()), stack(server.server())).await;
         hosts.network.untap();
-        let (here, there) = hosts.connect(stack(server.trusted()), stack(server.shown())).await;
+        let (here, there) = hosts.connect(stack(server.client()), stack(server.server())).await;
         assert!(here.explain().to_string().starts_with("AtMostOnce"), "{}", here.explain());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
     });

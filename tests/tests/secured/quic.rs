@@ -1,20 +1,21 @@
 //! Certificates.
 
-use crate::scene::{Subject, over_datagrams, over_streams};
-use bertha_chunnels::quic::Certificates;
+use crate::scene::{Hosts, SERVER, Subject, over_datagrams, over_streams};
 use bertha_chunnels::{Fault, Fragment, Quic, Reliable};
-use bertha_core::guarantee::{Authenticated, Encrypted, Ordered, Reliable as Arrives, Set};
-use bertha_core::{Base, Connection, ErrorKind, make_stack, select};
-use bertha_datapath_sim::Link;
+use bertha_core::guarantee::{Authenticated, Encrypted, ForwardSecret, Ordered, Reliable as Arrives, Set};
+use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
+use bertha_datapath_sim::{Link, Verdict};
 use bertha_negotiation::Settings;
 use bertha_tests::conformance::{self, Bufs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 #[test]
 fn messages_over_quic() {
     over_datagrams(async |hosts| {
         let server = Subject::new("server");
-        let connect = async || hosts.connect(Quic::new(server.trusted()), Quic::new(server.shown())).await;
+        let connect = async || hosts.connect(server.client(), server.server()).await;
         conformance::connection(connect, &Bufs).await;
         let (here, there) = connect().await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
@@ -27,11 +28,11 @@ fn messages_over_quic() {
 fn large_messages_over_a_bad_network() {
     over_datagrams(async |hosts| {
         let server = Subject::new("server");
-        let stack = |certificates, seed| {
+        let stack = |quic, seed| {
             let fault = Fault::new(seed).loss(0.1).duplication(0.1).reordering(0.1, Duration::from_millis(1));
-            make_stack!(Fragment::new().limit(200_000).piece(60_000), Quic::new(certificates), fault)
+            make_stack!(Fragment::new().limit(200_000).piece(60_000), quic, fault)
         };
-        let (here, there) = hosts.connect(stack(server.trusted(), 1), stack(server.shown(), 2)).await;
+        let (here, there) = hosts.connect(stack(server.client(), 1), stack(server.server(), 2)).await;
         let sent = async {
             for number in 0..20_u8 {
                 let mut message = here.base().buffer(150_000).unwrap();
@@ -56,14 +57,14 @@ fn large_messages_over_a_bad_network() {
 fn two_ends_agree_on_quic_or_on_reliable() {
     over_datagrams(async |hosts| {
         let server = Subject::new("server");
-        let either = |certificates| select!(Quic::new(certificates), Reliable::new());
-        let (here, there) = hosts.connect(either(server.trusted()), either(server.shown())).await;
+        let either = |quic| select!(quic, Reliable::new());
+        let (here, there) = hosts.connect(either(server.client()), either(server.server())).await;
         assert!(here.explain().to_string().starts_with("Quic"), "{}", here.explain());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
-        let (here, there) = hosts.connect(either(server.trusted()), Reliable::new()).await;
+        let (here, there) = hosts.connect(either(server.client()), Reliable::new()).await;
         assert!(here.explain().to_string().starts_with("Reliable"), "{}", here.explain());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
-        let (here, there) = hosts.connect(Quic::new(server.trusted()), either(server.shown())).await;
+        let (here, there) = hosts.connect(server.client(), either(server.server())).await;
         assert!(there.explain().to_string().starts_with("Quic"), "{}", there.explain());
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
     });
@@ -73,9 +74,7 @@ fn two_ends_agree_on_quic_or_on_reliable() {
 fn it_is_refused_over_a_stream() {
     over_streams(async |hosts| {
         let server = Subject::new("server");
-        let (here, there) = hosts
-            .try_connect(Quic::new(server.trusted()), Quic::new(server.shown()), Settings::default())
-            .await;
+        let (here, there) = hosts.try_connect(server.client(), server.server(), Settings::default()).await;
         let error = here.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.to_string().contains("Quic: unavailable: QUIC needs datagrams"), "{error}");
@@ -84,58 +83,78 @@ fn it_is_refused_over_a_stream() {
 }
 
 /// One end turns the other away.
-fn turned_away(client: Certificates, server: Certificates) {
+fn turned_away(client: &Quic, server: &Quic, kind: ErrorKind) {
     over_datagrams(async |hosts| {
-        let (client, server) = (Quic::new(client.clone()), Quic::new(server.clone()));
-        let (here, there) = hosts.try_connect(client, server, Settings::default()).await;
-        // A client that is turned away hears of it after TLS is done on its side.
-        let here = match here {
-            Ok(here) => here.recv().await.unwrap_err(),
-            Err(error) => error,
-        };
-        let text = here.to_string();
-        let kinds = [here.kind(), there.unwrap().unwrap_err().kind()];
+        let (here, there) = hosts.try_connect(client.clone(), server.clone(), Settings::default()).await;
+        let kinds = [here.unwrap_err().kind(), there.unwrap().unwrap_err().kind()];
         // The first end to fail says why; the other may learn from the link that the stack could not be built.
-        let expected =
-            |kind| matches!(kind, ErrorKind::Unauthenticated | ErrorKind::Refused | ErrorKind::Closed);
-        assert!(
-            kinds.into_iter().all(expected) && kinds.contains(&ErrorKind::Unauthenticated),
-            "{kinds:?} {text}"
-        );
+        let expected = |of| of == kind || matches!(of, ErrorKind::Refused | ErrorKind::Closed);
+        assert!(kinds.into_iter().all(expected) && kinds.contains(&kind), "{kinds:?}");
     });
 }
 
 #[test]
-fn who_shows_the_wrong_certificate_is_turned_away() {
+fn an_end_with_the_wrong_certificate_is_turned_away() {
     let [server, other, client] = ["server", "server", "client"].map(Subject::new);
     // Another certificate, another name.
-    turned_away(other.trusted(), server.shown());
-    turned_away(server.trusted().expecting("elsewhere"), server.shown());
+    let unauthenticated = ErrorKind::Unauthenticated;
+    turned_away(&other.client(), &server.server(), unauthenticated);
+    let elsewhere = Quic::client("elsewhere", server.trust.clone()).unwrap();
+    turned_away(&elsewhere, &server.server(), unauthenticated);
     // A client that shows none, or one that the server does not trust.
-    let strict = || client.trusted_by(server.shown());
-    turned_away(server.trusted(), strict());
-    let stranger = server.trusted_by(other.shown()).expecting("server");
-    turned_away(stranger, strict());
+    let strict = server.server().require_clients(client.trust.clone());
+    turned_away(&server.client(), &strict, unauthenticated);
+    turned_away(&server.client().identity(other.identity.clone()), &strict, unauthenticated);
+    // The value for the other end.
+    turned_away(&server.server(), &server.client(), ErrorKind::Invalid);
     // The one that it trusts.
     over_datagrams(async |hosts| {
-        let known = server.trusted_by(client.shown()).expecting("server");
-        let (here, there) = hosts.connect(Quic::new(known), Quic::new(strict())).await;
+        let known = server.client().identity(client.identity.clone());
+        let (here, there) = hosts.connect(known, strict.clone()).await;
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
     });
 }
 
 #[test]
-fn missing_certificates_are_errors_that_say_so() {
+fn the_second_connection_resumes_and_each_end_knows_the_other_all_the_same() {
+    // So many names that the certificate is longer than all else.
+    let names = std::array::from_fn::<_, 200, _>(|at| format!("server-{at}.store.example"));
+    let (server, client) = (Subject::with_names(names), Subject::new("client"));
     over_datagrams(async |hosts| {
-        let server = Subject::new("server");
-        let none = || Quic::new(Certificates::none());
-        let (here, _) = hosts.try_connect(none(), Quic::new(server.shown()), Settings::default()).await;
-        let error = here.unwrap_err();
-        assert!(error.kind() == ErrorKind::Invalid && error.to_string().contains("trusting"), "{error}");
-        let (_, there) = hosts.try_connect(Quic::new(server.trusted()), none(), Settings::default()).await;
-        let error = there.unwrap().unwrap_err();
-        assert!(error.kind() == ErrorKind::Invalid && error.to_string().contains("showing"), "{error}");
+        let here = server.client().identity(client.identity.clone());
+        let there = server.server().require_clients(client.trust.clone());
+        let known =
+            |subject: &Subject| Some(PeerIdentity::Certificates([subject.certificate.clone()].into()));
+        let mut answered = Vec::new();
+        for _ in 0..3 {
+            let bytes = Arc::new(AtomicUsize::new(0));
+            let counting = bytes.clone();
+            hosts.network.tap(move |datagram| {
+                if datagram.from.ip() == std::net::IpAddr::from(SERVER) {
+                    counting.fetch_add(datagram.payload.len(), Relaxed);
+                }
+                Verdict::Pass
+            });
+            let (here, there) = hosts.connect(here.clone(), there.clone()).await;
+            hosts.network.untap();
+            answered.push(bytes.load(Relaxed));
+            assert_eq!((here.explain().peer(), there.explain().peer()), (known(&server), known(&client)));
+            conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
+        }
+        let certificate = server.certificate.len();
+        assert!(answered[0] > certificate, "{answered:?}");
+        assert!(answered[1..].iter().all(|bytes| bytes + certificate / 2 < answered[0]), "{answered:?}");
+        // Another trust takes up no session, and another identity is refused although there is one.
+        let withdrawn = server.server().require_clients(server.trust.clone());
+        turned_away_here(hosts, &here, &withdrawn).await;
     });
+}
+
+/// As [`turned_away`], for lack of trust.
+async fn turned_away_here(hosts: &Hosts, client: &Quic, server: &Quic) {
+    let (here, there) = hosts.try_connect(client.clone(), server.clone(), Settings::default()).await;
+    let kinds = [here.unwrap_err().kind(), there.unwrap().unwrap_err().kind()];
+    assert!(kinds.contains(&ErrorKind::Unauthenticated), "{kinds:?}");
 }
 
 #[test]
@@ -143,9 +162,8 @@ fn it_reaches_a_floor_of_what_it_guarantees() {
     over_datagrams(async |hosts| {
         let server = Subject::new("server");
         let mut settings = Settings::default();
-        settings.floor = Set::of::<(Encrypted, (Authenticated, (Arrives, Ordered)))>();
-        let (here, there) =
-            hosts.try_connect(Quic::new(server.trusted()), Quic::new(server.shown()), settings).await;
+        settings.floor = Set::of::<(Encrypted, (Authenticated, (Arrives, (Ordered, ForwardSecret))))>();
+        let (here, there) = hosts.try_connect(server.client(), server.server(), settings).await;
         here.unwrap();
         there.unwrap().unwrap();
     });
@@ -155,7 +173,7 @@ fn it_reaches_a_floor_of_what_it_guarantees() {
 fn what_is_drained_has_arrived() {
     over_datagrams(async |hosts| {
         let server = Subject::new("server");
-        let (here, there) = hosts.connect(Quic::new(server.trusted()), Quic::new(server.shown())).await;
+        let (here, there) = hosts.connect(server.client(), server.server()).await;
         for burst in 0..3_u8 {
             hosts.network.set_link(Link { loss: 0.2, delay: Duration::from_millis(5), ..Link::default() });
             for number in 0..100 {

@@ -1,6 +1,6 @@
 //! Two hosts, and connections between them.
 
-use bertha_chunnels::quic::Certificates;
+use bertha_chunnels::{Quic, TlsIdentity, Trust};
 use bertha_core::{Error, Runtime};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
 use bertha_negotiation::{Negotiate, Negotiated, Runs, Settings};
@@ -85,28 +85,32 @@ impl Hosts {
 /// An end with a certificate that it has signed itself.
 pub(crate) struct Subject {
     name: String,
-    certificate: Vec<u8>,
-    key: Vec<u8>,
+    pub(crate) certificate: Vec<u8>,
+    pub(crate) identity: TlsIdentity,
+    pub(crate) trust: Trust,
 }
 
 impl Subject {
     pub(crate) fn new(name: &str) -> Self {
-        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
-        let (certificate, key) = (made.cert.der().to_vec(), made.signing_key.serialize_der());
-        Self { name: name.to_owned(), certificate, key }
+        Self::with_names([name.to_owned()])
     }
 
-    /// Its own.
-    pub(crate) fn shown(&self) -> Certificates {
-        Certificates::none().showing([self.certificate.clone()], self.key.clone())
+    /// With the first of these names, and a certificate for all of them.
+    pub(crate) fn with_names<const N: usize>(names: [String; N]) -> Self {
+        let name = names[0].clone();
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
+        let trust = Trust::ca_pem(made.cert.pem()).unwrap();
+        Self { name, certificate: made.cert.der().to_vec(), identity, trust }
     }
 
-    /// Those of its clients.
-    pub(crate) fn trusted(&self) -> Certificates {
-        self.trusted_by(Certificates::none()).expecting(self.name.clone())
+    /// A server with this certificate.
+    pub(crate) fn server(&self) -> Quic {
+        Quic::server(self.identity.clone()).unwrap()
     }
 
-    pub(crate) fn trusted_by(&self, other: Certificates) -> Certificates {
-        other.trusting(self.certificate.clone())
+    /// A client of that server.
+    pub(crate) fn client(&self) -> Quic {
+        Quic::client(&self.name, self.trust.clone()).unwrap()
     }
 }

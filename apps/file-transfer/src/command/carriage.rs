@@ -77,6 +77,10 @@ enum Congestion {
 
 /// A task for which the options choose the stack and the datapath.
 pub(super) trait Task {
+    /// Whether it accepts connections.
+    #[cfg(feature = "quic")]
+    fn is_server(&self) -> bool;
+
     /// Runs over these.
     async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
     where
@@ -97,17 +101,18 @@ impl Carriage {
             return self.encrypted(task, &encryption, packet, settings).await;
         }
         #[cfg(feature = "quic")]
-        if let Some(quic) = self.transport.quic(self.packet, timeout)? {
+        if self.transport.is_by_quic() {
             let faults = self.faults.get();
+            if self.datapath == Bottom::Tcp {
+                let what = "--transport is for datagrams; use --datapath udp or unix";
+                return Err(bertha::Error::new(ErrorKind::Invalid, what).into());
+            }
+            let quic = self.transport.quic(self.packet, timeout, task.is_server())?;
             return match self.datapath {
-                Bottom::Udp => task.run(quic.over(&udp, packet, faults), udp, settings).await,
                 Bottom::Unix => {
                     task.run(quic.over(&Unix::new(), packet, faults), Unix::new(), settings).await
                 }
-                Bottom::Tcp => {
-                    let what = "--transport is for datagrams; use --datapath udp or unix";
-                    Err(bertha::Error::new(ErrorKind::Invalid, what).into())
-                }
+                _ => task.run(quic.over(&udp, packet, faults), udp, settings).await,
             };
         }
         let reliable = self.congestion.choose(reliable(packet, timeout));
@@ -184,7 +189,7 @@ impl Carriage {
                     task,
                     encryption,
                     packet,
-                    make_stack!(reliable(), faults.clone()),
+                    make_stack!(reliable(), faults),
                     bertha::datapath(),
                     settings
                 )
@@ -204,7 +209,7 @@ impl Carriage {
                     task,
                     encryption,
                     packet,
-                    make_stack!(reliable(), faults.clone()),
+                    make_stack!(reliable(), faults),
                     Unix::new(),
                     settings
                 )

@@ -48,6 +48,11 @@ struct Receive {
 }
 
 impl Task for Receive {
+    #[cfg(feature = "quic")]
+    fn is_server(&self) -> bool {
+        true
+    }
+
     async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
     where
         S: Negotiate + Sync + 'static,

@@ -46,6 +46,11 @@ struct Send {
 }
 
 impl Task for Send {
+    #[cfg(feature = "quic")]
+    fn is_server(&self) -> bool {
+        false
+    }
+
     async fn run<S, D>(self, stack: S, datapath: D, settings: Settings) -> Result<(), Error>
     where
         S: Negotiate + Sync + 'static,

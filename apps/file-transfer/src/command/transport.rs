@@ -1,14 +1,13 @@
 //! The transport over datagrams: our own, or QUIC.
 
 use bertha::chunnels::Fault;
-use bertha::chunnels::Quic;
-use bertha::chunnels::quic::Certificates;
+use bertha::chunnels::{Quic, TlsIdentity, Trust};
 use bertha::prelude::*;
-use bertha::{BoxedStack, Buf, Datapath};
+use bertha::{BoxedStack, Buf, Datapath, ErrorKind};
 use bertha_file_transfer::Error;
 use bertha_file_transfer::stack::{OverDatagrams, over_datagrams, reliable};
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// QUIC or our own, and the settings of QUIC.
@@ -18,15 +17,15 @@ pub(super) struct Transport {
     /// The protocol that repeats lost packets
     #[arg(long, value_enum, default_value_t)]
     transport: Kind,
-    /// The certificate that this end shows over QUIC, in DER; a receiver needs one
+    /// The certificate that this end shows over QUIC, and those that lead to its authority, in PEM; a receiver needs one
     #[arg(long, value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
-    /// Its private key, in DER (PKCS #8)
+    /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// A certificate, in DER, that the other end has to show or to have been signed with; a sender needs one
+    /// Certificates, in PEM, of which the other end has to show one, or one that leads to them; a sender needs some
     #[arg(long, value_name = "FILE")]
-    trust: Vec<PathBuf>,
+    trust: Option<PathBuf>,
     /// The name or IP address for which the receiver's certificate has to be
     #[arg(long, value_name = "NAME", default_value = "file-transfer")]
     name: String,
@@ -51,26 +50,32 @@ pub(super) struct ByQuic {
 }
 
 impl Transport {
-    /// QUIC, if it may carry the file, with packets of up to `packet` bytes.
-    pub(super) fn quic(&self, packet: u16, timeout: Duration) -> Result<Option<ByQuic>, Error> {
-        if self.transport == Kind::Reliable {
-            return Ok(None);
-        }
-        let mut certificates = Certificates::none().expecting(self.name.clone());
-        if let (Some(certificate), Some(key)) = (&self.certificate, &self.key) {
-            certificates = certificates.showing([read(certificate)?], read(key)?);
-        }
-        for path in &self.trust {
-            certificates = certificates.trusting(read(path)?);
-        }
-        let quic = Quic::new(certificates).packet(packet).idle_timeout(timeout);
-        Ok(Some(ByQuic { quic, timeout, is_optional: self.transport == Kind::Either }))
+    pub(super) fn is_by_quic(&self) -> bool {
+        self.transport != Kind::Reliable
+    }
+
+    /// QUIC, which may carry the file, with packets of up to `packet` bytes.
+    pub(super) fn quic(&self, packet: u16, timeout: Duration, is_server: bool) -> Result<ByQuic, Error> {
+        let identity = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Some(TlsIdentity::from_pem_files(certificate, key)?),
+            _ => None,
+        };
+        let trust = self.trust.as_ref().map(Trust::ca_file).transpose()?;
+        let quic = match (is_server, identity, trust) {
+            (true, Some(identity), None) => Quic::server(identity)?,
+            (true, Some(identity), Some(trust)) => Quic::server(identity)?.require_clients(trust),
+            (false, None, Some(trust)) => Quic::client(&self.name, trust)?,
+            (false, Some(identity), Some(trust)) => Quic::client(&self.name, trust)?.identity(identity),
+            (true, None, _) => return Err(missing("a receiver over QUIC needs --certificate and --key")),
+            (false, _, None) => return Err(missing("a sender over QUIC needs --trust")),
+        };
+        let quic = quic.packet(packet).idle_timeout(timeout);
+        Ok(ByQuic { quic, timeout, is_optional: self.transport == Kind::Either })
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |source| Error::File { doing: "reading", path: path.to_owned(), source };
-    std::fs::read(path).map_err(failed)
+fn missing(what: &'static str) -> Error {
+    bertha::Error::new(ErrorKind::Invalid, what).into()
 }
 
 impl ByQuic {

@@ -15,9 +15,9 @@ struct Certified {
 fn certify(directory: &Path) -> Certified {
     let made = rcgen::generate_simple_self_signed(["file-transfer".to_owned()]).unwrap();
     let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
-    let (certificate, key) = (path("certificate.der"), path("key.der"));
-    std::fs::write(&certificate, made.cert.der()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_der()).unwrap();
+    let (certificate, key) = (path("certificate.pem"), path("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     Certified {
         receiver: ["--certificate".into(), certificate.clone(), "--key".into(), key],
         sender: ["--trust".into(), certificate],

@@ -8,7 +8,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Loads the records and runs a workload.
-    Run(run::Run),
+    Run(Box<run::Run>),
     /// Draws latency against offered load from the reports of several runs.
     Plot(plot::Plot),
 }

@@ -13,7 +13,7 @@ impl Machine {
         if self.end.is_some() {
             return;
         }
-        let Some(header) = wire::decode(&packet) else {
+        let Some(header) = wire::decode(&packet, self.check) else {
             self.counters.damaged += 1;
             tracing::debug!(len = packet.len(), "dropped a damaged packet");
             return;

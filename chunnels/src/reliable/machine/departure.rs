@@ -50,7 +50,7 @@ impl Machine {
         let repeats_close = is_ping && self.closing == Closing::Sent;
         draft.last = (sends_close || repeats_close).then(|| self.outgoing.next());
         draft.first = run.map(|run| run.first);
-        if draft.size() + run.map_or(0, |run| run.size) > self.max_packet {
+        if self.size(&draft, run) > self.max_packet {
             // The message needs the whole packet: acknowledgement and grant are sent by themselves.
             draft = Draft { number: draft.number, first: draft.first, ..Draft::default() };
         }
@@ -66,8 +66,8 @@ impl Machine {
     /// The messages of the next packet, as far as window, pace and the peer's grant allow.
     fn choose(&mut self, draft: &Draft, now: Duration) -> Option<Run> {
         self.paced_until = None;
-        let header = draft.size() + wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
-        let space = self.packet.saturating_sub(header);
+        let numbers = wire::size(self.recovery.next()) + wire::size(self.outgoing.next());
+        let space = self.packet.saturating_sub(self.size(draft, None) + numbers);
         if self.probes > 0 {
             return self.outgoing.take(space).or_else(|| self.outgoing.oldest());
         }
@@ -104,12 +104,11 @@ impl Machine {
         now: Duration,
         make: impl FnOnce(usize) -> Result<Buf, Error>,
     ) -> Option<Buf> {
-        let len = draft.size() + run.map_or(0, |run| run.size);
-        match make(len) {
+        match make(self.size(draft, run)) {
             Ok(mut packet) => {
                 // The one copy: the datapath consumes packets, and messages may have to be repeated.
                 let messages = run.into_iter().flat_map(|run| self.outgoing.contents(run));
-                wire::write(draft, messages, &mut packet);
+                wire::write(draft, messages, self.check, &mut packet);
                 Some(packet)
             }
             Err(error) => {
@@ -118,6 +117,11 @@ impl Machine {
                 None
             }
         }
+    }
+
+    /// The bytes of a packet.
+    fn size(&self, draft: &Draft, run: Option<Run>) -> usize {
+        self.check.len() + draft.size() + run.map_or(0, |run| run.size)
     }
 
     /// Records a packet that is sent.

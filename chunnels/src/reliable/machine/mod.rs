@@ -15,7 +15,7 @@ mod rtt;
 mod tests;
 
 use super::settings::Settings;
-use super::wire::{Fault, Grant};
+use super::wire::{Check, Fault, Grant};
 use crate::congestion::{Ack, Algorithm, CongestionControl, Flow};
 use acks::Acks;
 use bertha_core::token_bucket::{self, TokenBucket};
@@ -43,6 +43,7 @@ const MIN_BURST: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Machine {
     settings: Settings,
+    check: Check,
     /// The size that packets are filled up to.
     packet: usize,
     /// The largest packet.
@@ -128,12 +129,19 @@ pub(super) enum Received {
 
 impl Machine {
     /// A new connection, whose packets have at most `max` bytes.
-    pub(super) fn new(settings: Settings, algorithm: &dyn Algorithm, max: usize, seed: u64) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        algorithm: &dyn Algorithm,
+        check: Check,
+        max: usize,
+        seed: u64,
+    ) -> Self {
         let packet = settings.packet.clamp(super::wire::OVERHEAD, max.max(super::wire::OVERHEAD));
         let window = Grant { messages: settings.messages as u64, bytes: settings.bytes as u64 };
         let limits = Limits { messages: settings.messages, bytes: settings.bytes };
         let congestion = algorithm.start(packet as u64);
         Self {
+            check,
             packet,
             max_packet: max,
             outgoing: Outgoing::new(limits, INITIAL_GRANT),

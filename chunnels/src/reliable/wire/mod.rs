@@ -1,7 +1,7 @@
 //! The packet format of [`Reliable`](super::Reliable), without state.
 //!
 //! ```text
-//! check    4 bytes   CRC-32 of all that follows, little-endian
+//! check    4 bytes   CRC-32 of all that follows, little-endian; left out over layers that drop damaged messages
 //! flags    1 byte    a bit for each of the parts below
 //! number   varint    the packet's number, if the packet has to be acknowledged
 //! ack      ...       the delay of the newest acknowledged packet, in microseconds; the number of ranges of packet
@@ -17,6 +17,7 @@
 //! A varint is that of RFC 9000, section 16. Packet numbers are never used twice; a message keeps its number when it is
 //! repeated.
 
+mod check;
 mod packet;
 mod ranges;
 mod reader;
@@ -25,6 +26,7 @@ mod tests;
 mod varint;
 mod writer;
 
+pub use check::Check;
 pub use packet::{Acknowledgement, Fault, Grant, Header, Message, Messages, decode};
 pub use ranges::{RANGES, Ranges};
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The decoding of packets.
 
-use super::Ranges;
 use super::reader::Reader;
+use super::{Check, Ranges};
 use std::fmt;
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ pub(super) const ABORT: u8 = 1 << 4;
 pub(super) const MESSAGES: u8 = 1 << 5;
 const KNOWN: u8 = NUMBERED | ACK | GRANT | LAST | ABORT | MESSAGES;
 
-/// The check and the flags.
-pub(super) const FIXED: usize = 5;
+/// The flags.
+pub(super) const FIXED: usize = 1;
 
 /// The header of a packet: all parts but the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,9 +114,8 @@ pub struct Message {
 
 /// Decodes `packet`; `None` if it is damaged or malformed. It is checked to its end, so iterating over its
 /// [`messages`](Messages::iter) never fails.
-pub fn decode(packet: &[u8]) -> Option<Header> {
-    let (check, rest) = packet.split_first_chunk()?;
-    if crc32fast::hash(rest) != u32::from_le_bytes(*check) {
+pub fn decode(packet: &[u8], check: Check) -> Option<Header> {
+    if !check.holds(packet) {
         return None;
     }
     let mut reader = Reader::new(packet, check.len());

@@ -1,11 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn encode(draft: &Draft, messages: &[Vec<u8>]) -> Vec<u8> {
-    let len = draft.size()
+fn encode(draft: &Draft, messages: &[Vec<u8>], check: Check) -> Vec<u8> {
+    let len = check.len()
+        + draft.size()
         + messages.iter().map(|message| size(message.len() as u64) + message.len()).sum::<usize>();
     let mut packet = vec![0; len];
-    write(draft, messages.iter().map(Vec::as_slice), &mut packet);
+    write(draft, messages.iter().map(Vec::as_slice), check, &mut packet);
     packet
 }
 
@@ -37,13 +38,14 @@ proptest! {
         mut draft in any_draft(),
         first in 0..VARINT_MAX - 100,
         messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..9),
+        check in prop::sample::select(&[Check::Crc, Check::Below]),
     ) {
         if !messages.is_empty() {
             draft.first = Some(first);
             draft.number = draft.number.or(Some(7));
         }
-        let packet = encode(&draft, &messages);
-        let header = decode(&packet).unwrap();
+        let packet = encode(&draft, &messages, check);
+        let header = decode(&packet, check).unwrap();
         prop_assert_eq!(header.number, draft.number);
         prop_assert_eq!(header.ack, draft.ack);
         prop_assert_eq!(header.grant, draft.grant);
@@ -58,20 +60,24 @@ proptest! {
 
     #[test]
     fn no_damage_goes_unnoticed(draft in any_draft(), at: usize, bit in 0..8_u32, cut: usize) {
-        let mut packet = encode(&draft, &[]);
-        prop_assert!(decode(&packet[..cut % packet.len()]).is_none());
+        let mut packet = encode(&draft, &[], Check::Crc);
+        prop_assert!(decode(&packet[..cut % packet.len()], Check::Crc).is_none());
         let at = at % packet.len();
         packet[at] ^= 1 << bit;
-        prop_assert!(decode(&packet).is_none());
+        prop_assert!(decode(&packet, Check::Crc).is_none());
     }
 
     #[test]
     fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        let _ = decode(&bytes);
+        for check in [Check::Crc, Check::Below] {
+            if let Some(header) = decode(&bytes, check) {
+                header.messages.into_iter().flat_map(|messages| messages.iter(&bytes)).for_each(drop);
+            }
+        }
         if let Some((check, rest)) = bytes.split_first_chunk_mut::<4>() {
             *check = crc32fast::hash(rest).to_le_bytes();
         }
-        if let Some(header) = decode(&bytes) {
+        if let Some(header) = decode(&bytes, Check::Crc) {
             header.messages.into_iter().flat_map(|messages| messages.iter(&bytes)).for_each(drop);
         }
     }
@@ -80,11 +86,11 @@ proptest! {
 #[test]
 fn a_message_fits_beside_the_overhead() {
     let draft = Draft { number: Some(VARINT_MAX), first: Some(VARINT_MAX - 9), ..Draft::default() };
-    assert_eq!(draft.size() + size((1 << 30) - 1), OVERHEAD);
+    assert_eq!(Check::Crc.len() + draft.size() + size((1 << 30) - 1), OVERHEAD);
 }
 
 #[test]
 fn messages_without_a_number_are_of_another_format() {
     let draft = Draft { first: Some(1), ..Draft::default() };
-    assert_eq!(decode(&encode(&draft, &[vec![1]])), None);
+    assert_eq!(decode(&encode(&draft, &[vec![1]], Check::Crc), Check::Crc), None);
 }

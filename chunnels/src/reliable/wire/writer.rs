@@ -1,10 +1,12 @@
 //! The writing of packets.
 
+use super::Check;
+use super::check::CRC;
 use super::packet::{ABORT, ACK, Acknowledgement, FIXED, Fault, GRANT, Grant, LAST, MESSAGES, NUMBERED};
 use super::varint::{self, size};
 
 /// The longest header of a packet with one message: check, flags, both numbers and the length.
-pub(in crate::reliable) const OVERHEAD: usize = FIXED + 8 + 8 + 4;
+pub(in crate::reliable) const OVERHEAD: usize = CRC + FIXED + 8 + 8 + 4;
 
 /// The header of a packet to be written.
 #[derive(Debug, Default)]
@@ -19,7 +21,7 @@ pub(in crate::reliable) struct Draft {
 }
 
 impl Draft {
-    /// The number of bytes without the messages.
+    /// The number of bytes without the check and the messages.
     pub(in crate::reliable) fn size(&self) -> usize {
         let numbers = [self.number, self.last, self.first].into_iter().flatten().map(size).sum::<usize>();
         let ack = self.ack.as_ref().map_or(0, ack_size);
@@ -49,13 +51,14 @@ fn ack_size(ack: &Acknowledgement) -> usize {
     total
 }
 
-/// Writes `draft`, then `messages`, then the check. `packet` must have the length that they fill.
+/// Writes `draft`, then `messages`, then the check in front. `packet` must have the length that they fill.
 pub(in crate::reliable) fn write<'a>(
     draft: &Draft,
     messages: impl Iterator<Item = &'a [u8]>,
+    check: Check,
     packet: &mut [u8],
 ) {
-    let mut writer = Writer { packet, at: 4 };
+    let mut writer = Writer { packet, at: check.len() };
     writer.bytes(&[draft.flags()]);
     draft.number.into_iter().for_each(|number| writer.varint(number));
     if let Some(ack) = &draft.ack {
@@ -82,8 +85,7 @@ pub(in crate::reliable) fn write<'a>(
         writer.bytes(message);
     }
     debug_assert_eq!(writer.at, writer.packet.len(), "the packet's size was computed wrongly");
-    let (check, rest) = writer.packet.split_at_mut(4);
-    check.copy_from_slice(&crc32fast::hash(rest).to_le_bytes());
+    check.put(writer.packet);
 }
 
 struct Writer<'a> {

@@ -3,6 +3,8 @@
 mod authority;
 mod binding;
 mod passing;
+#[cfg(feature = "quic")]
+mod quic;
 mod refusals;
 mod scene;
 mod sessions;

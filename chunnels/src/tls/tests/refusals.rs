@@ -169,20 +169,35 @@ fn clients() -> Vec<Case> {
     ]
 }
 
-fn check(case: &str, error: Error, texts: &[&str]) {
+fn check(case: &str, error: &Error, texts: &[&str]) {
     assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{case}: {error}");
     for text in texts {
         assert!(error.to_string().contains(text), "{case}: {error:?}\nlacks {text}");
     }
-    assert_eq!(error.chunnel(), Some("Tls"));
 }
 
 #[tokio::test]
 async fn each_end_says_which_certificate_is_refused_and_why() {
     for case in servers().into_iter().chain(clients()) {
         let (here, there) = try_ends(&case.client, &case.server).await;
-        check(case.name, here.unwrap_err(), case.at_client);
-        check(case.name, there.unwrap_err(), case.at_server);
+        for (error, texts) in [(here.unwrap_err(), case.at_client), (there.unwrap_err(), case.at_server)] {
+            check(case.name, &error, texts);
+            assert_eq!(error.chunnel(), Some("Tls"));
+        }
+    }
+}
+
+/// QUIC has the same errors.
+#[cfg(feature = "quic")]
+#[test]
+fn each_end_of_quic_says_the_same() {
+    use crate::Quic;
+    for case in servers().into_iter().chain(clients()) {
+        let (here, there) = super::quic::try_ends(&Quic::of(case.client.side), &Quic::of(case.server.side));
+        for (error, texts) in [(here.unwrap_err(), case.at_client), (there.unwrap_err(), case.at_server)] {
+            check(case.name, &error, texts);
+            assert_eq!(error.chunnel(), Some("Quic"));
+        }
     }
 }
 

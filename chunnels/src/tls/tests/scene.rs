@@ -17,7 +17,7 @@ pub(super) type End = TlsConnection<Wire>;
 /// The transcript of most connections here.
 pub(super) const TRANSCRIPT: [u8; 32] = [5; 32];
 
-struct Nowhere;
+pub(super) struct Nowhere;
 
 impl<Inner> Connector<Inner> for Nowhere {
     fn connect<'a>(&'a self, _: Addr, _: Vec<Node>) -> BoxFuture<'a, Result<Connected<Inner>, Error>>

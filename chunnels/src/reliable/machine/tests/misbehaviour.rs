@@ -6,8 +6,8 @@ use crate::reliable::wire::{Acknowledgement, Draft, Ranges, write};
 fn packet(draft: &Draft, messages: &[&[u8]]) -> Buf {
     let len =
         messages.iter().map(|message| crate::reliable::wire::size(message.len() as u64) + message.len());
-    let mut packet = Buf::new(draft.size() + len.sum::<usize>(), 0).unwrap();
-    write(draft, messages.iter().copied(), &mut packet);
+    let mut packet = Buf::new(Check::Crc.len() + draft.size() + len.sum::<usize>(), 0).unwrap();
+    write(draft, messages.iter().copied(), Check::Crc, &mut packet);
     packet
 }
 
@@ -29,7 +29,8 @@ fn refusal(machine: &mut Machine, packets: impl IntoIterator<Item = Buf>) -> (Er
         machine.handle_packet(packet, MS);
     }
     let Received::End(error) = machine.receive() else { panic!("not refused") };
-    let last = drain(machine, MS).pop().and_then(|packet| crate::reliable::wire::decode(&packet));
+    let last =
+        drain(machine, MS).pop().and_then(|packet| crate::reliable::wire::decode(&packet, machine.check));
     assert!(drain(machine, MS).is_empty() && machine.poll_timeout().is_none(), "it goes on");
     (error, last.and_then(|header| header.abort))
 }
@@ -51,7 +52,7 @@ fn acknowledging_everything_in_advance_meets_a_number_that_was_left_out() {
         (0..60).for_each(|number| machine.send(message(number, 1100)));
         let sent = drain(&mut machine, now * 1000 * MS);
         assert!(!sent.is_empty());
-        let newest = crate::reliable::wire::decode(sent.last().unwrap()).unwrap().number.unwrap();
+        let newest = crate::reliable::wire::decode(sent.last().unwrap(), Check::Crc).unwrap().number.unwrap();
         let grant = Some(Grant { messages: 1 << 30, bytes: 1 << 40 });
         let draft = Draft { grant, ..acknowledging(0..=newest) };
         machine.handle_packet(packet(&draft, &[]), now * 1000 * MS + MS);

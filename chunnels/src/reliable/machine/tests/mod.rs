@@ -15,8 +15,12 @@ fn settings() -> Settings {
 }
 
 fn machine(seed: u64) -> Machine {
+    machine_with(Check::Crc, seed)
+}
+
+fn machine_with(check: Check, seed: u64) -> Machine {
     let algorithms: [&dyn Algorithm; 4] = [&NewReno, &Cubic, &Bbr, &FixedWindow(100_000)];
-    Machine::new(settings(), algorithms[(seed % 4) as usize], 1400, seed)
+    Machine::new(settings(), algorithms[(seed % 4) as usize], check, 1400, seed)
 }
 
 fn message(number: u64, len: usize) -> Buf {

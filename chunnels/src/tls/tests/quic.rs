@@ -1,0 +1,58 @@
+//! Two ends of QUIC.
+
+use super::scene::{Nowhere, TRANSCRIPT};
+use crate::Quic;
+use crate::quic::QuicConnection;
+use bertha_core::{Chunnel, ConnectContext, Datapath, Error, Listener, Role};
+use bertha_datapath_sim::{Sim, SimConnection};
+
+const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 7);
+
+type End = QuicConnection<SimConnection>;
+
+/// Both ends, which have the same agreement.
+pub(super) fn try_ends(client: &Quic, server: &Quic) -> (Result<End, Error>, Result<End, Error>) {
+    try_ends_of(client, server, [TRANSCRIPT; 2])
+}
+
+/// Both ends, with their agreements.
+pub(super) fn try_ends_of(
+    client: &Quic,
+    server: &Quic,
+    transcripts: [[u8; 32]; 2],
+) -> (Result<End, Error>, Result<End, Error>) {
+    let mut sim = Sim::new(1);
+    let network = sim.network().clone();
+    sim.run(async {
+        let listener = network.host(SERVER.0).listen(SERVER.into()).await.unwrap();
+        let end = async |quic: &Quic, base, role, transcript| {
+            let context = ConnectContext::new(&Nowhere, role).with_transcript(Some(transcript));
+            quic.connect_wrap(base, context).await
+        };
+        let connecting = async {
+            let base = network.host([10, 0, 0, 1]).connect(SERVER.into()).await.unwrap();
+            end(client, base, Role::Client, transcripts[0]).await
+        };
+        let accepting = async {
+            let base = listener.accept().await.unwrap();
+            end(server, base, Role::Server, transcripts[1]).await
+        };
+        tokio::join!(connecting, accepting)
+    })
+}
+
+#[test]
+fn ends_with_different_agreements_refuse_each_other() {
+    use super::authority::{Authority, NAME};
+    use bertha_core::ErrorKind;
+    let authority = Authority::new("Example CA");
+    let client = Quic::client(NAME, authority.trust()).unwrap();
+    let server = Quic::server(authority.identity()).unwrap();
+    let (here, there) = try_ends_of(&client, &server, [TRANSCRIPT, [6; 32]]);
+    for error in [here.unwrap_err(), there.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error}");
+        assert!(error.to_string().contains("altered on its way"), "{error}");
+    }
+    let (here, there) = try_ends(&client, &server);
+    assert!(here.is_ok() && there.is_ok());
+}
