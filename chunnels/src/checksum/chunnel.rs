@@ -1,15 +1,12 @@
 //! The Chunnel itself.
 
-use super::ChecksumConnection;
+use super::connection::{CHECK, ChecksumConnection};
 use bertha_core::{Base, Buf, Carries, Chunnel, ConnectContext, Error, Identity};
 
 /// Drops damaged messages, by a CRC-32 in front of each. See the [module](crate::checksum).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Identity)]
 #[chunnel(guarantees(IntegrityChecked))]
 pub struct Checksum;
-
-/// The bytes of a checksum.
-pub(super) const CHECK: usize = 4;
 
 impl Checksum {
     /// A CRC-32 of four bytes in front of each message.

@@ -1,9 +1,11 @@
 //! The connection that adds checksums and verifies them.
 
-use super::chunnel::CHECK;
 use crate::burst::{Decoded, send_encoded};
 use bertha_core::{Buf, Connection, Error};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The bytes of a checksum.
+pub(super) const CHECK: usize = 4;
 
 /// The connection of [`Checksum`](super::Checksum) over one that carries bytes.
 ///

@@ -27,8 +27,8 @@ fn credentials() -> [[Credentials; 2]; 4] {
     let identities = |from: [Credentials; 2]| {
         let [at_client, at_server] = from;
         [
-            at_client.identity(ours.clone()).trusting([server.clone()]),
-            at_server.identity(theirs.clone()).trusting([client.clone()]),
+            at_client.identity(ours.clone()).trusting([server]),
+            at_server.identity(theirs.clone()).trusting([client]),
         ]
     };
     let none = || [Credentials::default(), Credentials::default()];

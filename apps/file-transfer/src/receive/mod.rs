@@ -130,7 +130,7 @@ impl Receiver {
                 };
             }
             There::All(_) if !self.replaces => return Err(Error::Declined(Refusal::Exists)),
-            There::Part(partial) if offset == has => partial,
+            There::Part(partial) if offset == has => *partial,
             _ => Partial::create(&name, &self.directory).await?,
         };
         let expected = loop {
@@ -169,10 +169,10 @@ impl Receiver {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::file("reading", &path)(error)),
         }
-        Ok(There::Part(match Partial::unfinished(name, &self.directory).await? {
+        Ok(There::Part(Box::new(match Partial::unfinished(name, &self.directory).await? {
             Some(partial) if partial.len() <= length => partial,
             _ => Partial::create(name, &self.directory).await?,
-        }))
+        })))
     }
 }
 
@@ -187,7 +187,7 @@ struct Offer {
 enum There {
     /// All of it, with this digest.
     All(Digest),
-    Part(Partial),
+    Part(Box<Partial>),
 }
 
 fn fits(chunk: &[u8], left: u64) -> bool {
