@@ -173,10 +173,13 @@ fn forging(network: &Network, forge: impl Fn(&Datagram) -> Option<Vec<u8>> + Sen
     });
 }
 
+/// A message made of one that was seen.
+type Forgery = fn(&Datagram) -> Option<Vec<u8>>;
+
 #[test]
 fn forged_answers_ahead_of_the_genuine_ones_are_doubted() {
     over_many_seeds(5, async |hosts| {
-        let forgeries: [fn(&Datagram) -> Option<Vec<u8>>; 4] = [
+        let forgeries: [Forgery; 4] = [
             |datagram| is_response(datagram).then(|| wire::refusal(wire::Refusal::Untrusted).to_vec()),
             |datagram| is_response(datagram).then(|| wire::response(&[9; wire::RESPONSE])),
             |datagram| match wire::decode(&datagram.payload) {

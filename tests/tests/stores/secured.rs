@@ -34,7 +34,7 @@ impl Access {
         self.with(ALL)
     }
 
-    fn as_user(self, user: &str) -> Self {
+    fn logged_in_as(self, user: &str) -> Self {
         Self { front: self.front.replace("bertha@", &format!("{user}@")), ..self }
     }
 
@@ -98,7 +98,7 @@ mod redis {
     async fn with_tls_and_least_rights_it_keeps_its_promises() {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
         // Which may list names as well.
-        passes(&RedisStore::new(&access.as_user("inspect").url()).unwrap()).await;
+        passes(&RedisStore::new(&access.logged_in_as("inspect").url()).unwrap()).await;
     }
 
     #[tokio::test]
@@ -128,7 +128,7 @@ mod redis {
     #[tokio::test]
     async fn a_user_without_one_of_the_rights_is_told() {
         let Some(access) = Access::to("BERTHA_REDIS_TLS") else { return };
-        let store = RedisStore::new(&access.as_user("limited").url()).unwrap();
+        let store = RedisStore::new(&access.logged_in_as("limited").url()).unwrap();
         is_forbidden(store.read(&Name::new("secured").unwrap()).await);
     }
 }
@@ -148,7 +148,7 @@ mod etcd {
     async fn it_says_what_is_wrong() {
         let Some(access) = Access::to("BERTHA_ETCD_TLS") else { return };
         says_what_is_wrong(&access, EtcdStore::new).await;
-        let store = EtcdStore::new(&access.as_user("limited").url()).unwrap();
+        let store = EtcdStore::new(&access.logged_in_as("limited").url()).unwrap();
         is_forbidden(store.read(&Name::new("secured").unwrap()).await);
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
         // Layers that drop damaged packets make the check superfluous.
-        let check = if faults.corruption == 0 && seed % 2 == 0 { Check::Below } else { Check::Crc };
+        let check = if faults.corruption == 0 && seed.is_multiple_of(2) { Check::Below } else { Check::Crc };
         let ends = [machine_with(check, seed), machine_with(check, seed / 4)];
         let (now, packets) = (Duration::ZERO, BTreeMap::new());
         Self { ends, now, faults, doomed: None, collected: 0, packets, sent: 0, dice: seed }
