@@ -58,7 +58,7 @@ impl EtcdStore {
     /// [`StoreOptions`].
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if that is no such address; [`Io`](ErrorKind::Io) if a file can't be read;
+    /// [`Invalid`](ErrorKind::Invalid) if that is no such address; [`Io`](bertha_core::ErrorKind::Io) if a file can't be read;
     /// [`Unavailable`](ErrorKind::Unavailable) for `etcds://` without the feature `tls`. Whether there is a server, and whether
     /// certificates are in order, shows when it is used.
     pub fn new(url: &str) -> Result<Self, Error> {

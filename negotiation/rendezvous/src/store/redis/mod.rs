@@ -85,7 +85,7 @@ impl RedisStore {
     /// [`StoreOptions`].
     ///
     /// # Errors
-    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if that is no such address, or a certificate is no PEM; [`Io`](ErrorKind::Io) if a file can't be
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if that is no such address, or a certificate is no PEM; [`Io`](bertha_core::ErrorKind::Io) if a file can't be
     /// read; [`Unavailable`](bertha_core::ErrorKind::Unavailable) for `rediss://` without the feature `tls`. Whether there is a server shows when it
     /// is used.
     pub fn new(url: &str) -> Result<Self, Error> {
