@@ -4,7 +4,7 @@ use crate::scene::{Hosts, Subject, over_datagrams};
 use bertha_chunnels::{AtMostOnce, Batch, Noise};
 use bertha_core::{Chunnel, Connection, Describe, Error, ErrorKind, make_stack, select};
 use bertha_datapath_sim::{SimDatapath, Verdict};
-use bertha_negotiation::wire::{self, Answer, Kind, Upgrade, UpgradeStep};
+use bertha_negotiation::wire::{self, Answer, Kind, Upgrade};
 use bertha_negotiation::{Negotiate, Pick, Runs, Settings};
 use bertha_tests::conformance::{self, Bufs};
 use futures_util::future::{Either, select as first_of};
@@ -115,14 +115,13 @@ fn a_change_of_stacks_that_was_altered_is_not_made() {
     over_datagrams(async |hosts| {
         let stack = || make_stack!(select!(AtMostOnce, Batch::new()), Noise::shared(&[7; 32])).upgradable();
         let (here, there) = hosts.connect(stack(), stack()).await;
+        // Under the key of the secure Chunnel, so it can't be read as an open one, and any other is dropped.
         on_the_way(hosts, |message| {
-            let Ok(mut said) = wire::decode::<Upgrade>(message) else { return };
-            let (Some((kind, tag)), UpgradeStep::Propose { offer }) = (wire::header(message), &mut said.step)
-            else {
-                return;
-            };
-            offer.idle_ms = 5;
-            *message = wire::encode(kind, tag, &said).unwrap();
+            if let Some((Kind::Upgrade, _)) = wire::header(message) {
+                assert!(wire::decode::<Upgrade>(message).is_err());
+                let middle = message.len() / 2;
+                message[middle] ^= 1;
+            }
         });
         // Both ends receive all the while, as applications do.
         let error = {
@@ -132,7 +131,7 @@ fn a_change_of_stacks_that_was_altered_is_not_made() {
                 Either::Right((received, _)) => panic!("{received:?}"),
             }
         };
-        assert!(error.to_string().contains("altered on its way"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
         assert_eq!(here.explain().round(), 0);
         conformance::messages_arrive_both_ways(&here, &there, &Bufs).await;
         hosts.network.untap();
