@@ -12,7 +12,7 @@ use bertha_core::{Addr, BoxFuture, Datapath, Describe, Error, Listener, Properti
 use futures_util::future::FutureExt;
 use futures_util::select_biased;
 use handshakes::{Beginning, Handshakes, Place};
-use server::{Entering, Outcome, Server, patience};
+use server::{Entering, Outcome, Server, offer_timeout};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
@@ -122,7 +122,7 @@ impl<T: 'static> Stages<T> {
             silent: Handshakes::new(most, Duration::ZERO),
             unproven: Handshakes::new(settings.unproven_clients.min(most), Duration::ZERO),
             unconfirmed: Handshakes::new(most, Duration::ZERO),
-            entering: Handshakes::new(most, patience(settings)),
+            entering: Handshakes::new(most, offer_timeout(settings)),
         }
     }
 

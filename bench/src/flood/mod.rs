@@ -3,11 +3,12 @@
 //! The attacker has a thread of its own, server and honest clients one each. An honest client connects and exchanges one message; one that takes
 //! longer than a second counts as kept out.
 
-mod strike;
+mod attack;
 
 use crate::harness::{Effort, median, percentile, runtime};
 use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
+use attack::Attack;
 use bertha_chunnels::Serialize;
 use bertha_core::{Addr, Bottom, Connection, Stack, make_stack};
 use bertha_datapath_kernel::{Tcp, Udp};
@@ -18,7 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::scope;
 use std::time::{Duration, Instant};
-use strike::Strike;
 use tokio::time::{sleep, timeout};
 
 type Message = [u8; 8];
@@ -60,20 +60,20 @@ struct Served {
 pub(crate) fn run(effort: Effort) -> Result<Report, Error> {
     let mut report = Report::new("flood");
     let clients = effort.pick(500, 50);
-    let offer = strike::recorded()?;
+    let offer = attack::recorded()?;
     let mut drawn = Vec::new();
-    for strike in [Strike::Peace, Strike::Replays(200), Strike::Replays(20_000)] {
-        describe(&mut report, &mut drawn, "UDP", strike, &flooded(Udp::new(), strike, &offer, clients)?);
+    for attack in [Attack::Peace, Attack::Replays(200), Attack::Replays(20_000)] {
+        describe(&mut report, &mut drawn, "UDP", attack, &flooded(Udp::new(), attack, &offer, clients)?);
     }
-    for strike in [Strike::Peace, Strike::Silence(40), Strike::Silence(400)] {
-        describe(&mut report, &mut drawn, "TCP", strike, &flooded(Tcp::new(), strike, &offer, clients)?);
+    for attack in [Attack::Peace, Attack::Silence(40), Attack::Silence(400)] {
+        describe(&mut report, &mut drawn, "TCP", attack, &flooded(Tcp::new(), attack, &offer, clients)?);
     }
     report.draw("flood.svg", spreads("Time of an honest client to connect and receive an echo", &drawn))?;
     Ok(report)
 }
 
-fn describe(report: &mut Report, drawn: &mut Vec<Spread>, over: &str, strike: Strike, served: &Served) {
-    let name = format!("{over}, {}", strike.name());
+fn describe(report: &mut Report, drawn: &mut Vec<Spread>, over: &str, attack: Attack, served: &Served) {
+    let name = format!("{over}, {}", attack.name());
     let part = 100.0 * served.times.len() as f64 / served.all as f64;
     report.bounded(format!("{name}, honest clients served within a second"), part, "%", SERVED);
     report.figure(format!("{name}, p50"), median(&served.times).unwrap_or(f64::NAN), "us");
@@ -83,7 +83,7 @@ fn describe(report: &mut Report, drawn: &mut Vec<Spread>, over: &str, strike: St
 }
 
 /// Connects so many honest clients, one after the other, during a flood.
-fn flooded<D>(datapath: D, strike: Strike, offer: &[u8], clients: usize) -> Result<Served, Error>
+fn flooded<D>(datapath: D, attack: Attack, offer: &[u8], clients: usize) -> Result<Served, Error>
 where
     D: Runs<Layers, Out: Connection<Data = Message>> + Clone,
 {
@@ -100,7 +100,7 @@ where
                 ));
             };
             let before = resident();
-            strike.begin(scope, server, offer, &is_over)?;
+            attack.begin(scope, server, offer, &is_over)?;
             let times = runtime()?.block_on(connect_all(datapath, server.into(), clients))?;
             Ok(Served { times, all: clients, grown: resident() - before })
         })();
@@ -187,11 +187,11 @@ mod tests {
 
     #[test]
     fn honest_clients_are_served_beside_a_flood() {
-        let offer = strike::recorded().unwrap();
+        let offer = attack::recorded().unwrap();
         assert_eq!(offer.first(), Some(&1), "an offer");
-        for strike in [Strike::Peace, Strike::Replays(200)] {
-            let served = flooded(Udp::new(), strike, &offer, 3).unwrap();
-            assert_eq!((served.times.len(), served.all), (3, 3), "{}", strike.name());
+        for attack in [Attack::Peace, Attack::Replays(200)] {
+            let served = flooded(Udp::new(), attack, &offer, 3).unwrap();
+            assert_eq!((served.times.len(), served.all), (3, 3), "{}", attack.name());
         }
     }
 }

@@ -5,6 +5,7 @@
 mod block;
 mod burst_arena;
 mod free_list;
+mod owned;
 mod pieces;
 mod pool;
 mod spent;
@@ -74,6 +75,25 @@ impl Buf {
         let mut buf = Self::new(bytes.len(), headroom)?;
         buf.copy_from_slice(bytes);
         Ok(buf)
+    }
+
+    /// A buffer over the bytes of `owner`, without a copy and without headroom. The owner is dropped with the last buffer into them,
+    /// so its destructor learns when nobody needs the message any more.
+    ///
+    /// ```
+    /// # use bertha_core::Buf;
+    /// let message = Buf::from_owner(b"hello".to_vec()).unwrap();
+    /// assert_eq!(&*message, b"hello");
+    /// ```
+    ///
+    /// # Errors
+    /// The owner, if it has 128 MiB or more.
+    pub fn from_owner<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<Self, T> {
+        let raw = owned::take(owner)?;
+        // SAFETY: the storage is written to by `take` alone; its bytes are the owner's, which lives until the last window is released and
+        // is not touched before. They are valid and initialised as a slice of bytes is. The window is counted, the only one, and
+        // as long as the storage. The owner may be dropped in any thread, as it is `Send`.
+        Ok(Self { view: unsafe { View::from_raw(raw) } })
     }
 
     /// A copy of `bytes` in a buffer of their size, if they are few: up to 2 KiB.

@@ -191,6 +191,47 @@ fn a_room_that_nobody_takes_is_released_by_the_next_offer() {
     assert_eq!(counted(&burst), 1);
 }
 
+/// Bytes of its own, and a count of such values that were dropped.
+struct Owner {
+    bytes: [u8; 8],
+    dropped: std::sync::Arc<AtomicUsize>,
+}
+
+impl AsMut<[u8]> for Owner {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_owner_is_dropped_with_the_last_buffer_into_it() {
+    let dropped = std::sync::Arc::default();
+    let owner = Owner { bytes: *b"onetwo!!", dropped: std::sync::Arc::clone(&dropped) };
+    let mut rest = Buf::from_owner(owner).ok().unwrap();
+    let one = rest.split_to(3).unwrap();
+    rest[0] = b'T';
+    let other = std::thread::spawn(move || assert_eq!(&*one, b"one"));
+    assert_eq!(rest.headroom(), 0);
+    rest.truncate(3);
+    assert_eq!(&*rest, b"Two");
+    other.join().unwrap();
+    assert_eq!(dropped.load(Ordering::Relaxed), 0);
+    drop(rest);
+    assert_eq!(dropped.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn an_owner_of_more_than_a_buffer_holds_comes_back() {
+    let owner = vec![0; 1 << 27];
+    assert_eq!(Buf::from_owner(owner).unwrap_err().len(), 1 << 27);
+}
+
 #[test]
 fn headroom_beyond_what_a_buffer_remembers_is_refused() {
     assert_eq!(Buf::new(1, 511).unwrap().headroom(), 511);

@@ -37,7 +37,7 @@ pub(super) struct Assembly {
     pub(super) refused: Option<Contradiction>,
 }
 
-/// What became of a piece.
+/// The fate of a piece.
 enum Step {
     /// It is inserted, and completes this message, if any.
     Done(Option<Buf>),

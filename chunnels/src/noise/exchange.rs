@@ -38,16 +38,16 @@ pub(super) async fn initiate<C: Connection<Data = Buf>>(
     let runtime = inner.base().runtime();
     let ephemeral = Ephemeral::draw(|| runtime.random());
     let mut initiator = Initiator::new(configuration, transcript, ephemeral)?;
-    let mut patience = Patience::from(runtime.now());
+    let mut limit = TimeLimit::from(runtime.now());
     let (mut pause, mut repeat_at) = (REPEAT, runtime.now());
     loop {
         let now = runtime.now();
-        patience.check(now)?;
+        limit.check(now)?;
         if now >= repeat_at {
             send(inner, below, &initiator.initiation).await?;
             (repeat_at, pause) = (now + pause, pause * 2);
         }
-        let Some(message) = recv(inner, repeat_at.min(patience.deadline)).await? else { continue };
+        let Some(message) = recv(inner, repeat_at.min(limit.deadline)).await? else { continue };
         match initiator.handle(&message)? {
             Some(Answer::Response(session)) => {
                 let tag = session.sending.encrypt(CONFIRMATION, &mut []);
@@ -58,7 +58,7 @@ pub(super) async fn initiate<C: Connection<Data = Buf>>(
                 return Ok(Established { session, confirmation, first: None });
             }
             // There is little time left for a genuine answer.
-            Some(Answer::Doubtful(reason)) if patience.doubt(reason, now) => {
+            Some(Answer::Doubtful(reason)) if limit.doubt(reason, now) => {
                 (repeat_at, pause) = (now + REPEAT, 2 * REPEAT);
             }
             _ => {}
@@ -75,17 +75,17 @@ pub(super) async fn respond<C: Connection<Data = Buf>>(
 ) -> Result<Established, Error> {
     let runtime = inner.base().runtime();
     let mut responder = Responder::new(configuration, transcript);
-    let mut patience = Patience::from(runtime.now());
+    let mut limit = TimeLimit::from(runtime.now());
     loop {
-        patience.check(runtime.now())?;
-        let Some(message) = recv(inner, patience.deadline).await? else { continue };
+        limit.check(runtime.now())?;
+        let Some(message) = recv(inner, limit.deadline).await? else { continue };
         match responder.handle(&message, || runtime.random())? {
             Some(Request::Respond(response)) => {
-                patience.trust();
+                limit.trust();
                 send(inner, below, &response).await?;
             }
             Some(Request::Refuse(reason)) => {
-                patience.doubt(reason, runtime.now());
+                limit.doubt(reason, runtime.now());
                 send(inner, below, &wire::refusal(reason)).await?;
             }
             Some(Request::Confirmed(session, first)) => {
@@ -97,7 +97,7 @@ pub(super) async fn respond<C: Connection<Data = Buf>>(
 }
 
 /// The time that a handshake may take.
-struct Patience {
+struct TimeLimit {
     start: Instant,
     deadline: Instant,
     /// The reason of the first message that was of no use.
@@ -105,7 +105,7 @@ struct Patience {
     has_genuine: bool,
 }
 
-impl Patience {
+impl TimeLimit {
     fn from(start: Instant) -> Self {
         Self { start, deadline: start + TIMEOUT, doubt: None, has_genuine: false }
     }

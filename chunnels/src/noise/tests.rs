@@ -267,7 +267,7 @@ fn a_replayed_initiation_makes_no_connection_and_does_not_prevent_one() {
             response(&mut responder, replayed, 21);
         }
         assert_eq!(response(&mut responder, &genuine.initiation, 3), first, "the same each time");
-        // What was recorded after the replayed one fits no session.
+        // A message recorded after the replayed one fits no session.
         let recording = Recording::make(&client, &server, [10, 30]);
         assert!(responder.handle(&recording.message, || 0).unwrap().is_none());
         let session = session(&mut genuine, &first).unwrap();

@@ -101,12 +101,12 @@ impl Machine {
 
     /// Takes the next bytes that arrived, and passes on each message that is complete. `Some` once no more will come.
     pub(super) fn receive(&mut self, bytes: &mut &[u8], mut deliver: impl FnMut(Buf)) -> Option<End> {
-        // First what was decrypted before.
+        // First the messages that were decrypted before.
         if let Err(too_large) = self.pass_on(&mut deliver) {
             return Some(End::Malformed(too_large));
         }
         let taken = self.take(bytes);
-        // What was decrypted before an error has arrived as well.
+        // Messages that were decrypted before an error have arrived as well.
         let passed_on = self.pass_on(&mut deliver);
         match (taken, passed_on) {
             (_, Err(too_large)) => Some(End::Malformed(too_large)),

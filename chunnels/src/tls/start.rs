@@ -17,7 +17,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time for which an end that has refused the other waits until that knows.
-const FAREWELL: Duration = Duration::from_secs(1);
+const ALERT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection whose handshake is under way.
 struct Handshake<'a, Inner> {
@@ -59,13 +59,13 @@ pub(super) async fn start<Inner: Connection<Data = Buf>>(
         Ok(secured) => secured,
         Err(error) => {
             // The alert, which tells the other end why.
-            let farewell = async {
+            let alert = async {
                 if handshake.flush().await.is_ok() {
                     let _ = inner.drain().await;
                 }
             };
-            let timeout = pin!(runtime.sleep_until(runtime.now() + FAREWELL));
-            select(pin!(farewell), timeout).await;
+            let timeout = pin!(runtime.sleep_until(runtime.now() + ALERT_TIMEOUT));
+            select(pin!(alert), timeout).await;
             return Err(error);
         }
     };

@@ -72,7 +72,7 @@ struct SavedCache {
     entries: Vec<Saved>,
 }
 
-/// What the clocks show, of which the one that counts goes on while the process does.
+/// The times of the clocks, of which the one that counts goes on while the process does.
 #[derive(Clone, Copy)]
 struct Clocks {
     now: Instant,

@@ -20,8 +20,8 @@ pub(super) struct Handshakes<T> {
     held: BTreeMap<u64, Held>,
     counts: HashMap<Network, usize>,
     next: u64,
-    most: usize,
-    patience: Duration,
+    max: usize,
+    min_age: Duration,
 }
 
 /// Where and when a stage of a handshake began.
@@ -44,7 +44,7 @@ struct Held {
     abort: AbortHandle,
 }
 
-/// What a further handshake costs.
+/// The price of a further handshake.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Free,
@@ -55,16 +55,16 @@ pub(super) enum Place {
 }
 
 impl<T: 'static> Handshakes<T> {
-    /// At most `most` of them, one at least. None is given up for a neighbour in its network, or for others if its network has
-    /// no more than its quota, until `patience` has passed: who makes progress shall come to an end.
-    pub(super) fn new(most: usize, patience: Duration) -> Self {
+    /// At most `max` of them, one at least. None is given up for a neighbour in its network, or for others if its network has
+    /// no more than its quota, until it is `min_age` old: a handshake that makes progress shall come to its end.
+    pub(super) fn new(max: usize, min_age: Duration) -> Self {
         Self {
             running: FuturesUnordered::new(),
             held: BTreeMap::new(),
             counts: HashMap::new(),
             next: 0,
-            most: most.max(1),
-            patience,
+            max: max.max(1),
+            min_age,
         }
     }
 
@@ -76,7 +76,7 @@ impl<T: 'static> Handshakes<T> {
     pub(super) fn push(&mut self, beginning: Beginning, handshake: BoxFuture<'static, T>) -> Place {
         let Beginning { network, at: since } = beginning;
         let mut place = Place::Free;
-        if self.held.len() >= self.most {
+        if self.held.len() >= self.max {
             let Some(evicted) = self.evictable(network, since) else { return Place::None };
             if let Some(evicted) = self.remove(evicted) {
                 // Its memory is free once the others are polled.
@@ -99,11 +99,11 @@ impl<T: 'static> Handshakes<T> {
     /// The handshake that gives its place to one of this network.
     fn evictable(&self, network: Option<Network>, now: Instant) -> Option<u64> {
         let largest = self.counts.iter().max_by_key(|(_, count)| **count);
-        let largest = largest.filter(|(_, count)| **count > self.most / QUOTA).map(|(network, _)| *network);
+        let largest = largest.filter(|(_, count)| **count > self.max / QUOTA).map(|(network, _)| *network);
         let mut places = self.held.iter().filter(|(_, held)| largest.is_none() || held.network == largest);
         let (number, oldest) = places.next()?;
         let is_foreign = largest.is_some() && largest != network;
-        (is_foreign || now.saturating_duration_since(oldest.since) >= self.patience).then_some(*number)
+        (is_foreign || now.saturating_duration_since(oldest.since) >= self.min_age).then_some(*number)
     }
 
     fn remove(&mut self, number: u64) -> Option<Held> {
@@ -155,8 +155,8 @@ mod tests {
     }
 
     impl Stuck {
-        fn new(patience: Duration) -> Self {
-            Self { handshakes: Handshakes::new(8, patience), alive: Vec::new(), start: Instant::now() }
+        fn new(min_age: Duration) -> Self {
+            Self { handshakes: Handshakes::new(8, min_age), alive: Vec::new(), start: Instant::now() }
         }
 
         fn push(&mut self, from: usize, after: Duration) -> Place {

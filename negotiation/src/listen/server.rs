@@ -85,7 +85,7 @@ impl Admitted {
 pub(super) struct Unconfirmed<C> {
     pub(super) base: Arc<C>,
     pub(super) accepted: Box<Accepted>,
-    /// What may still be sent to its address.
+    /// The bytes that may still be sent to its address.
     pub(super) credit: Credit,
 }
 
@@ -128,7 +128,7 @@ where
 {
     /// Deals with a new base connection.
     pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
-        let limit = patience(&self.settings);
+        let limit = offer_timeout(&self.settings);
         let what = "the client connected and sent no offer";
         let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
         match received {
@@ -379,9 +379,8 @@ impl<B, C> From<Result<Negotiated<C>, Error>> for Outcome<B, C> {
     }
 }
 
-/// How long a server waits for a client on which nothing depends yet: for the offer of a stream, and with a stack that is not
-/// ready while others want its place.
-pub(super) fn patience(settings: &Settings) -> Duration {
+/// The time for the offer of a stream, and the age up to which a stack that is not ready keeps its place while others want it.
+pub(super) fn offer_timeout(settings: &Settings) -> Duration {
     settings.handshake_timeout / 10
 }
 

@@ -30,7 +30,7 @@ fn message(text: &str) -> Buf {
     Buf::copy_of(text.as_bytes(), 0).unwrap()
 }
 
-/// What a participant receives within a while.
+/// The messages that a participant receives within a while.
 async fn heard<C: Connection<Data = Buf>>(crowd: &Crowd, connection: &MultiEndpoint<C>) -> Option<String> {
     let late = pin!(crowd.pause(Duration::from_millis(200)));
     match first_of(pin!(connection.recv()), late).await {

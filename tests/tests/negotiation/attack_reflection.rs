@@ -43,7 +43,7 @@ where
     }));
 }
 
-/// What a client of these stacks says to the server first; with `holds` the server never receives it.
+/// The first messages of a client of these stacks to the server; with `holds` the server never receives it.
 fn record(network: &Network, holds: bool) -> Arc<Mutex<Vec<Vec<u8>>>> {
     let said = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
     let listen = said.clone();

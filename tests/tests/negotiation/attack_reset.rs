@@ -43,7 +43,7 @@ fn observe(network: &Network) -> Arc<Mutex<Observed>> {
     observed
 }
 
-/// What a client may say about a connection that the server does not know, long enough for every reply.
+/// The messages of a client about a connection that the server does not know, long enough for every reply.
 fn questions(tag: Tag) -> impl Iterator<Item = Vec<u8>> {
     let kinds = [Kind::Data, Kind::KeepAlive, Kind::Close].into_iter();
     kinds.flat_map(move |kind| {
@@ -62,7 +62,7 @@ fn proven(tag: Tag, first: u8, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// What it makes of a message that it saw: a reset of each field that it may hold, and every other message about the
+/// The attacker's messages made of one that it saw: a reset of each field that it may hold, and every other message about the
 /// connection with the same contents.
 fn forged(tag: Tag, seen: &[u8]) -> Vec<Vec<u8>> {
     let firsts: Vec<u8> = (4..=8).chain([11]).flat_map(|kind| [kind, kind | FROM_SERVER]).collect();

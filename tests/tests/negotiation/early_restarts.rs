@@ -48,7 +48,7 @@ async fn leave_behind(network: &Network, has_key: bool) -> (EarlyCache, History)
     (cache, history)
 }
 
-/// What the server has received after a client has restarted and sent the messages, so many of them in its first flight at most, while
+/// The messages that the server has received after a client has restarted and sent the messages, so many of them in its first flight at most, while
 /// so many confirmations were lost.
 fn received_after_restart(has_key: bool, first_flight: usize, lost: u32) -> Vec<Vec<String>> {
     simulate(1, async |network: Network| {

@@ -21,7 +21,7 @@ pub(crate) struct Keyed {
     conduct: Conduct,
 }
 
-/// What it does otherwise than it should.
+/// Its deviation from a correct Chunnel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Conduct {
     #[default]
@@ -127,7 +127,7 @@ pub(crate) struct KeyedConnection<Inner> {
     secret: Secret,
     sent: AtomicU64,
     received: Mutex<ReplayWindow<8>>,
-    /// What came before the other end's hello.
+    /// Messages that came before the other end's hello.
     early: Mutex<VecDeque<Buf>>,
     conduct: Conduct,
 }

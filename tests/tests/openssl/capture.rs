@@ -1,4 +1,4 @@
-//! What passes between two ends of TCP, as a file that tshark reads.
+//! The bytes that pass between two ends of TCP, as a file that tshark reads.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

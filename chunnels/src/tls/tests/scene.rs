@@ -64,7 +64,7 @@ pub(super) fn message(end: &End, bytes: &[u8]) -> Buf {
     message
 }
 
-/// What passed on a wire in one direction: the records.
+/// The bytes that passed on a wire in one direction: the records.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     stream: Vec<u8>,

@@ -113,7 +113,7 @@ pub(crate) enum Change {
     Invalid,
 }
 
-/// What time brings.
+/// The change that time brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Nothing,

@@ -12,7 +12,7 @@ fn destination(path: &Path) -> [u8; 6] {
     frame[..6].try_into().unwrap()
 }
 
-/// What the first stack asks reaches the second one, and its answers come back.
+/// Questions of the first stack reach the second one, and its answers come back.
 fn talk(ours: &mut Stack, theirs: &mut Stack, now: Instant) {
     for mut frame in transmits(ours) {
         theirs.receive(&mut frame, Checksums::Unknown, now);

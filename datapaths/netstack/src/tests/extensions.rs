@@ -11,7 +11,7 @@ const DESTINATION_OPTIONS: u8 = 60;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 
-/// What becomes of a packet with this chain of headers in front of a datagram: whether the datagram arrives, and the code and the pointer
+/// The fate of a packet with this chain of headers in front of a datagram: whether the datagram arrives, and the code and the pointer
 /// of the error.
 fn fate(to: Ipv6Addr, first: u8, headers: &[u8], last: &[u8]) -> (bool, Option<(u8, u32)>) {
     let now = Instant::now();

@@ -77,7 +77,7 @@ fn a_flow_to_the_interface_itself_is_not_predicted_from_a_wire() {
     let now = Instant::now();
     let mut ours = stack(0, None, now);
     assert!(ours.predict(Flow::new(address(0, false, 9), 9)).is_none());
-    // What it sends to itself was on no wire.
+    // A message to itself was on no wire.
     let mut own = ipv4(US, 17, &UDP4);
     let arrival = ours.receive_own(&mut own, now);
     assert_eq!(arrival, Arrival::Datagram { flow: Flow::new(address(0, false, 4096), 9), payload: 42..46 });

@@ -1,4 +1,4 @@
-//! What is refused, and what is made of others' refusals.
+//! Refusals of frames, and the consequences of others' refusals.
 
 use super::crafted::{THEM, icmp, ipv4};
 use super::judge::segment;

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-/// What to do about the failure of TLS among the causes of `error`, if there is one.
+/// The advice for the failure of TLS among the causes of `error`, if there is one.
 pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let mut next = Some(error);
     while let Some(error) = next {

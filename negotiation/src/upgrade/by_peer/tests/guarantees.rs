@@ -12,7 +12,7 @@ fn select(first: Vec<Node>, second: Vec<Node>) -> Node {
     Node::Select { branches: [first, second], prefer: 0.into() }
 }
 
-/// What is encrypted, in use, or not; then two that are neither.
+/// Stacks that are encrypted, in use, or not; then two that are neither.
 fn stack() -> Vec<Node> {
     vec![
         select(layer::<(Encrypted, Reliable)>("test::Tls"), layer::<()>("test::Plain")),
@@ -92,7 +92,7 @@ fn accept(picks: &[u8]) -> Upgrade {
     Upgrade { id: 7, round: 1, step }
 }
 
-/// What would lose a guarantee is not offered, so an answer that picks it all the same is none to this offer.
+/// An alternative that would lose a guarantee is not offered, so an answer that picks it all the same is none to this offer.
 #[test]
 fn the_answer_to_a_proposal_takes_no_guarantee_either() {
     let now = Instant::now();

@@ -14,7 +14,7 @@ const STREAMS: usize = 4000;
 
 /// A way to keep others out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Strike {
+pub(super) enum Attack {
     /// None.
     Peace,
     /// A recorded offer, so many times a second, from other addresses of 127.0.0.0/8 each time.
@@ -23,7 +23,7 @@ pub(super) enum Strike {
     Silence(u32),
 }
 
-impl Strike {
+impl Attack {
     pub(super) fn name(self) -> String {
         match self {
             Self::Peace => "no flood".into(),
@@ -46,7 +46,7 @@ impl Strike {
                 let sockets = addresses()?;
                 scope.spawn(move || {
                     at_rate(rate, is_over, |number| {
-                        // What the kernel does not take is lost, as on any way.
+                        // A message that the kernel does not take is lost, as on any way.
                         let _ = sockets[number % sockets.len()].send_to(offer, server);
                     });
                 });
@@ -74,12 +74,12 @@ fn addresses() -> Result<Vec<UdpSocket>, Error> {
     sockets.map_err(Error::while_doing(ErrorKind::Socket, "binding an attacker's socket"))
 }
 
-fn at_rate(rate: u32, is_over: &AtomicBool, mut strike: impl FnMut(usize)) {
-    let (start, mut struck) = (Instant::now(), 0);
+fn at_rate(rate: u32, is_over: &AtomicBool, mut attack: impl FnMut(usize)) {
+    let (start, mut made) = (Instant::now(), 0);
     while !is_over.load(Ordering::Relaxed) {
-        while f64::from(struck) < start.elapsed().as_secs_f64() * f64::from(rate) {
-            strike(struck as usize);
-            struck += 1;
+        while f64::from(made) < start.elapsed().as_secs_f64() * f64::from(rate) {
+            attack(made as usize);
+            made += 1;
         }
         sleep(Duration::from_millis(1));
     }

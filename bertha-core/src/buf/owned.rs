@@ -1,0 +1,82 @@
+//! Buffers over memory that belongs to a value of any type.
+
+use super::storage::{RawBuf, Storage, Vtable};
+use super::window::MAX_STORAGE;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A storage with the owner of its memory, which lies in the owner or elsewhere.
+#[repr(C)]
+struct Owned<T> {
+    /// Comes first, so that its address is the whole's.
+    storage: Storage,
+    /// The number of windows into the storage.
+    windows: AtomicU32,
+    /// Not touched before the last window ends: a window may lie in it.
+    owner: T,
+}
+
+/// The most windows, as for the references of an `Arc`: beyond it the process ends.
+const MAX_WINDOWS: u32 = i32::MAX as u32;
+
+impl<T: AsMut<[u8]> + Send + 'static> Owned<T> {
+    const VTABLE: &'static Vtable = &Vtable { share: share::<T>, release: release::<T> };
+}
+
+/// The only window into the memory of `owner`, which is dropped with the last one.
+///
+/// # Errors
+/// The owner, if it has more bytes than a buffer can.
+pub(super) fn take<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<RawBuf, T> {
+    let vtable = Owned::<T>::VTABLE;
+    let storage = Storage { memory: NonNull::dangling(), len: 0, vtable };
+    let owned = Box::new(Owned { storage, windows: AtomicU32::new(1), owner });
+    // The owner has its final place before it says where its bytes are. Should it panic, it is leaked.
+    let owned = Box::into_raw(owned);
+    // SAFETY: the box is ours, and nothing else points to it.
+    let owner = unsafe { &mut (*owned).owner };
+    let bytes = owner.as_mut();
+    let len = bytes.len();
+    if len > MAX_STORAGE {
+        // SAFETY: it came from a box, and the reference to its owner is not used any more.
+        return Err(unsafe { Box::from_raw(owned) }.owner);
+    }
+    let memory = NonNull::from(bytes).cast();
+    // SAFETY: a pointer from a box is not null.
+    let storage = unsafe { NonNull::new_unchecked(owned) }.cast::<Storage>();
+    // SAFETY: the box is ours, and the storage is its first field, which has no destructor.
+    unsafe { storage.write(Storage { memory, len: len as u32, vtable }) };
+    Ok(RawBuf { storage, start: 0, len, headroom: 0, tailroom: 0 })
+}
+
+/// # Safety
+/// `storage` is that of an `Owned<T>` with at least one window, which lives as long as the reference is used.
+unsafe fn windows<'a, T>(storage: NonNull<Storage>) -> &'a AtomicU32 {
+    let owned = storage.cast::<Owned<T>>().as_ptr();
+    // SAFETY: `storage` is the first field of a `repr(C)` struct, so it has the struct's address; the caller promises that it
+    // lives. The reference is to the count alone, so that it does not touch bytes in the owner.
+    unsafe { &(*owned).windows }
+}
+
+/// # Safety
+/// `storage` is that of an `Owned<T>` with at least one window, which lives until the call returns.
+unsafe fn share<T>(storage: NonNull<Storage>) {
+    // SAFETY: the caller's promise.
+    let windows = unsafe { windows::<T>(storage) };
+    // Relaxed as in `Arc::clone`: the new window is made from an existing one.
+    if windows.fetch_add(1, Ordering::Relaxed) > MAX_WINDOWS {
+        std::process::abort();
+    }
+}
+
+/// # Safety
+/// `storage` is that of an `Owned<T>` with at least one window, which is the caller's and not used afterwards.
+unsafe fn release<T>(storage: NonNull<Storage>) {
+    // SAFETY: the caller's window is counted, so it lives.
+    let windows = unsafe { windows::<T>(storage) };
+    // What other threads did with their windows happens before the owner is dropped.
+    if windows.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // SAFETY: all windows are gone, and `take` made it from a box.
+        drop(unsafe { Box::from_raw(storage.cast::<Owned<T>>().as_ptr()) });
+    }
+}

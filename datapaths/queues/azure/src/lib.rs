@@ -1,0 +1,1 @@
+//! Topics in Azure Queue Storage as the bottom of a stack.

@@ -1,0 +1,1 @@
+//! Kafka topics as the bottom of a stack.

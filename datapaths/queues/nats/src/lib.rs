@@ -1,0 +1,1 @@
+//! Topics in NATS JetStream as the bottom of a stack.

@@ -1,0 +1,1 @@
+//! Topics in Google Cloud Pub/Sub as the bottom of a stack.

@@ -1,0 +1,20 @@
+//! Topics of messaging services as the bottom of a stack: what all services have in common.
+//!
+//! A **topic** takes messages. Each of its **subscriptions** gets every message published after it was created, and the receivers
+//! of one subscription share its messages: each message goes to one of them. A publisher and a receiver never meet, so nothing
+//! is negotiated between them: a stack is wrapped around each end's connection, or agreed on among any number of ends by a rendezvous.
+//!
+//! # At least once
+//!
+//! A message is **acknowledged** when its buffer is dropped: an application that receives [`Buf`](bertha_core::Buf)s keeps a message
+//! as long as it works on it, and a stack that decodes messages lets go of each as it hands out the value. A message that is
+//! not acknowledged, because the process was killed, the connection was closed or the thread panicked, is delivered again, to any receiver of the subscription.
+//! A message that fails again and again goes to the service's dead-letter queue, where it has one.
+
+#![forbid(unsafe_code)]
+
+mod abilities;
+mod service;
+
+pub use abilities::{Abilities, Ordering, Role};
+pub use service::{Incoming, Outgoing, Publisher, Service, Subscription, Unsent};

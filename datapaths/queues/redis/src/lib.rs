@@ -1,0 +1,1 @@
+//! Redis Streams as the bottom of a stack.

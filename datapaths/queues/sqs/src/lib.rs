@@ -1,0 +1,1 @@
+//! Topics in Amazon SQS and SNS as the bottom of a stack.
