@@ -51,6 +51,7 @@ mod needs;
 pub mod pass;
 mod peer;
 mod picks;
+mod policy;
 mod preference;
 pub mod replay_window;
 mod runtime;
@@ -81,7 +82,8 @@ pub use pass::{Optimized, Pass};
 #[doc(hidden)]
 pub use peer::{DifferingCapability, PeerLayers};
 pub use picks::{Picks, preferred, resolve};
-pub use preference::{NumParticipantsAtMost, Preference};
+pub use policy::{NumParticipantsAtMost, Policy, Situation};
+pub use preference::Preference;
 pub use runtime::Runtime;
 #[doc(hidden)]
 pub use secured::SecuredCell;

@@ -22,7 +22,7 @@ use crate::auth::hash;
 use crate::handshake::{Capabilities, Choices, Match, Pruned, Requirements, check_picks, find_wished};
 use crate::wire::{self, Offer, OfferedNode, Upgrade, UpgradeStep};
 use bertha_core::guarantee::Set;
-use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Picks, Preference, Role, preferred, resolve};
+use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Picks, Role, Situation, preferred, resolve};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -287,9 +287,9 @@ impl PeerAgreement {
         let may_lose = self.terms.may_lose | pick.may_lose();
         let requirements = self.terms.requirements.keeping(wanted, &self.picks, may_lose);
         let Pruned { nodes, choices } = Pruned::new(wanted, requirements);
-        let left = choices.expand(&preferred(&nodes, Preference::TWO_ENDS));
+        let left = choices.expand(&preferred(&nodes, &Situation::TWO_ENDS));
         if !pick.is_met(wanted, &left) {
-            let lost = requirements.missing(wanted, &preferred(wanted, Preference::TWO_ENDS));
+            let lost = requirements.missing(wanted, &preferred(wanted, &Situation::TWO_ENDS));
             let what = match lost.is_empty() {
                 true => "with these alternatives a Chunnel lacks what it needs below it".into(),
                 false => format!(
