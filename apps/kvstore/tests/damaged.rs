@@ -7,6 +7,7 @@ use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha_kvstore::{Body, Capacity, Message, Options, Server, Shards};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,15 +59,18 @@ async fn through(mangler: &Arc<Mangler>, server: SocketAddr) -> SocketAddr {
         let (mut backs, mut datagram) = (HashMap::<_, Arc<UdpSocket>>::new(), [0; LONGEST]);
         loop {
             let Ok((length, client)) = front.recv_from(&mut datagram).await else { continue };
-            if !backs.contains_key(&client) {
-                let back = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap());
-                back.connect(server).await.unwrap();
-                tokio::spawn(replies(back.clone(), front.clone(), client, mangler.clone()));
-                backs.insert(client, back);
-            }
+            let back = match backs.entry(client) {
+                Entry::Occupied(back) => back.into_mut(),
+                Entry::Vacant(none) => {
+                    let back = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap());
+                    back.connect(server).await.unwrap();
+                    tokio::spawn(replies(back.clone(), front.clone(), client, mangler.clone()));
+                    none.insert(back)
+                }
+            };
             mangler.mangle(&mut datagram[..length]);
             // What can't be sent is lost.
-            let _ = backs[&client].send(&datagram[..length]).await;
+            let _ = back.send(&datagram[..length]).await;
         }
     });
     addr
