@@ -17,6 +17,8 @@ pub struct Abilities {
     pub max_message: usize,
     /// The most messages in one call that publishes.
     pub publish_batch: usize,
+    /// The most bytes of messages in one call that publishes.
+    pub publish_bytes: usize,
     /// The most messages in one call that receives.
     pub receive_batch: usize,
     /// The most messages in one call that acknowledges.
@@ -27,6 +29,33 @@ pub struct Abilities {
     pub redelivery: Option<Duration>,
     /// Whether messages that fail again and again are put aside.
     pub dead_letters: bool,
+}
+
+impl Abilities {
+    /// The least that a service can do: no order, no multicast, one message in each call of at most `max_message` bytes, kept until it is
+    /// acknowledged. A service sets the fields that say more.
+    ///
+    /// ```
+    /// # use bertha_queue::{Abilities, Ordering};
+    /// let mut abilities = Abilities::new("Example MQ", 64 << 10);
+    /// abilities.ordering = Ordering::ByKey;
+    /// abilities.publish_batch = 10;
+    /// ```
+    pub fn new(service: &'static str, max_message: usize) -> Self {
+        Self {
+            service,
+            ordering: Ordering::None,
+            multicast: false,
+            max_message,
+            publish_batch: 1,
+            publish_bytes: usize::MAX,
+            receive_batch: 1,
+            acknowledge_batch: 1,
+            retention: None,
+            redelivery: None,
+            dead_letters: false,
+        }
+    }
 }
 
 /// The order that a service keeps.

@@ -1,0 +1,9 @@
+//! Messages are acknowledged when the application lets go of them.
+
+mod gathering;
+mod held;
+mod ledger;
+mod task;
+
+pub(crate) use ledger::Ledger;
+pub(crate) use task::run;
