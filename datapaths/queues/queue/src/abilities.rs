@@ -5,7 +5,6 @@ use std::time::Duration;
 
 /// What a service can do with a topic (thesis, Table 3.2, extended).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Abilities {
     /// The name of the service in errors and reports.
     pub service: &'static str,
@@ -17,7 +16,7 @@ pub struct Abilities {
     pub max_message: usize,
     /// The most messages in one call that publishes.
     pub publish_batch: usize,
-    /// The most bytes of messages in one call that publishes.
+    /// The most bytes in one call that publishes, the sum of its messages as handed to `send`. At least `max_message`.
     pub publish_bytes: usize,
     /// The most messages in one call that receives.
     pub receive_batch: usize,
@@ -29,33 +28,6 @@ pub struct Abilities {
     pub redelivery: Option<Duration>,
     /// Whether messages that fail again and again are put aside.
     pub dead_letters: bool,
-}
-
-impl Abilities {
-    /// The least that a service can do: no order, no multicast, one message in each call of at most `max_message` bytes, kept until it is
-    /// acknowledged. A service sets the fields that say more.
-    ///
-    /// ```
-    /// # use bertha_queue::{Abilities, Ordering};
-    /// let mut abilities = Abilities::new("Example MQ", 64 << 10);
-    /// abilities.ordering = Ordering::ByKey;
-    /// abilities.publish_batch = 10;
-    /// ```
-    pub fn new(service: &'static str, max_message: usize) -> Self {
-        Self {
-            service,
-            ordering: Ordering::None,
-            multicast: false,
-            max_message,
-            publish_batch: 1,
-            publish_bytes: usize::MAX,
-            receive_batch: 1,
-            acknowledge_batch: 1,
-            retention: None,
-            redelivery: None,
-            dead_letters: false,
-        }
-    }
 }
 
 /// The order that a service keeps.

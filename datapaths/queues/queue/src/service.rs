@@ -66,9 +66,8 @@ pub struct Unsent {
 
 /// An end that publishes to a topic.
 pub trait Publisher: Send + Sync + 'static {
-    /// Publishes a burst of at most [`publish_batch`](Abilities::publish_batch) messages and
-    /// [`publish_bytes`](Abilities::publish_bytes) in one call. Ready when the service has
-    /// stored them. Returns those that it did not take, in the order of the burst; where the service keeps an order, none of
+    /// Publishes a burst of at most [`publish_batch`](Abilities::publish_batch) messages and [`publish_bytes`](Abilities::publish_bytes)
+    /// bytes in one call. Ready when the service has stored them. Returns those that it did not take, in the order of the burst; where the service keeps an order, none of
     /// those behind the first one with the same key was taken either.
     ///
     /// # Errors

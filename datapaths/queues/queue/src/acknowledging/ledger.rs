@@ -1,12 +1,9 @@
 //! The state that the buffers of received messages share with the task that acknowledges them.
 
 use super::gathering::{Call, Fate, Gathering, Place};
-use super::held::Held;
-use crate::Incoming;
-use bertha_core::{Buf, Error, ErrorKind, Runtime};
+use bertha_core::Runtime;
 use bertha_runtime_tokio::TokioRuntime;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -44,30 +41,9 @@ impl<R: Send + Sync + 'static> Ledger<R> {
         Self { state: Mutex::new(state), released: Notify::new(), settled: Notify::new() }
     }
 
-    /// The buffers of a received burst, whose drop acknowledges. One that is longer than a buffer can be is given back.
-    ///
-    /// # Errors
-    /// For the last such message, behind the others.
-    pub(crate) fn hold(
-        self: &Arc<Self>,
-        burst: Vec<Incoming<R>>,
-        mut deliver: impl FnMut(Buf),
-    ) -> Result<(), Error> {
-        let (payloads, receipts): (Vec<_>, Vec<_>) =
-            burst.into_iter().map(|message| (message.payload, message.receipt)).unzip();
-        let places = self.state.lock().gathering.receive(receipts);
-        let mut outcome = Ok(());
-        for (place, payload) in places.zip(payloads) {
-            match Buf::from_owner(Held { payload, place, ledger: self.clone() }) {
-                Ok(message) => deliver(message),
-                Err(held) => {
-                    let len = held.payload.len();
-                    self.release(place, Fate::GiveBack);
-                    outcome = Err(too_large(len));
-                }
-            }
-        }
-        outcome
+    /// The places of a received burst's messages.
+    pub(super) fn receive(&self, receipts: Vec<R>) -> impl Iterator<Item = Place> + use<R> {
+        self.state.lock().gathering.receive(receipts)
     }
 
     /// Acknowledgements that wait for others go now; returns once the service has taken them, or the task has ended.
@@ -141,10 +117,4 @@ impl<R> Ledger<R> {
         self.state.lock().gathering.release(place, fate, TokioRuntime.now());
         self.released.notify_one();
     }
-}
-
-#[cold]
-fn too_large(len: usize) -> Error {
-    let what = format!("a message of {len} bytes was given back, since a buffer has less than 128 MiB");
-    Error::new(ErrorKind::TooLarge, what)
 }

@@ -5,5 +5,6 @@ mod held;
 mod ledger;
 mod task;
 
+pub(crate) use held::hold;
 pub(crate) use ledger::Ledger;
 pub(crate) use task::run;

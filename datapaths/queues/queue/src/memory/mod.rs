@@ -2,17 +2,19 @@
 
 mod ends;
 mod faults;
+mod limits;
 mod subscription;
 mod topics;
 
 pub use ends::{MemoryPublisher, MemoryReceipt, MemorySubscription};
 use faults::Faults;
+use limits::Limits;
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use topics::{Limits, Topics};
+use topics::Topics;
 
 use crate::{Abilities, Ordering, Service};
 use bertha_core::{Error, ErrorKind};
@@ -52,10 +54,19 @@ struct Shared {
 impl MemoryQueue {
     /// An empty service.
     pub fn new() -> Self {
-        let mut abilities = Abilities::new("MemoryQueue", 256 << 10);
-        abilities.multicast = true;
-        (abilities.publish_batch, abilities.receive_batch, abilities.acknowledge_batch) = (10, 10, 10);
-        abilities.redelivery = Some(Duration::from_secs(30));
+        let abilities = Abilities {
+            service: "MemoryQueue",
+            ordering: Ordering::None,
+            multicast: true,
+            max_message: 256 << 10,
+            publish_batch: 10,
+            publish_bytes: usize::MAX,
+            receive_batch: 10,
+            acknowledge_batch: 10,
+            retention: None,
+            redelivery: Some(Duration::from_secs(30)),
+            dead_letters: false,
+        };
         Self { shared: Arc::default(), abilities, dead_letters_after: None, waits: true }
     }
 

@@ -1,6 +1,6 @@
 //! The messages of one subscription, without a clock.
 
-use super::topics::Limits;
+use super::limits::Limits;
 use crate::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;

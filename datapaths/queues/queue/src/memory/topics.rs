@@ -1,26 +1,16 @@
 //! The topics of the service, without a clock.
 
 use super::error;
+use super::limits::Limits;
 use super::subscription::{Message, Messages};
-use crate::Ordering;
 use bertha_core::{Error, ErrorKind};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The most messages that are kept for a subscription.
 const MAX_KEPT: usize = 100_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Topics(BTreeMap<String, Topic>);
-
-/// The promises about a topic.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) ordering: Ordering,
-    pub(super) has_multicast: bool,
-    pub(super) redelivery: Duration,
-    pub(super) dead_letters_after: Option<u32>,
-}
 
 #[derive(Debug)]
 pub(super) struct Topic {

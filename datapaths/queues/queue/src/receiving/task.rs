@@ -2,7 +2,7 @@
 
 use super::idling::Idling;
 use super::inbox::Inbox;
-use crate::acknowledging::Ledger;
+use crate::acknowledging::{Ledger, hold};
 use crate::backoff::Backoff;
 use crate::calls::Counters;
 use crate::{QueueSettings, Subscription};
@@ -43,7 +43,7 @@ pub(crate) async fn run<S: Subscription>(
                 idling.reset();
                 counters.has_received(burst.len(), burst.iter().map(|message| message.payload.len()).sum());
                 let mut messages = VecDeque::with_capacity(burst.len());
-                let outcome = ledger.hold(burst, |message| messages.push_back(message));
+                let outcome = hold(&ledger, burst, |message| messages.push_back(message));
                 inbox.put(messages, outcome);
                 Duration::ZERO
             }
