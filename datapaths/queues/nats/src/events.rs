@@ -18,10 +18,10 @@ impl Events {
     pub(crate) fn on_event(&self, event: &Event) {
         match event {
             Event::Connected => self.connected.send_modify(|count| *count += 1),
-            Event::ServerError(ServerError::Other(text)) => {
-                if text.to_ascii_lowercase().contains("permissions violation") {
-                    self.refused.send_replace(text.clone());
-                }
+            Event::ServerError(ServerError::Other(text))
+                if text.to_ascii_lowercase().contains("permissions violation") =>
+            {
+                self.refused.send_replace(text.clone());
             }
             _ => {}
         }

@@ -268,8 +268,9 @@ impl Service for Nats {
         names::check("a topic", topic)?;
         for topic in [Some(topic.to_owned()), names::dead_letters(topic)].into_iter().flatten() {
             match self.call(&topic, self.context.delete_stream(&topic)).await {
+                Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Invalid => {}
-                result => drop(result?),
+                Err(error) => return Err(error),
             }
         }
         Ok(())
