@@ -76,7 +76,7 @@ pub use datapath::{Datapath, Listener};
 pub use describe::{Describe, Explanation, LayerInfo, Node};
 pub use erased::{BoxConnection, BoxStack, Boxed};
 pub use error::{Error, ErrorKind};
-pub use group::Group;
+pub use group::{Delivery, Group};
 pub use identity::Identity;
 pub use map_output::map_output;
 pub use needs::check_needs;

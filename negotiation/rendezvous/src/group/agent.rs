@@ -1,17 +1,20 @@
 //! Changing the stack among participants: the [agreement through the store](super::by_store), the progress of the others,
 //! and the stacks on a group's link.
 
+use super::board::Board;
 use super::by_store::{Order, StoreAgreement, round_of};
+use super::emptying::{Patience, await_emptiness};
 use super::link::{GroupLink, Shared};
 use super::progress::{ProgressTable, SharedProgress};
 use super::rest::await_rest;
 use super::round::RoundQueue;
 use super::round_id::RoundId;
+use super::standing::Ended;
 use crate::member::{Event, InForce};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
 use bertha_core::check_needs;
-use bertha_core::guarantee::Set;
+use bertha_core::guarantee::{Reliable, Set};
 use bertha_core::{
     Addr, Base, BoxFuture, Buf, Chunnel, ConnectContext, Connected, Connection, Connector, Error, ErrorKind,
     Node, Picks, Role, Runtime, resolve,
@@ -26,7 +29,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// An application's request for other alternatives, and where the answer goes.
@@ -55,6 +58,17 @@ pub(super) struct Channels {
     pub(super) state: watch::Sender<State>,
 }
 
+/// What the agent needs where messages are shared.
+pub(super) struct Sharing {
+    pub(super) board: Arc<Board>,
+    /// The time without messages after which nobody can hold one any more that others wait for.
+    pub(super) quiet: Duration,
+    /// The round in which this end receives.
+    pub(super) current: Arc<RoundQueue>,
+    /// The round in which sends wait until the others are through, and until when.
+    pub(super) held: Option<(Arc<RoundQueue>, Instant)>,
+}
+
 /// A request to leave that is being dealt with.
 struct Leaving {
     report: Leave,
@@ -70,6 +84,8 @@ pub(super) enum Input {
     Request(Request),
     Leave(Leave),
     Timer,
+    /// The standings of others have changed.
+    Board,
     /// The link has ended, or the application has dropped the connection.
     Ended,
 }
@@ -85,6 +101,7 @@ pub(super) struct StoreAgent<S, B: Connection<Data = Buf>> {
     agreement: StoreAgreement,
     report: Option<oneshot::Sender<Result<(), Error>>>,
     leaving: Option<Leaving>,
+    sharing: Option<Sharing>,
 }
 
 /// The stack with these alternatives on `link`, if each Chunnel has what it needs there.
@@ -93,13 +110,23 @@ pub(super) async fn build<S, B>(
     link: GroupLink<B>,
     picks: &[u8],
     leads: bool,
+    receivers: usize,
 ) -> Result<S::Connection, Error>
 where
     S: Chunnel<GroupLink<B>>,
     B: Connection<Data = Buf>,
 {
     let layers = resolve(&stack.nodes(), Picks::new(picks));
-    check_needs(&layers, link.base().properties().guarantees())?;
+    let below = link.base().properties().guarantees();
+    // Of several that share the messages none gets all.
+    let shared = if receivers > 1 { Set::of::<Reliable>() } else { Set::NONE };
+    check_needs(&layers, below.without(shared)).map_err(|error| match receivers {
+        0 | 1 => error,
+        _ => Error::new(
+            error.kind(),
+            format!("{receivers} receivers share the messages, so none gets all: {}", error.context()),
+        ),
+    })?;
     stack.instantiate(link, Picks::new(picks), ConnectContext::new(&Alone, Role::Participant { leads })).await
 }
 
@@ -128,6 +155,7 @@ where
         participant: Participant<RuntimeOf<B>>,
         settings: RendezvousSettings,
         channels: Channels,
+        sharing: Option<Sharing>,
     ) -> Self {
         let in_force = participant.joined().clone();
         let now = shared.base.base().runtime().now();
@@ -135,7 +163,7 @@ where
         let requirements = Requirements::new(Set::NONE, shared.base.base().properties());
         let agreement = StoreAgreement::new(stack.nodes(), requirements, settings.may_lose, in_force);
         let (report, leaving) = (None, None);
-        Self { stack, shared, participant, settings, channels, progress, agreement, report, leaving }
+        Self { stack, shared, participant, settings, channels, progress, agreement, report, leaving, sharing }
     }
 
     fn runtime(&self) -> &RuntimeOf<B> {
@@ -152,16 +180,81 @@ where
             && self.shared.own_id.swap(*own_id, Ordering::Relaxed) != *own_id
         {
             self.progress.lock().rename(self.now(), *own_id);
+            if let Some(sharing) = &self.sharing {
+                // The entry under the old name counts as that of one that vanished.
+                sharing
+                    .board
+                    .change(|standings| (standings.own_id, standings.is_published) = (*own_id, false));
+            }
         }
         if let Event::Participants(ids) = event {
             let forgotten = self.progress.lock().set_present(self.now(), ids);
             self.shared.forget_senders(&forgotten);
+            if let Some(sharing) = &self.sharing {
+                sharing.board.change(|standings| standings.present.clone_from(ids));
+            }
             self.channels.state.send_modify(|state| state.participants = ids.as_slice().into());
+        }
+    }
+
+    /// Leaves where messages are shared: what is still held here goes back, and the others are told the rest.
+    async fn leave_shared(&mut self, newest: &RoundQueue) -> Result<(), Error> {
+        let Some(sharing) = &self.sharing else { return Ok(()) };
+        let rounds = [&*sharing.current, newest];
+        let shares = rounds.map(|round| round.share.clone());
+        shares.iter().flatten().for_each(|share| share.give_back());
+        let closed = self.shared.base.close().await;
+        sharing.board.change(|standings| {
+            standings.change(|own| {
+                if let (Some(before), Some(share)) = (&mut own.before, &shares[0])
+                    && !before.is_over
+                    && before.round == sharing.current.id
+                {
+                    // In the middle of a change, before anything was sent in the next round.
+                    before.taken = share.let_go();
+                } else if let Some(share) = &shares[1] {
+                    let (sent, taken) = (share.sent(), share.let_go());
+                    let (round, had_part) = (own.round, own.has_part);
+                    own.before = Some(Ended { round, had_part, sent, taken, is_over: true });
+                }
+                own.round.number = u64::MAX;
+                own.has_left = true;
+            });
+        });
+        sharing.board.published(self.runtime(), self.settings.store_timeout).await;
+        self.participant.part().await.and(closed)
+    }
+
+    /// The reason why the round in force can't be left: messages wait for a receiver that is not there.
+    fn reason_to_stay(&self) -> Option<&'static str> {
+        let sharing = self.sharing.as_ref()?;
+        let sent = sharing.current.share.as_ref().is_some_and(|share| share.sent().count > 0);
+        let standings = sharing.board.lock();
+        let is_waited_for = sent || standings.have_others_sent(sharing.current.id);
+        (standings.receivers() == 0 && is_waited_for)
+            .then_some("messages wait for a receiver, and there is none; start one first")
+    }
+
+    /// Lets sends go on in the new round once all are through the change, or late.
+    fn lift_if_all_are_through(&mut self) {
+        let now = self.now();
+        let Some(sharing) = &mut self.sharing else { return };
+        let is_through = |late: Instant| sharing.board.lock().all_are_through() || now >= late;
+        if let Some((round, late)) = &sharing.held
+            && round.id == sharing.current.id
+            && is_through(*late)
+        {
+            round.lift_limit();
+            self.shared.liveness.wake();
+            sharing.held = None;
         }
     }
 
     /// Leaves. The leader goes on leading until the others have begun another round without it.
     async fn leave(&mut self, newest: &RoundQueue) -> Result<(), Error> {
+        if self.sharing.is_some() {
+            return self.leave_shared(newest).await;
+        }
         let left = self.participant.part().await;
         let from = self.progress.lock().round();
         let late = self.now() + self.settings.handover_timeout;
@@ -220,12 +313,24 @@ where
         let stack = self.stack.clone();
         let (picks, leads) =
             self.agreement.plan().map(|plan| (plan.picks.clone(), plan.leads)).unwrap_or_default();
-        Box::pin(async move { build(&*stack, link, &picks, leads).await })
+        let receivers = self.sharing.as_ref().map_or(0, |sharing| sharing.board.lock().receivers());
+        Box::pin(async move { build(&*stack, link, &picks, leads, receivers).await })
     }
 
-    fn begin(&mut self, _: &Arc<RoundQueue>, new: &Arc<RoundQueue>) {
+    fn begin(&mut self, old: &Arc<RoundQueue>, new: &Arc<RoundQueue>) {
         self.progress.lock().begin(self.now(), new.id);
-        new.limit_sends(self.channels.state.borrow().participants.len());
+        let late = self.now() + self.settings.handover_timeout;
+        match (&mut self.sharing, &old.share, &new.share) {
+            (Some(sharing), Some(share), Some(next)) => {
+                if next.has_part() {
+                    new.hold_sends();
+                    sharing.held = Some((new.clone(), late));
+                }
+                let (sent, arrived) = (share.sent(), share.arrived());
+                sharing.board.change(|standings| standings.begin(new.id, next.has_part(), sent, arrived));
+            }
+            _ => new.limit_sends(self.channels.state.borrow().participants.len()),
+        }
         if let Some(plan) = self.agreement.plan() {
             let agreement =
                 Agreement::among(plan.leads, &self.stack.nodes(), (plan.id.number, plan.picks.clone()));
@@ -241,6 +346,11 @@ where
     ) -> BoxFuture<'static, ()> {
         let to = self.agreement.handover().sends_in();
         let (shared, old) = (self.shared.clone(), old.clone());
+        if let (Some(sharing), Some(share)) = (&self.sharing, old.share.clone()) {
+            let patience =
+                Patience { for_others: self.settings.handover_timeout, for_messages: sharing.quiet };
+            return Box::pin(await_emptiness(shared, old, share, sharing.board.clone(), patience));
+        }
         Box::pin(await_rest(shared, old, to, self.progress.clone(), self.settings.clone()))
     }
 
@@ -250,6 +360,9 @@ where
     }
 
     async fn transmit(&mut self) {
+        if self.sharing.is_some() {
+            return;
+        }
         let progress = self.progress.lock().poll(self.now());
         if let Some(progress) = progress {
             self.shared.send_progress(&progress).await;
@@ -288,7 +401,21 @@ where
     async fn input(&mut self) -> Input {
         let runtime = self.shared.base.base().runtime();
         let deadline = self.leaving.as_ref().map(|leaving| leaving.deadline);
-        let next = self.progress.lock().next_time().into_iter().chain(deadline).min();
+        let next = match &self.sharing {
+            None => self.progress.lock().next_time(),
+            Some(sharing) => sharing.held.as_ref().map(|(_, late)| *late),
+        };
+        let next = next.into_iter().chain(deadline).min();
+        let board = self.sharing.as_ref().map(|sharing| sharing.board.clone());
+        let mut board = pin!(
+            async {
+                match &board {
+                    Some(board) => board.changed().await,
+                    None => pending().await,
+                }
+            }
+            .fuse()
+        );
         let mut timer = pin!(
             async {
                 match next {
@@ -308,6 +435,7 @@ where
             event = store => Input::Store(event),
             progress = inbound.recv().fuse() => progress.map_or(Input::Ended, Input::Progress),
             request = requested => request.map_or(Input::Ended, Input::Request),
+            () = board => Input::Board,
             () = timer => Input::Timer,
         }
     }
@@ -316,9 +444,23 @@ where
         match input {
             Input::Store(Some(event)) => {
                 self.note(&event);
+                if let Event::Stage { round, .. } = &event
+                    && let Some(reason) = self.reason_to_stay()
+                {
+                    self.agreement.refuse(*round, reason);
+                    return ControlFlow::Continue(());
+                }
                 if let Err(error) = self.agreement.on_event(event) {
                     self.shared.liveness.not_agreed(&error);
                     return ControlFlow::Break(());
+                }
+                if let Some(sharing) = &self.sharing
+                    && self.agreement.is_switching()
+                    && sharing.current.share.as_ref().is_some_and(|share| !share.has_part())
+                    && sharing.held.is_none()
+                {
+                    sharing.current.refuse_sends();
+                    self.shared.liveness.wake();
                 }
             }
             // Out of the store's connection, and an event said why.
@@ -332,7 +474,7 @@ where
                 let deadline = self.now() + self.settings.handover_timeout;
                 self.leaving = Some(Leaving { report, deadline, left: Ok(()) });
             }
-            Input::Timer => {}
+            Input::Timer | Input::Board => self.lift_if_all_are_through(),
         }
         ControlFlow::Continue(())
     }
@@ -354,6 +496,18 @@ where
     }
 
     fn on_receivers_left(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            if let Some((round, _)) = &sharing.held {
+                sharing.current = round.clone();
+            }
+            sharing.board.change(|standings| {
+                standings.change(|own| {
+                    if let Some(before) = &mut own.before {
+                        before.is_over = true;
+                    }
+                });
+            });
+        }
         self.agreement.on_receivers_left();
     }
 

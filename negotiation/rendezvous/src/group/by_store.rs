@@ -128,6 +128,11 @@ impl StoreAgreement {
         self.report.take()
     }
 
+    /// This participant can't change to this round, for this reason.
+    pub(super) fn refuse(&mut self, round: u64, reason: &str) {
+        self.orders.push_back(Order::Refuse(round, reason.into()));
+    }
+
     /// An event of the store.
     ///
     /// # Errors

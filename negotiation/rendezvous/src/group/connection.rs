@@ -2,7 +2,7 @@
 
 use super::agent::{Leave, Request, State, ended};
 use super::link::Shared;
-use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
+use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
 use bertha_negotiation::internals::{End, Epochs};
 use bertha_negotiation::{Agreement, Pick};
 use futures_util::future::{Either, select};
@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
+
+/// The task that changes stacks, and the one that says in the store how far this end is.
+type Tasks<C> = (TaskOf<C>, Option<TaskOf<C>>);
 
 type TaskOf<C> = <<<C as Connection>::Base as Base>::Runtime as Runtime>::Task;
 
@@ -52,7 +55,7 @@ pub struct MultiEndpoint<C: Connection> {
     state: watch::Receiver<State>,
     /// How long draining may hold up a close.
     drain_limit: Duration,
-    _shell: TaskOf<C>,
+    _tasks: Tasks<C>,
 }
 
 /// The connection's ends of its channels to the agent.
@@ -67,6 +70,8 @@ pub(super) trait GroupMember<X>: Send + Sync {
     fn base(&self) -> &X;
     fn own_id(&self) -> u64;
     fn dropped(&self) -> u64;
+    /// Whether each message reaches one of the receivers, so that one that is dropped is lost.
+    fn is_shared(&self) -> bool;
     fn end(&self) -> BoxFuture<'_, Result<(), Error>>;
 }
 
@@ -83,6 +88,10 @@ impl<B: Connection<Data = Buf>> GroupMember<B::Base> for Shared<B> {
         self.dropped.load(Ordering::Relaxed)
     }
 
+    fn is_shared(&self) -> bool {
+        Shared::is_shared(self)
+    }
+
     fn end(&self) -> BoxFuture<'_, Result<(), Error>> {
         self.liveness.end(End::Closed);
         Box::pin(self.base.close())
@@ -95,10 +104,23 @@ impl<C: Connection> MultiEndpoint<C> {
         member: Arc<dyn GroupMember<C::Base>>,
         handles: Handles,
         drain_limit: Duration,
-        shell: TaskOf<C>,
+        tasks: Tasks<C>,
     ) -> Self {
         let Handles { requests, leaving, state } = handles;
-        Self { epochs, member, requests, leaving, state, drain_limit, _shell: shell }
+        Self { epochs, member, requests, leaving, state, drain_limit, _tasks: tasks }
+    }
+
+    /// Waits until a round has begun in which this participant has a part.
+    pub(super) async fn begun(&self, runtime: &impl Runtime, limit: Duration) -> Result<(), Error> {
+        let first = self.explain();
+        let late = pin!(runtime.sleep_until(runtime.now() + limit));
+        match select(pin!(self.changed(&first)), late).await {
+            Either::Left((begun, _)) => begun.map(drop),
+            Either::Right(_) => {
+                let what = "no round began in which this participant has a part: somebody refuses to change, or is late with an answer";
+                Err(Error::new(ErrorKind::TimedOut, what).at("rendezvous"))
+            }
+        }
     }
 
     /// This participant's id in the store. Another one after it was taken for gone and has joined again.
@@ -219,7 +241,12 @@ impl<C: Connection> Connection for MultiEndpoint<C> {
         }
         let (report, left) = oneshot::channel();
         // A change under way is finished first, and a leader answers the others until they have another one.
-        let serving = pin!(async { while self.recv().await.is_ok() {} });
+        let serving = pin!(async {
+            if self.member.is_shared() {
+                std::future::pending::<()>().await;
+            }
+            while self.recv().await.is_ok() {}
+        });
         let leaving = pin!(async {
             match self.leaving.send(report).await {
                 // An agent that has ended has left already.

@@ -3,6 +3,7 @@
 use super::proofs::ProgressProofs;
 use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
+use super::share::RoundShare;
 use bertha_core::{Base, Buf, Connection, Error, ErrorKind, OrdersByKey};
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};
@@ -10,7 +11,7 @@ use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PROVEN_GROUP_HEADER, Pe
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::Sender;
 
@@ -35,11 +36,20 @@ pub(crate) struct Shared<B> {
     pub(super) own_id: AtomicU64,
     pub(super) liveness: Liveness,
     pub(super) dropped: AtomicU64,
+    /// If each message reaches one of the receivers.
+    sharing: Option<Sharing>,
     /// With a key of the group.
     proofs: Option<ProgressProofs>,
     rounds: Mutex<Rounds>,
     /// Where the others' progress goes.
     agent: Sender<PeerProgress>,
+}
+
+/// A member of a group where each message reaches one of the receivers.
+struct Sharing {
+    receives: bool,
+    /// Whether it has a part in the round in which it receives, so that it may take messages.
+    may_read: AtomicBool,
 }
 
 struct Rounds {
@@ -52,7 +62,15 @@ struct Rounds {
 }
 
 impl<B: Connection<Data = Buf>> Shared<B> {
-    pub(super) fn new(base: B, own_id: u64, key: Option<GroupKey>, agent: Sender<PeerProgress>) -> Arc<Self> {
+    /// `receives`: whether this member receives, if each message reaches one that does.
+    pub(super) fn new(
+        base: B,
+        own_id: u64,
+        key: Option<GroupKey>,
+        receives: Option<bool>,
+        agent: Sender<PeerProgress>,
+    ) -> Arc<Self> {
+        let sharing = receives.map(|receives| Sharing { receives, may_read: AtomicBool::new(false) });
         base.base().reserve(if key.is_some() { PROVEN_GROUP_HEADER } else { GROUP_HEADER });
         let rounds = Rounds { open: Vec::new(), strays: VecDeque::new(), retired: VecDeque::new() };
         Arc::new(Self {
@@ -60,6 +78,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
             own_id: AtomicU64::new(own_id),
             liveness: Liveness::default(),
             dropped: AtomicU64::new(0),
+            sharing,
             proofs: key.map(ProgressProofs::new),
             rounds: Mutex::new(rounds),
             agent,
@@ -78,7 +97,13 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         is_aside: bool,
     ) -> Staged<GroupLink<B>, RoundQueue> {
         let key = self.proofs.as_ref().map(ProgressProofs::key);
-        let round = Arc::new(RoundQueue::new(id, from_start, is_aside, key));
+        let round = Arc::new(match &self.sharing {
+            None => RoundQueue::new(id, from_start, is_aside, key),
+            Some(_) => RoundQueue::shared(id, is_aside, from_start),
+        });
+        if !is_aside {
+            self.note_part(&round);
+        }
         let mut rounds = self.rounds();
         rounds.retired.retain(|header| *header != round.queue.header);
         rounds.open.retain(|other| other.queue.header != round.queue.header);
@@ -97,16 +122,64 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         }
     }
 
+    /// Whether each message reaches one of the receivers.
+    pub(super) fn is_shared(&self) -> bool {
+        self.sharing.is_some()
+    }
+
+    /// Whether this member receives at all.
+    pub(super) fn receives(&self) -> bool {
+        self.sharing.as_ref().is_none_or(|sharing| sharing.receives)
+    }
+
+    /// Notes whether messages may be taken for this round, in which this end receives.
+    fn note_part(&self, round: &RoundQueue) {
+        if let (Some(sharing), Some(share)) = (&self.sharing, &round.share) {
+            sharing.may_read.store(sharing.receives && share.has_part(), Ordering::Release);
+        }
+    }
+
+    /// Takes messages for this round, in which this end did not receive before.
+    pub(super) fn read_for(&self, round: &RoundQueue) {
+        round.queue.set_aside(false);
+        self.note_part(round);
+        self.liveness.wake();
+    }
+
+    /// Keeps a message that can't be decoded here, so that it is not acknowledged. An error if there are too many.
+    #[cold]
+    fn hold(&self, message: Buf) {
+        let mut rounds = self.rounds();
+        if rounds.strays.len() < MAX_STRAYS {
+            tracing::warn!("a message of another round arrived; it is kept, and not acknowledged");
+        }
+        rounds.strays.push_back(message);
+    }
+
+    /// An error if so many messages can't be decoded that no more are taken.
+    fn may_take(&self) -> Result<(), Error> {
+        if self.sharing.is_some() && self.rounds().strays.len() >= MAX_STRAYS {
+            let what = format!(
+                "{MAX_STRAYS} messages of the subscription are of participants that have gone, and nobody can decode them; purge it"
+            );
+            return Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
+        }
+        Ok(())
+    }
+
     /// Keeps a message for the receivers of its round. Returns one that is of no round.
     fn sort(&self, mut message: Buf) -> Option<Buf> {
         let mut rounds = self.rounds();
         for round in &rounds.open {
             match round.open(&mut message) {
                 Sorted::Own => {
-                    let kept = round.queue.put(message, false).is_ok();
+                    let kept = round.queue.put(message, self.is_shared());
                     drop(rounds);
                     self.liveness.wake();
-                    self.count_dropped(!kept);
+                    match kept {
+                        Err(message) if self.is_shared() => self.hold(message),
+                        kept => self.count_dropped(kept.is_err()),
+                    }
                     return None;
                 }
                 Sorted::Bad => {
@@ -122,6 +195,11 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         let is_data = wire::header(&message).is_some_and(|(kind, _)| kind == data);
         if !is_data {
             return Some(message);
+        }
+        if self.is_shared() {
+            drop(rounds);
+            self.hold(message);
+            return None;
         }
         if header.is_some_and(|header| rounds.retired.contains(&header)) {
             drop(rounds);
@@ -178,6 +256,11 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     async fn read_one(&self) -> Result<(), Error> {
         self.liveness.check()?;
+        if self.sharing.as_ref().is_some_and(|sharing| !sharing.may_read.load(Ordering::Acquire)) {
+            // Until the next event at the latest, after which this is called again.
+            std::future::pending::<()>().await;
+        }
+        self.may_take()?;
         // A queue that nothing is put into, whose news would interrupt the reception.
         let unused = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
@@ -201,16 +284,28 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
     }
 
     /// Datagrams were counted, and Chunnels may still hold messages that they made of them.
+    ///
+    /// Where messages are shared, all of them have arrived; sends in the new round wait for the others. An end without a part has a
+    /// stack that is empty, and no reception to find that out.
     fn complete(&self, old: &RoundQueue, new: &RoundQueue) -> bool {
-        new.lift_limit();
-        old.queue.end();
+        if self.sharing.is_none() {
+            new.lift_limit();
+        }
+        let holds = |share: &RoundShare| self.receives() && share.has_part() && !share.has_let_all_go();
+        let may_hold = old.share.as_deref().is_none_or(holds);
+        if may_hold {
+            old.queue.end();
+        }
         self.liveness.wake();
-        true
+        may_hold
     }
 
     fn read_through(&self, old: &RoundQueue, new: &RoundQueue) {
         old.queue.set_aside(true);
-        new.queue.set_aside(false);
+        if new.share.as_ref().is_none_or(|share| share.has_part()) {
+            new.queue.set_aside(false);
+        }
+        self.note_part(new);
         self.liveness.wake();
     }
 
@@ -234,6 +329,7 @@ impl<B: Connection<Data = Buf>> GroupLink<B> {
     async fn until_allowed(&self) -> Result<(), Error> {
         let has_none = || self.round.allowance() == Some(0);
         while has_none() {
+            self.round.may_send()?;
             let queue = &self.round.queue;
             Parked::aside(&self.shared.liveness, queue, queue.state(), has_none).await?;
         }
@@ -289,6 +385,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                     None => {}
                 }
             }
+            shared.may_take()?;
             let reception = pin!(shared.base.recv());
             let reception = Parked::new(&shared.liveness, &self.round.queue, state, reception);
             let Some(mut message) = reception.await? else { continue };
@@ -344,6 +441,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
                     None => {}
                 }
             }
+            shared.may_take()?;
             let mut sorter = Sorter { link: self, into, data: 0 };
             {
                 let reception = pin!(shared.base.recv_batch(&mut sorter, limit));

@@ -15,13 +15,19 @@
 //! answer anyone in the old round any more, it says how many messages it has sent there. A participant that has received so many from
 //! each of the others, or knows that they are gone, lets the old stack run dry, and receives in the new round.
 //!
+//! **Where each message reaches one of the receivers**, over a topic of a messaging service, participants tell each other in the store how
+//! far they are, and let a round run empty before the next begins: [`standing`] has the argument and judges, [`share`] counts what this
+//! end has of a round, as a [`tally`], [`board`] speaks to the store, and [`emptying`] waits.
+//!
 //! So each message is delivered in the round in which it was sent, and all of a round before the next: by a change none is lost,
 //! none repeated, and no two of one sender are swapped.
 
 mod agent;
+mod board;
 mod by_store;
 mod connection;
 mod counter;
+mod emptying;
 mod link;
 mod progress;
 mod proofs;
@@ -30,7 +36,10 @@ mod round;
 mod round_id;
 mod runs_among;
 mod senders;
+mod share;
+mod standing;
 mod sync;
+mod tally;
 
 pub use connection::MultiEndpoint;
 pub use link::GroupLink;

@@ -4,10 +4,12 @@ use super::counter::Counter;
 use super::proofs::RoundProofs;
 use super::round_id::RoundId;
 use super::senders::Senders;
-use bertha_core::{Buf, Error};
+use super::share::RoundShare;
+use bertha_core::{Buf, Error, ErrorKind};
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{EpochQueue, GROUP_CAPACITY};
 use bertha_negotiation::wire::{GROUP_HEADER, HEADER, Kind, Origin, PROVEN_GROUP_HEADER, origin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A round's messages.
@@ -16,6 +18,8 @@ pub(crate) struct RoundQueue {
     /// Messages that wait for this round's receivers.
     pub(super) queue: EpochQueue,
     pub(super) senders: Senders,
+    /// If each message reaches one of the receivers.
+    pub(super) share: Option<Arc<RoundShare>>,
     /// With a key of the group.
     proofs: Option<RoundProofs>,
     /// How many messages this end has sent.
@@ -26,6 +30,9 @@ pub(crate) struct RoundQueue {
 
 /// An allowance without limit.
 const UNLIMITED: u32 = u32::MAX;
+
+/// In place of an allowance: there will be none, since the others have gone on without this end.
+const NEVER: u32 = u32::MAX - 1;
 
 /// Whether a message belongs to a round.
 pub(super) enum Sorted {
@@ -44,7 +51,36 @@ impl RoundQueue {
         let queue = EpochQueue::among(id.header(kind), is_aside);
         let proofs = key.map(|key| RoundProofs::new(key, id));
         let (sent, allowance) = (Counter::default(), AtomicU32::new(UNLIMITED));
-        Self { id, queue, senders: Senders::new(from_start), proofs, sent, allowance }
+        Self { id, queue, senders: Senders::new(from_start), share: None, proofs, sent, allowance }
+    }
+
+    /// A round of a group where each message reaches one of the receivers. Without a part in it, this end neither sends nor receives.
+    pub(super) fn shared(id: RoundId, is_aside: bool, has_part: bool) -> Self {
+        let round = Self::new(id, true, is_aside || !has_part, None);
+        if !has_part {
+            round.hold_sends();
+        }
+        Self { share: Some(RoundShare::new(has_part)), ..round }
+    }
+
+    /// Sends wait until the limit is [lifted](Self::lift_limit).
+    pub(super) fn hold_sends(&self) {
+        self.allowance.store(0, Ordering::Relaxed);
+    }
+
+    /// Sends that wait fail. They have to be woken.
+    pub(super) fn refuse_sends(&self) {
+        self.allowance.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// An error if nothing can be sent any more.
+    pub(super) fn may_send(&self) -> Result<(), Error> {
+        if self.allowance.load(Ordering::Relaxed) == NEVER {
+            let what =
+                "the others have gone on without this participant; the message was not sent, send it again";
+            return Err(Error::new(ErrorKind::Unavailable, what).at("rendezvous"));
+        }
+        Ok(())
     }
 
     /// Makes room for other senders: nothing comes of these any more.
@@ -71,6 +107,7 @@ impl RoundQueue {
     pub(super) fn allowance(&self) -> Option<u32> {
         match self.allowance.load(Ordering::Relaxed) {
             UNLIMITED => None,
+            NEVER => Some(0),
             allowance => Some(allowance.saturating_sub(self.sent())),
         }
     }
@@ -90,10 +127,22 @@ impl RoundQueue {
             message = with_headroom(&message, GROUP_HEADER)?;
         }
         let number = self.sent.next();
+        let number = self.share.as_ref().map_or(number, |share| share.number(sender));
         let header = message.prepend(GROUP_HEADER)?;
         header[..HEADER].copy_from_slice(&self.queue.header.to_le_bytes());
         header[HEADER..].copy_from_slice(&Origin { number, sender }.to_bytes());
         Ok(message)
+    }
+
+    #[inline]
+    fn count(&self, origin: Origin, message: &mut Buf) -> bool {
+        match &self.share {
+            None => self.senders.count(origin),
+            Some(share) => {
+                let arrived = message.split_to(message.len()).ok().and_then(|all| share.arrive(origin, all));
+                arrived.map(|arrived| *message = arrived).is_some()
+            }
+        }
     }
 
     fn seal_with(&self, proofs: &RoundProofs, mut message: Buf, sender: u64) -> Result<Buf, Error> {
@@ -120,7 +169,7 @@ impl RoundQueue {
             Some(proofs) => (proofs.check(self.queue.header.to_le_bytes(), message), PROVEN_GROUP_HEADER),
         };
         match origin {
-            Some(origin) if message.advance(length - HEADER).is_ok() && self.senders.count(origin) => {
+            Some(origin) if message.advance(length - HEADER).is_ok() && self.count(origin, message) => {
                 Sorted::Own
             }
             _ => Sorted::Bad,

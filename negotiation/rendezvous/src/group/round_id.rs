@@ -1,9 +1,10 @@
 //! The name of a round.
 
 use bertha_negotiation::wire::{HEADER, Kind, Tag};
+use serde::{Deserialize, Serialize};
 
 /// A round of a connection, across the lives of its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct RoundId {
     pub(super) life: u64,
     pub(super) number: u64,

@@ -1,14 +1,17 @@
 //! The one bound that generic code needs.
 
-use super::agent::{Channels, State, StoreAgent, build};
+use super::agent::{Channels, Sharing, State, StoreAgent, build};
+use super::board::{self, Board};
 use super::by_store::round_of;
 use super::connection::{GroupMember, Handles, MultiEndpoint};
 use super::link::{GroupLink, Shared};
+use super::standing::Standings;
+use crate::member::View;
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
 use crate::store::{Name, RendezvousStore};
 use bertha_core::guarantee::Set;
-use bertha_core::{Base, BoxFuture, Chunnel, Connection, Error, Group, Runtime};
+use bertha_core::{Base, BoxFuture, Chunnel, Connection, Delivery, Error, ErrorKind, Group, Runtime};
 use bertha_negotiation::Agreement;
 use bertha_negotiation::handshake::{Requirements, check_possible};
 use bertha_negotiation::internals::{GroupKey, Shell, Staged};
@@ -77,7 +80,18 @@ where
         settings: RendezvousSettings,
     ) -> BoxFuture<'static, Result<MultiEndpoint<S::Connection>, Error>> {
         Box::pin(async move {
-            let settings = RendezvousSettings { renews: true, ..settings };
+            let shared_by = match self.delivery() {
+                Delivery::Shared { receives, redelivery } => Some((receives, redelivery)),
+                _ => None,
+            };
+            // Whoever leads a round has no task where messages are shared.
+            let settings = RendezvousSettings { renews: shared_by.is_none(), ..settings };
+            if shared_by.is_some() && settings.group_key.is_some() {
+                let what = "a group key takes repetitions for attacks, and a messaging service repeats; secure the service instead";
+                return Err(Error::new(ErrorKind::Invalid, what).at("rendezvous"));
+            }
+            let store = Arc::new(store);
+            let board_name = board::name_of(&name)?;
             // First, so that messages of others arrive from the moment at which they see this participant.
             let base = self.join().await?;
             let nodes = stack.nodes();
@@ -85,16 +99,23 @@ where
             check_possible(&nodes, Requirements::new(Set::NONE, base.base().properties()))?;
             let runtime = base.base().runtime().clone();
             let participant =
-                Participant::join(store, name, &stack, runtime.clone(), settings.clone()).await?;
+                Participant::join(store.clone(), name.clone(), &stack, runtime.clone(), settings.clone())
+                    .await?;
             let in_force = participant.joined().clone();
+            // Whoever is alone has made the record, and so the round.
+            let has_part = match shared_by {
+                Some(_) => View::of(&store.read(&name).await?).participants.len() == 1,
+                None => in_force.leads(),
+            };
             let (to_agent, inbound) = mpsc::channel(INBOUND);
             let key = settings.group_key.as_ref().map(GroupKey::new);
-            let shared = Shared::new(base, in_force.own_id, key, to_agent);
+            let receives = shared_by.map(|(receives, _)| receives);
+            let shared = Shared::new(base, in_force.own_id, key, receives, to_agent);
             let (leads, picks) = (in_force.leads(), in_force.picks.clone());
             // The leader of the first round has made it, so all that is sent in it arrives here.
-            let Staged { link, queue } = shared.open_round(round_of(&in_force), leads, false);
+            let Staged { link, queue } = shared.open_round(round_of(&in_force), has_part, false);
             let before = shared.base.base().reserved();
-            let first = build(&stack, link, &picks, leads).await?;
+            let first = build(&stack, link, &picks, leads, 1).await?;
             let reserved = shared.base.base().reserved().saturating_sub(before);
             let agreement = Arc::new(Agreement::among(leads, &nodes, (in_force.round, picks)));
             let participants = Arc::new([in_force.own_id]);
@@ -104,13 +125,31 @@ where
             let channels =
                 Channels { inbound, requests: requested, leaving: asked_to_leave, state: to_state };
             let drain_limit = settings.handover_timeout;
-            let agent = StoreAgent::new(Arc::new(stack), shared.clone(), participant, settings, channels);
+            let (mut sharing, mut telling) = (None, None);
+            if let Some((receives, redelivery)) = shared_by {
+                let standings = Standings::new(in_force.own_id, round_of(&in_force), has_part, receives);
+                let board = Board::new(standings);
+                telling = Some(runtime.spawn(board::run(store, board_name, runtime.clone(), board.clone())));
+                board.published(&runtime, settings.store_timeout).await;
+                let quiet = redelivery.unwrap_or_default() + settings.drain_timeout;
+                sharing = Some(Sharing { board, quiet, current: queue.clone(), held: None });
+                if !has_part {
+                    participant.begin_anew().await?;
+                }
+            }
+            let join_timeout = settings.join_timeout;
+            let agent =
+                StoreAgent::new(Arc::new(stack), shared.clone(), participant, settings, channels, sharing);
             let shell = Shell::new(agent, first, queue, reserved);
             let epochs = shell.epochs();
             let task = runtime.spawn(shell.run());
             let member: Arc<dyn GroupMember<_>> = shared;
             let handles = Handles { requests, leaving, state };
-            Ok(MultiEndpoint::new(epochs, member, handles, drain_limit, task))
+            let connection = MultiEndpoint::new(epochs, member, handles, drain_limit, (task, telling));
+            if shared_by.is_some() && !has_part {
+                connection.begun(&runtime, join_timeout).await?;
+            }
+            Ok(connection)
         })
     }
 }

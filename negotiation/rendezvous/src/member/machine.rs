@@ -63,6 +63,8 @@ pub struct Member {
     pub(super) withdrawn: Option<InForce>,
     /// The stack that the policies proposed among the present participants, and that came into force.
     pub(super) tried: Option<Vec<u8>>,
+    /// Whether it wants another round, with the same stack if that is preferred: it has no part in the one in force.
+    pub(super) wants_round: bool,
     /// Upgrades that came to nothing.
     pub(super) backoff: Backoff,
     pub(super) view: Option<View>,
@@ -177,6 +179,7 @@ impl Member {
             proposed: None,
             withdrawn: None,
             tried: None,
+            wants_round: false,
             backoff: Backoff::default(),
             view: None,
             present: Vec::new(),
@@ -234,6 +237,13 @@ impl Member {
         }
         self.intent = Some(Intent { picks: picks.to_vec(), by_policy: false });
         Ok(())
+    }
+
+    /// Proposes another round as soon as possible, with the stack in force or one that is preferred to it, and again until one that
+    /// this participant has staged is in force.
+    pub fn begin_anew(&mut self) {
+        self.wants_round = true;
+        self.consult_policies();
     }
 
     /// The owner is ready to switch to the stack of `round`. Ignored for any other round than it was asked for last.

@@ -89,6 +89,7 @@ impl Member {
         let Some(stack) = self.agreed_to(record).cloned() else { return };
         self.staged = None;
         self.withdrawn = None;
+        self.wants_round = false;
         self.backoff.begin_anew(Some(record));
         if let Some(OwnProposal { intent: Some(intent), .. }) =
             self.proposed.take_if(|proposed| proposed.round <= stack.round)
@@ -210,10 +211,11 @@ impl Member {
         self.intent = picks.map(|picks| Intent { picks, by_policy: true });
     }
 
-    /// The stack in force again, if its leader has gone and somebody else is to lead.
+    /// The stack in force again, if its leader has gone and somebody else is to lead, or if the owner wants another round.
     fn renewal(&self, in_force: &InForce) -> Option<Vec<u8>> {
         let is_gone = self.present.binary_search(&in_force.leader).is_err();
-        let may_renew = self.settings.renews && is_gone && !self.backoff.holds_back_leaders();
+        let wants = self.settings.renews && is_gone || self.wants_round;
+        let may_renew = wants && !self.backoff.holds_back_leaders();
         may_renew.then(|| in_force.picks.clone())
     }
 }

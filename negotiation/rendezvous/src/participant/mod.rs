@@ -128,6 +128,11 @@ impl<R: Runtime> Participant<R> {
         self.command(Command::Refuse(round, reason.into())).await
     }
 
+    /// Proposes another round, as [`Member::begin_anew`](crate::member::Member::begin_anew) says.
+    pub(crate) async fn begin_anew(&self) -> Result<(), Error> {
+        self.command(Command::BeginAnew).await
+    }
+
     /// Leaves the connection. The others go on with the stack in force.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(super) enum Command {
     Propose(Vec<u8>, oneshot::Sender<Result<(), Error>>),
     Staged(u64),
+    BeginAnew,
     Refuse(u64, String),
     Leave,
 }
@@ -160,6 +161,7 @@ impl<S: RendezvousStore, R: Runtime> Task<S, R> {
                 let _ = answer.send(self.member.propose(&picks));
             }
             Command::Staged(round) => self.member.staged(round),
+            Command::BeginAnew => self.member.begin_anew(),
             Command::Refuse(round, reason) => self.member.refuse(round, reason),
             Command::Leave => self.member.leave(),
         }

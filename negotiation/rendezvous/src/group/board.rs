@@ -1,0 +1,150 @@
+//! The standings of all participants, kept equal with those in the store.
+
+use super::standing::{Standing, Standings};
+use crate::store::{Name, RendezvousStore, Snapshot, Transaction, Watch};
+use bertha_core::{Error, Runtime};
+use futures_util::future::{Either, select};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The pause after which the store is asked again, in case that it reported a change too late or not at all, and after a failure.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The version of the format.
+const VERSION: u8 = 1;
+
+/// The most standings that are removed in one step.
+const REMOVALS: usize = 8;
+
+/// The table, for the agent, its steps and the task that speaks to the store.
+pub(super) struct Board {
+    standings: Mutex<Standings>,
+    /// Notified when the own standing has changed.
+    own: Notify,
+    /// Notified when the others' have.
+    others: Notify,
+}
+
+impl Board {
+    pub(super) fn new(standings: Standings) -> Arc<Self> {
+        Arc::new(Self { standings: Mutex::new(standings), own: Notify::new(), others: Notify::new() })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Standings> {
+        self.standings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the own standing, which the store is told soon.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Standings)) {
+        change(&mut self.lock());
+        self.own.notify_one();
+    }
+
+    /// Waits until the standings of others, or whether the own one is published, have changed.
+    pub(super) async fn changed(&self) {
+        self.others.notified().await;
+    }
+
+    /// Waits until the store has the own standing.
+    pub(super) async fn published(&self, runtime: &impl Runtime, limit: Duration) {
+        let late = runtime.now() + limit;
+        while !self.lock().is_published && runtime.now() < late {
+            runtime.sleep_until(runtime.now() + Duration::from_millis(1)).await;
+        }
+    }
+
+    /// The change that the store has to be told, with the own standing that it will have then.
+    fn request(&self) -> (Transaction, u64, Standing) {
+        let standings = self.lock();
+        let (id, own) = (standings.own_id, standings.own);
+        let mut request = Transaction::new();
+        if !standings.is_published
+            && let Ok(value) = postcard::to_extend(&own, vec![VERSION])
+        {
+            request = request.put(key(id), value);
+        }
+        for gone in standings.forgettable().into_iter().take(REMOVALS) {
+            request = request.delete(key(gone));
+        }
+        (request, id, own)
+    }
+
+    fn on_answer(&self, snapshot: &Snapshot, id: u64, published: Standing) {
+        let mut standings = self.lock();
+        let is_own = |key: &str| key == self::key(standings.own_id);
+        let others = snapshot.entries.iter().filter(|(key, _)| !is_own(key));
+        let others = others.filter_map(|(key, entry)| Some((id_of(key)?, decode(&entry.value)?))).collect();
+        let is_published = standings.own_id == id && standings.own == published;
+        let has_changed = standings.others != others || standings.is_published != is_published;
+        standings.others = others;
+        standings.is_published = is_published;
+        drop(standings);
+        if has_changed {
+            self.others.notify_waiters();
+            self.others.notify_one();
+        }
+    }
+}
+
+fn key(id: u64) -> String {
+    format!("{id:016x}")
+}
+
+fn id_of(key: &str) -> Option<u64> {
+    u64::from_str_radix(key, 16).ok()
+}
+
+/// One that can't be read counts as missing, so its participant is waited for until it is late.
+fn decode(value: &[u8]) -> Option<Standing> {
+    let (&VERSION, body) = value.split_first()? else { return None };
+    postcard::from_bytes(body).ok()
+}
+
+/// The name under which the standings of a connection stand.
+///
+/// # Errors
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is too long.
+pub(super) fn name_of(connection: &Name) -> Result<Name, Error> {
+    Name::new(format!("{connection}.standings"))
+}
+
+/// Tells the store of the own standing, and reads those of the others, until it is dropped.
+pub(super) async fn run<T: RendezvousStore, R: Runtime>(
+    store: Arc<T>,
+    name: Name,
+    runtime: R,
+    board: Arc<Board>,
+) {
+    let mut watch: Option<T::Watch> = None;
+    loop {
+        if watch.is_none() {
+            watch = store.watch(&name).await.ok();
+        }
+        let (request, id, own) = board.request();
+        match store.transact(&name, &request).await {
+            Ok(outcome) => board.on_answer(&outcome.snapshot, id, own),
+            Err(error) => {
+                tracing::debug!(%error, "the store was not told how far this participant is");
+                watch = None;
+            }
+        }
+        let pause = pin!(runtime.sleep_until(runtime.now() + PAUSE));
+        let own_news = pin!(board.own.notified());
+        let news = async {
+            let changed = match &mut watch {
+                Some(watch) => watch.changed().await.is_ok(),
+                None => futures_util::future::pending().await,
+            };
+            if !changed {
+                watch = None;
+            }
+        };
+        // A watch that is given up has reported nothing: the standings are read whenever this wakes.
+        let news = pin!(news);
+        match select(select(own_news, news), pause).await {
+            Either::Left(_) | Either::Right(_) => {}
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Waiting until a round is empty where messages are shared. The [argument](super::standing) says why.
+
+use super::board::Board;
+use super::link::Shared;
+use super::round::RoundQueue;
+use super::share::RoundShare;
+use super::standing::Stage;
+use bertha_core::{Base, Buf, Connection, Runtime};
+use futures_util::future::select;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The pause before looking again at what has arrived.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How long to wait.
+pub(super) struct Patience {
+    /// For participants that are there and don't begin the change.
+    pub(super) for_others: Duration,
+    /// Since the last message arrived, if others may still hold some.
+    pub(super) for_messages: Duration,
+}
+
+/// Waits until all have changed from the round `old`, and then until the receivers have all of it.
+pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
+    shared: Arc<Shared<B>>,
+    old: Arc<RoundQueue>,
+    share: Arc<RoundShare>,
+    board: Arc<Board>,
+    patience: Patience,
+) {
+    let runtime = shared.base.base().runtime();
+    let begun = runtime.now();
+    let (mut latest, mut since) = (None, begun);
+    loop {
+        let now = runtime.now();
+        board.change(|standings| {
+            standings.change(|own| {
+                if let Some(before) = &mut own.before {
+                    before.taken = share.arrived();
+                }
+            });
+        });
+        let (stage, is_common, takes_over) = {
+            let standings = board.lock();
+            (standings.stage(old.id), standings.is_common(old.id), standings.takes_over(old.id))
+        };
+        let is_late = now.saturating_duration_since(begun) >= patience.for_others;
+        if takes_over && !share.has_part() && stage != Stage::Behind {
+            tracing::debug!(round = ?old.id, "takes over what is left of a round");
+            share.take_part();
+            shared.read_for(&old);
+        }
+        let arrived = match stage {
+            Stage::Complete => return,
+            _ if !is_common => return,
+            Stage::Behind if !is_late => None,
+            Stage::Behind => Some(share.arrived()),
+            Stage::Open(arrived) => Some(arrived),
+        };
+        if arrived != latest || arrived.is_none() {
+            (latest, since) = (arrived, now);
+        }
+        if now.saturating_duration_since(since) >= patience.for_messages {
+            tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have arrived");
+            return;
+        }
+        let news = pin!(board.changed());
+        select(news, pin!(runtime.sleep_until(now + LOOK))).await;
+    }
+}

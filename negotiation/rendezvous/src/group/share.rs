@@ -1,0 +1,129 @@
+//! This end's share of the messages of a round, where each message reaches one of the receivers.
+
+use super::tally::Tally;
+use crate::store::limits::PARTICIPANTS;
+use ahash::AHashMap;
+use bertha_core::Buf;
+use bertha_core::replay_window::ReplayWindow;
+use bertha_negotiation::wire::Origin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The bound of senders whose messages are told from repetitions.
+const SENDERS: usize = 4 * PARTICIPANTS;
+
+/// The messages that this end has sent and received in a round.
+///
+/// Locked for each message, for the time of a lookup, which is nothing beside a call of a messaging service.
+pub(super) struct RoundShare {
+    counts: Mutex<Counts>,
+    /// Whether this end sends and receives in the round.
+    has_part: AtomicBool,
+}
+
+#[derive(Default)]
+struct Counts {
+    next: u32,
+    sent: Tally,
+    arrived: Messages,
+    let_go: Messages,
+    /// Whether what is dropped from now on goes back to the service.
+    gives_back: bool,
+}
+
+/// Messages without their repetitions. One whose repetitions can't be told any more is left out.
+#[derive(Default)]
+struct Messages {
+    tally: Tally,
+    seen: AHashMap<u64, Box<ReplayWindow<1024>>>,
+}
+
+impl Messages {
+    fn insert(&mut self, Origin { number, sender }: Origin) {
+        if self.seen.len() >= SENDERS && !self.seen.contains_key(&sender) {
+            return;
+        }
+        if self.seen.entry(sender).or_default().insert(u64::from(number)) {
+            self.tally.add(sender, number);
+        }
+    }
+}
+
+impl RoundShare {
+    pub(super) fn new(has_part: bool) -> Arc<Self> {
+        Arc::new(Self { counts: Mutex::default(), has_part: AtomicBool::new(has_part) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn has_part(&self) -> bool {
+        self.has_part.load(Ordering::Acquire)
+    }
+
+    /// Takes the part of receivers that have gone.
+    pub(super) fn take_part(&self) {
+        self.has_part.store(true, Ordering::Release);
+    }
+
+    /// Counts a message that is about to be sent, and returns its number, which no other of this sender in the round has.
+    pub(super) fn number(&self, sender: u64) -> u32 {
+        let mut counts = self.lock();
+        let number = counts.next;
+        counts.next = number.wrapping_add(1);
+        counts.sent.add(sender, number);
+        number
+    }
+
+    /// Counts a message that has arrived, and once more when it is dropped. Nothing if it is too long for a buffer.
+    pub(super) fn arrive(self: &Arc<Self>, origin: Origin, message: Buf) -> Option<Buf> {
+        self.lock().arrived.insert(origin);
+        Buf::from_owner(Held { message, origin, share: self.clone() }).ok()
+    }
+
+    /// From now on what is dropped goes back to the service.
+    pub(super) fn give_back(&self) {
+        self.lock().gives_back = true;
+    }
+
+    /// Whether nothing of what has arrived is kept, in the stack or by the application.
+    pub(super) fn has_let_all_go(&self) -> bool {
+        let counts = self.lock();
+        counts.arrived.tally == counts.let_go.tally
+    }
+
+    pub(super) fn sent(&self) -> Tally {
+        self.lock().sent
+    }
+
+    pub(super) fn arrived(&self) -> Tally {
+        self.lock().arrived.tally
+    }
+
+    pub(super) fn let_go(&self) -> Tally {
+        self.lock().let_go.tally
+    }
+}
+
+/// A message that was received and not dropped yet.
+struct Held {
+    message: Buf,
+    origin: Origin,
+    share: Arc<RoundShare>,
+}
+
+impl AsMut<[u8]> for Held {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.message
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut counts = self.share.lock();
+        if !counts.gives_back && !std::thread::panicking() {
+            counts.let_go.insert(self.origin);
+        }
+    }
+}
