@@ -33,7 +33,9 @@ pub enum Delivery {
     ToAll,
     /// One of those that receive. It is kept until its receiver has dropped it, and otherwise delivered again, to any of them.
     Shared {
-        /// Whether this member receives.
+        /// Whether this member sends.
+        sends: bool,
+        /// Whether it receives.
         receives: bool,
         /// The time after which a message that was not dropped is delivered again, also to others. `None`: when its receiver has gone.
         redelivery: Option<Duration>,

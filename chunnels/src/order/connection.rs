@@ -31,7 +31,8 @@ const VOID: u64 = 1 << 47;
 ///
 /// # Errors
 /// Those of the connection below; and [`Invalid`](ErrorKind::Invalid) from every `recv` once a message is missing and the
-/// buffer is full of later ones, which means that the stack below loses messages.
+/// buffer is full of later ones, which means that the stack below loses messages. Once the connection below has closed, later messages
+/// are delivered, in order, before its error is returned.
 pub struct OrderedConnection<Inner> {
     inner: Inner,
     key: fn(&[u8]) -> &[u8],
@@ -131,6 +132,15 @@ impl<Inner: Connection<Data = Buf>> OrderedConnection<Inner> {
             Some(message) => Some(Ok(message)),
             None => arrived.stuck.as_ref().map(|full| Err(stuck(full))),
         }
+    }
+
+    /// The connection below has failed. At its end, what was received early is delivered first: nothing that it follows comes any more.
+    fn end(&self, error: Error) -> Result<(), Error> {
+        let mut arrived = self.arrived.lock();
+        if error.kind() == ErrorKind::Closed {
+            arrived.sequence.end();
+        }
+        if arrived.sequence.has_ready() { Ok(()) } else { Err(error) }
     }
 
     /// Wakes another `recv` if messages or an error are left.
@@ -291,7 +301,8 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
             }
             // Another `recv` may take the message from below that this one waits for. Dropping `recv` loses nothing.
             match select(pin!(self.inner.recv()), pin!(self.ready.notified())).await {
-                Either::Left((message, _)) => self.arrived.lock().insert(message?),
+                Either::Left((Ok(message), _)) => self.arrived.lock().insert(message),
+                Either::Left((Err(error), _)) => self.end(error)?,
                 Either::Right(_) => {}
             }
         }
@@ -321,7 +332,8 @@ impl<Inner: Connection<Data = Buf>> Connection for OrderedConnection<Inner> {
             let mut burst = Burst(&self.arrived);
             let received = pin!(self.inner.recv_batch(&mut burst, limit));
             match select(received, pin!(self.ready.notified())).await {
-                Either::Left((received, _)) => drop(received?),
+                Either::Left((Ok(_), _)) => {}
+                Either::Left((Err(error), _)) => self.end(error)?,
                 Either::Right(_) => {}
             }
         }

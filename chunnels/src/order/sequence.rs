@@ -97,6 +97,18 @@ impl<T> Sequence<T> {
         }
     }
 
+    /// Nothing more will arrive: makes all early messages ready, in the order of each group.
+    pub(super) fn end(&mut self) {
+        for slot in &mut self.groups {
+            let early = std::mem::take(&mut slot.early);
+            self.early -= early.len();
+            if let Some(last) = early.keys().next_back() {
+                slot.next = last + 1;
+            }
+            self.ready.extend(early.into_values().flatten());
+        }
+    }
+
     /// The next message to deliver.
     pub(super) fn pop(&mut self) -> Option<T> {
         self.ready.pop_front()
@@ -148,6 +160,17 @@ mod tests {
         sequence.insert(0, 2, Some(2)).unwrap();
         assert_eq!(drain(&mut sequence), [2, 3]);
         assert_eq!(sequence.dropped, 1);
+    }
+
+    #[test]
+    fn at_the_end_what_is_there_is_in_order() {
+        let mut sequence = Sequence::new(2, STRICT);
+        for (group, number, text) in [(0, 5, "f"), (0, 2, "c"), (1, 1, "y"), (0, 0, "a")] {
+            sequence.insert(group, number, Some(text)).unwrap();
+        }
+        sequence.end();
+        assert_eq!(drain(&mut sequence), ["a", "c", "f", "y"]);
+        assert_eq!((sequence.early, sequence.has_ready()), (0, false));
     }
 
     #[test]

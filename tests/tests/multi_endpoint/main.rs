@@ -10,6 +10,7 @@ mod counting;
 
 mod asking;
 mod attack;
+mod competing;
 mod crowd;
 mod cut_off;
 mod group_key;
@@ -17,5 +18,6 @@ mod history;
 mod left_out;
 mod retiring;
 mod seeds;
+mod subscription;
 mod unready;
 mod waiting;

@@ -58,6 +58,9 @@ pub(super) struct Channels {
     pub(super) state: watch::Sender<State>,
 }
 
+/// The pause before looking again whether all are through a change.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// What the agent needs where messages are shared.
 pub(super) struct Sharing {
     pub(super) board: Arc<Board>,
@@ -65,8 +68,12 @@ pub(super) struct Sharing {
     pub(super) quiet: Duration,
     /// The round in which this end receives.
     pub(super) current: Arc<RoundQueue>,
-    /// The round in which sends wait until the others are through, and until when.
-    pub(super) held: Option<(Arc<RoundQueue>, Instant)>,
+    /// The round after that, once this end sends there.
+    pub(super) next: Option<Arc<RoundQueue>>,
+    /// Until when sends wait for the others to be through a change.
+    pub(super) held_until: Option<Instant>,
+    /// Whether it has come into a round without a part, and has to propose another.
+    pub(super) wants_round: bool,
 }
 
 /// A request to leave that is being dealt with.
@@ -84,8 +91,6 @@ pub(super) enum Input {
     Request(Request),
     Leave(Leave),
     Timer,
-    /// The standings of others have changed.
-    Board,
     /// The link has ended, or the application has dropped the connection.
     Ended,
 }
@@ -240,13 +245,10 @@ where
         let now = self.now();
         let Some(sharing) = &mut self.sharing else { return };
         let is_through = |late: Instant| sharing.board.lock().all_are_through() || now >= late;
-        if let Some((round, late)) = &sharing.held
-            && round.id == sharing.current.id
-            && is_through(*late)
-        {
-            round.lift_limit();
+        if sharing.next.is_none() && sharing.held_until.is_some_and(is_through) {
+            sharing.current.lift_limit();
             self.shared.liveness.wake();
-            sharing.held = None;
+            sharing.held_until = None;
         }
     }
 
@@ -313,7 +315,7 @@ where
         let stack = self.stack.clone();
         let (picks, leads) =
             self.agreement.plan().map(|plan| (plan.picks.clone(), plan.leads)).unwrap_or_default();
-        let receivers = self.sharing.as_ref().map_or(0, |sharing| sharing.board.lock().receivers());
+        let receivers = self.sharing.as_ref().map_or(0, |sharing| sharing.board.lock().competing());
         Box::pin(async move { build(&*stack, link, &picks, leads, receivers).await })
     }
 
@@ -324,8 +326,9 @@ where
             (Some(sharing), Some(share), Some(next)) => {
                 if next.has_part() {
                     new.hold_sends();
-                    sharing.held = Some((new.clone(), late));
+                    sharing.held_until = Some(late);
                 }
+                sharing.next = Some(new.clone());
                 let (sent, arrived) = (share.sent(), share.arrived());
                 sharing.board.change(|standings| standings.begin(new.id, next.has_part(), sent, arrived));
             }
@@ -370,6 +373,12 @@ where
     }
 
     async fn report(&mut self) {
+        if let Some(sharing) = &mut self.sharing
+            && std::mem::take(&mut sharing.wants_round)
+            && let Err(error) = self.participant.begin_anew().await
+        {
+            tracing::debug!(%error, "no round was proposed");
+        }
         while let Some(order) = self.agreement.poll_order() {
             // If the participant is out, an event says so.
             let told = match order {
@@ -403,19 +412,9 @@ where
         let deadline = self.leaving.as_ref().map(|leaving| leaving.deadline);
         let next = match &self.sharing {
             None => self.progress.lock().next_time(),
-            Some(sharing) => sharing.held.as_ref().map(|(_, late)| *late),
+            Some(sharing) => sharing.held_until.map(|_| runtime.now() + LOOK),
         };
         let next = next.into_iter().chain(deadline).min();
-        let board = self.sharing.as_ref().map(|sharing| sharing.board.clone());
-        let mut board = pin!(
-            async {
-                match &board {
-                    Some(board) => board.changed().await,
-                    None => pending().await,
-                }
-            }
-            .fuse()
-        );
         let mut timer = pin!(
             async {
                 match next {
@@ -435,7 +434,6 @@ where
             event = store => Input::Store(event),
             progress = inbound.recv().fuse() => progress.map_or(Input::Ended, Input::Progress),
             request = requested => request.map_or(Input::Ended, Input::Request),
-            () = board => Input::Board,
             () = timer => Input::Timer,
         }
     }
@@ -457,7 +455,7 @@ where
                 if let Some(sharing) = &self.sharing
                     && self.agreement.is_switching()
                     && sharing.current.share.as_ref().is_some_and(|share| !share.has_part())
-                    && sharing.held.is_none()
+                    && sharing.next.is_none()
                 {
                     sharing.current.refuse_sends();
                     self.shared.liveness.wake();
@@ -474,7 +472,7 @@ where
                 let deadline = self.now() + self.settings.handover_timeout;
                 self.leaving = Some(Leaving { report, deadline, left: Ok(()) });
             }
-            Input::Timer | Input::Board => self.lift_if_all_are_through(),
+            Input::Timer => self.lift_if_all_are_through(),
         }
         ControlFlow::Continue(())
     }
@@ -497,8 +495,9 @@ where
 
     fn on_receivers_left(&mut self) {
         if let Some(sharing) = &mut self.sharing {
-            if let Some((round, _)) = &sharing.held {
-                sharing.current = round.clone();
+            if let Some(next) = sharing.next.take() {
+                sharing.wants_round = next.share.as_ref().is_some_and(|share| !share.has_part());
+                sharing.current = next;
             }
             sharing.board.change(|standings| {
                 standings.change(|own| {

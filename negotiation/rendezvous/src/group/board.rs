@@ -23,13 +23,11 @@ pub(super) struct Board {
     standings: Mutex<Standings>,
     /// Notified when the own standing has changed.
     own: Notify,
-    /// Notified when the others' have.
-    others: Notify,
 }
 
 impl Board {
     pub(super) fn new(standings: Standings) -> Arc<Self> {
-        Arc::new(Self { standings: Mutex::new(standings), own: Notify::new(), others: Notify::new() })
+        Arc::new(Self { standings: Mutex::new(standings), own: Notify::new() })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Standings> {
@@ -40,11 +38,6 @@ impl Board {
     pub(super) fn change(&self, change: impl FnOnce(&mut Standings)) {
         change(&mut self.lock());
         self.own.notify_one();
-    }
-
-    /// Waits until the standings of others, or whether the own one is published, have changed.
-    pub(super) async fn changed(&self) {
-        self.others.notified().await;
     }
 
     /// Waits until the store has the own standing.
@@ -77,14 +70,8 @@ impl Board {
         let others = snapshot.entries.iter().filter(|(key, _)| !is_own(key));
         let others = others.filter_map(|(key, entry)| Some((id_of(key)?, decode(&entry.value)?))).collect();
         let is_published = standings.own_id == id && standings.own == published;
-        let has_changed = standings.others != others || standings.is_published != is_published;
         standings.others = others;
         standings.is_published = is_published;
-        drop(standings);
-        if has_changed {
-            self.others.notify_waiters();
-            self.others.notify_one();
-        }
     }
 }
 

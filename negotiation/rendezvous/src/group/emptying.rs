@@ -4,10 +4,8 @@ use super::board::Board;
 use super::link::Shared;
 use super::round::RoundQueue;
 use super::share::RoundShare;
-use super::standing::Stage;
+use super::standing::{Stage, Standing};
 use bertha_core::{Base, Buf, Connection, Runtime};
-use futures_util::future::select;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,13 +33,17 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
     let (mut latest, mut since) = (None, begun);
     loop {
         let now = runtime.now();
-        board.change(|standings| {
-            standings.change(|own| {
-                if let Some(before) = &mut own.before {
-                    before.taken = share.arrived();
-                }
+        let arrived = share.arrived();
+        let is_said = |own: &Standing| own.before.is_none_or(|before| before.taken == arrived);
+        if !is_said(&board.lock().own) {
+            board.change(|standings| {
+                standings.change(|own| {
+                    if let Some(before) = &mut own.before {
+                        before.taken = arrived;
+                    }
+                });
             });
-        });
+        }
         let (stage, is_common, takes_over) = {
             let standings = board.lock();
             (standings.stage(old.id), standings.is_common(old.id), standings.takes_over(old.id))
@@ -66,7 +68,6 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
             tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have arrived");
             return;
         }
-        let news = pin!(board.changed());
-        select(news, pin!(runtime.sleep_until(now + LOOK))).await;
+        runtime.sleep_until(now + LOOK).await;
     }
 }

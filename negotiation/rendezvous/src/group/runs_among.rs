@@ -5,7 +5,7 @@ use super::board::{self, Board};
 use super::by_store::round_of;
 use super::connection::{GroupMember, Handles, MultiEndpoint};
 use super::link::{GroupLink, Shared};
-use super::standing::Standings;
+use super::standing::{Standing, Standings};
 use crate::member::View;
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
@@ -81,7 +81,7 @@ where
     ) -> BoxFuture<'static, Result<MultiEndpoint<S::Connection>, Error>> {
         Box::pin(async move {
             let shared_by = match self.delivery() {
-                Delivery::Shared { receives, redelivery } => Some((receives, redelivery)),
+                Delivery::Shared { sends, receives, redelivery } => Some((sends, receives, redelivery)),
                 _ => None,
             };
             // Whoever leads a round has no task where messages are shared.
@@ -109,7 +109,7 @@ where
             };
             let (to_agent, inbound) = mpsc::channel(INBOUND);
             let key = settings.group_key.as_ref().map(GroupKey::new);
-            let receives = shared_by.map(|(receives, _)| receives);
+            let receives = shared_by.map(|(_, receives, _)| receives);
             let shared = Shared::new(base, in_force.own_id, key, receives, to_agent);
             let (leads, picks) = (in_force.leads(), in_force.picks.clone());
             // The leader of the first round has made it, so all that is sent in it arrives here.
@@ -126,16 +126,22 @@ where
                 Channels { inbound, requests: requested, leaving: asked_to_leave, state: to_state };
             let drain_limit = settings.handover_timeout;
             let (mut sharing, mut telling) = (None, None);
-            if let Some((receives, redelivery)) = shared_by {
-                let standings = Standings::new(in_force.own_id, round_of(&in_force), has_part, receives);
+            if let Some((sends, receives, redelivery)) = shared_by {
+                let round = round_of(&in_force);
+                let own = Standing { round, has_part, sends, receives, before: None, has_left: false };
+                let standings = Standings::new(in_force.own_id, own);
                 let board = Board::new(standings);
                 telling = Some(runtime.spawn(board::run(store, board_name, runtime.clone(), board.clone())));
                 board.published(&runtime, settings.store_timeout).await;
                 let quiet = redelivery.unwrap_or_default() + settings.drain_timeout;
-                sharing = Some(Sharing { board, quiet, current: queue.clone(), held: None });
-                if !has_part {
-                    participant.begin_anew().await?;
-                }
+                sharing = Some(Sharing {
+                    board,
+                    quiet,
+                    current: queue.clone(),
+                    next: None,
+                    held_until: None,
+                    wants_round: !has_part,
+                });
             }
             let join_timeout = settings.join_timeout;
             let agent =

@@ -9,7 +9,8 @@
 //! 1. **A round has members that are fixed before its first message.** A participant has a part in a round if it has staged it, or has made
 //!    the record of which it is the first. A newcomer has none in the round that it finds in force: it neither sends nor receives, and
 //!    proposes the next. So a stack whose order stands at a single receiver never gets a second one, and never a second publisher with
-//!    numbers of its own, within a round.
+//!    numbers of its own, within a round. A stack that needs every message below it is refused for a round with senders and several
+//!    receivers.
 //! 2. **A change lets the old round run empty before the new one has a message.** At its commit each publisher ends its sends and says which
 //!    messages it has sent, as a [`Tally`]; sends in the new round wait. Receivers read on in the old round and say what
 //!    has arrived. When both sums are equal, every message of the old round is at a receiver that is in the change; its stack runs
@@ -42,7 +43,7 @@ pub(super) struct Standing {
     pub(super) round: RoundId,
     /// Whether it sends and receives there.
     pub(super) has_part: bool,
-    /// Whether it is one of the receivers.
+    pub(super) sends: bool,
     pub(super) receives: bool,
     /// The round that it was in before, until the change is over.
     pub(super) before: Option<Ended>,
@@ -86,8 +87,7 @@ pub(super) enum Stage {
 }
 
 impl Standings {
-    pub(super) fn new(own_id: u64, round: RoundId, has_part: bool, receives: bool) -> Self {
-        let own = Standing { round, has_part, receives, before: None, has_left: false };
+    pub(super) fn new(own_id: u64, own: Standing) -> Self {
         Self { own_id, own, is_published: false, others: BTreeMap::new(), present: vec![own_id] }
     }
 
@@ -130,8 +130,7 @@ impl Standings {
         if self.peers().any(|(_, standing)| !standing.is_some_and(has_moved)) {
             return Stage::Behind;
         }
-        let present = self.peers().filter_map(|(_, standing)| standing).chain([&self.own]);
-        let all: Vec<&Standing> = present.chain(self.gone()).collect();
+        let all: Vec<&Standing> = self.all_present().chain(self.gone()).collect();
         let ended = |standing: &Standing| standing.before.filter(|before| before.round == from);
         let shares: Vec<Ended> = all.iter().filter_map(|standing| ended(standing)).collect();
         let sum = |of: fn(&Ended) -> Tally| shares.iter().map(of).fold(Tally::default(), Tally::and);
@@ -165,8 +164,16 @@ impl Standings {
 
     /// The number of receivers that are there.
     pub(super) fn receivers(&self) -> usize {
-        let peers = self.peers().filter_map(|(_, standing)| standing);
-        peers.chain([&self.own]).filter(|standing| standing.receives).count()
+        self.all_present().filter(|standing| standing.receives).count()
+    }
+
+    /// The number of receivers that share messages, if there are any to share: without a sender a round stays empty.
+    pub(super) fn competing(&self) -> usize {
+        if self.all_present().any(|standing| standing.sends) { self.receivers() } else { 0 }
+    }
+
+    fn all_present(&self) -> impl Iterator<Item = &Standing> {
+        self.peers().filter_map(|(_, standing)| standing).chain([&self.own])
     }
 
     /// Whether all are through the change to the round that this one is in.
@@ -222,12 +229,12 @@ mod tests {
 
     fn standing(receives: bool, before: Option<Ended>) -> Standing {
         let round = if before.is_some() { NEW } else { OLD };
-        Standing { round, has_part: true, receives, before, has_left: false }
+        Standing { round, has_part: true, sends: !receives, receives, before, has_left: false }
     }
 
     /// Publisher 1, which asks, and receivers 2 and 3.
     fn three() -> Standings {
-        let mut all = Standings::new(1, OLD, true, false);
+        let mut all = Standings::new(1, standing(false, None));
         all.present = vec![1, 2, 3];
         all.begin(NEW, true, tally(0..10), Tally::default());
         all
@@ -261,7 +268,10 @@ mod tests {
         assert_eq!(all.forgettable(), []);
         for id in [1, 2] {
             let over = |standing: &mut Standing| standing.before.as_mut().unwrap().is_over = true;
-            if id == 1 { drop(all.change(over)) } else { over(all.others.get_mut(&id).unwrap()) }
+            match id {
+                1 => assert!(all.change(over)),
+                _ => over(all.others.get_mut(&id).unwrap()),
+            }
         }
         assert!(!all.all_are_through(), "not published");
         all.is_published = true;
