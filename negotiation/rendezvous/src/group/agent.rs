@@ -329,8 +329,8 @@ where
                     sharing.held_until = Some(late);
                 }
                 sharing.next = Some(new.clone());
-                let (sent, arrived) = (share.sent(), share.arrived());
-                sharing.board.change(|standings| standings.begin(new.id, next.has_part(), sent, arrived));
+                let (sent, taken) = (share.sent(), share.taken());
+                sharing.board.change(|standings| standings.begin(new.id, next.has_part(), sent, taken));
             }
             _ => new.limit_sends(self.channels.state.borrow().participants.len()),
         }
@@ -359,7 +359,8 @@ where
 
     /// The store's events come another way.
     fn listens(&mut self) -> bool {
-        self.agreement.is_switching()
+        // Where messages are shared, what the application does not ask for is left to others.
+        self.sharing.is_none() && self.agreement.is_switching()
     }
 
     async fn transmit(&mut self) {

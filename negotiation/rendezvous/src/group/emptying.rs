@@ -9,14 +9,14 @@ use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The pause before looking again at what has arrived.
+/// The pause before looking again at what has taken.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// How long to wait.
 pub(super) struct Patience {
     /// For participants that are there and don't begin the change.
     pub(super) for_others: Duration,
-    /// Since the last message arrived, if others may still hold some.
+    /// Since the last message taken, if others may still hold some.
     pub(super) for_messages: Duration,
 }
 
@@ -33,13 +33,13 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
     let (mut latest, mut since) = (None, begun);
     loop {
         let now = runtime.now();
-        let arrived = share.arrived();
-        let is_said = |own: &Standing| own.before.is_none_or(|before| before.taken == arrived);
+        let taken = share.taken();
+        let is_said = |own: &Standing| own.before.is_none_or(|before| before.taken == taken);
         if !is_said(&board.lock().own) {
             board.change(|standings| {
                 standings.change(|own| {
                     if let Some(before) = &mut own.before {
-                        before.taken = arrived;
+                        before.taken = taken;
                     }
                 });
             });
@@ -51,21 +51,21 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
         let is_late = now.saturating_duration_since(begun) >= patience.for_others;
         if takes_over && !share.has_part() && stage != Stage::Behind {
             tracing::debug!(round = ?old.id, "takes over what is left of a round");
-            share.take_part();
+            share.take_over();
             shared.read_for(&old);
         }
-        let arrived = match stage {
+        let taken = match stage {
             Stage::Complete => return,
             _ if !is_common => return,
             Stage::Behind if !is_late => None,
-            Stage::Behind => Some(share.arrived()),
-            Stage::Open(arrived) => Some(arrived),
+            Stage::Behind => Some(share.taken()),
+            Stage::Open(taken) => Some(taken),
         };
-        if arrived != latest || arrived.is_none() {
-            (latest, since) = (arrived, now);
+        if taken != latest || taken.is_none() {
+            (latest, since) = (taken, now);
         }
         if now.saturating_duration_since(since) >= patience.for_messages {
-            tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have arrived");
+            tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have taken");
             return;
         }
         runtime.sleep_until(now + LOOK).await;

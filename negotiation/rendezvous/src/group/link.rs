@@ -11,7 +11,7 @@ use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PROVEN_GROUP_HEADER, Pe
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::Sender;
 
@@ -48,8 +48,6 @@ pub(crate) struct Shared<B> {
 /// A member of a group where each message reaches one of the receivers.
 struct Sharing {
     receives: bool,
-    /// Whether it has a part in the round in which it receives, so that it may take messages.
-    may_read: AtomicBool,
 }
 
 struct Rounds {
@@ -70,7 +68,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         receives: Option<bool>,
         agent: Sender<PeerProgress>,
     ) -> Arc<Self> {
-        let sharing = receives.map(|receives| Sharing { receives, may_read: AtomicBool::new(false) });
+        let sharing = receives.map(|receives| Sharing { receives });
         base.base().reserve(if key.is_some() { PROVEN_GROUP_HEADER } else { GROUP_HEADER });
         let rounds = Rounds { open: Vec::new(), strays: VecDeque::new(), retired: VecDeque::new() };
         Arc::new(Self {
@@ -101,9 +99,6 @@ impl<B: Connection<Data = Buf>> Shared<B> {
             None => RoundQueue::new(id, from_start, is_aside, key),
             Some(_) => RoundQueue::shared(id, is_aside, from_start),
         });
-        if !is_aside {
-            self.note_part(&round);
-        }
         let mut rounds = self.rounds();
         rounds.retired.retain(|header| *header != round.queue.header);
         rounds.open.retain(|other| other.queue.header != round.queue.header);
@@ -132,17 +127,9 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         self.sharing.as_ref().is_none_or(|sharing| sharing.receives)
     }
 
-    /// Notes whether messages may be taken for this round, in which this end receives.
-    fn note_part(&self, round: &RoundQueue) {
-        if let (Some(sharing), Some(share)) = (&self.sharing, &round.share) {
-            sharing.may_read.store(sharing.receives && share.has_part(), Ordering::Release);
-        }
-    }
-
     /// Takes messages for this round, in which this end did not receive before.
     pub(super) fn read_for(&self, round: &RoundQueue) {
         round.queue.set_aside(false);
-        self.note_part(round);
         self.liveness.wake();
     }
 
@@ -256,11 +243,6 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     async fn read_one(&self) -> Result<(), Error> {
         self.liveness.check()?;
-        if self.sharing.as_ref().is_some_and(|sharing| !sharing.may_read.load(Ordering::Acquire)) {
-            // Until the next event at the latest, after which this is called again.
-            std::future::pending::<()>().await;
-        }
-        self.may_take()?;
         // A queue that nothing is put into, whose news would interrupt the reception.
         let unused = EpochQueue::among([0; wire::HEADER], true);
         let reception = pin!(self.base.recv());
@@ -305,7 +287,6 @@ impl<B: Connection<Data = Buf>> Bottom for Shared<B> {
         if new.share.as_ref().is_none_or(|share| share.has_part()) {
             new.queue.set_aside(false);
         }
-        self.note_part(new);
         self.liveness.wake();
     }
 

@@ -19,6 +19,8 @@ pub(super) struct RoundShare {
     counts: Mutex<Counts>,
     /// Whether this end sends and receives in the round.
     has_part: AtomicBool,
+    /// Whether it got the part of receivers that had gone.
+    took_over: AtomicBool,
 }
 
 #[derive(Default)]
@@ -51,7 +53,11 @@ impl Messages {
 
 impl RoundShare {
     pub(super) fn new(has_part: bool) -> Arc<Self> {
-        Arc::new(Self { counts: Mutex::default(), has_part: AtomicBool::new(has_part) })
+        Arc::new(Self {
+            counts: Mutex::default(),
+            has_part: AtomicBool::new(has_part),
+            took_over: AtomicBool::new(false),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -63,7 +69,8 @@ impl RoundShare {
     }
 
     /// Takes the part of receivers that have gone.
-    pub(super) fn take_part(&self) {
+    pub(super) fn take_over(&self) {
+        self.took_over.store(true, Ordering::Release);
         self.has_part.store(true, Ordering::Release);
     }
 
@@ -97,8 +104,13 @@ impl RoundShare {
         self.lock().sent
     }
 
-    pub(super) fn arrived(&self) -> Tally {
-        self.lock().arrived.tally
+    /// What is here for good: messages that were dropped, so that nobody gets them any more. At an end that took over a round also those that
+    /// its stack keeps back, which waits for some that others had.
+    pub(super) fn taken(&self) -> Tally {
+        match self.took_over.load(Ordering::Acquire) {
+            true => self.lock().arrived.tally,
+            false => self.let_go(),
+        }
     }
 
     pub(super) fn let_go(&self) -> Tally {

@@ -12,18 +12,18 @@
 //!    numbers of its own, within a round. A stack that needs every message below it is refused for a round with senders and several
 //!    receivers.
 //! 2. **A change lets the old round run empty before the new one has a message.** At its commit each publisher ends its sends and says which
-//!    messages it has sent, as a [`Tally`]; sends in the new round wait. Receivers read on in the old round and say what
-//!    has arrived. When both sums are equal, every message of the old round is at a receiver that is in the change; its stack runs
-//!    dry, and it receives in the new round. Publishers send in it once all participants are that far. So no receiver ever meets a message of
-//!    a round that it does not know, nothing overtakes the change, and within a key nothing is swapped: what was before it has been handed out
-//!    or stands first in the old stack.
-//! 3. **Repetitions** of a message at one receiver count once. If the service repeats one at another receiver, the sums differ for good. Then,
+//!    messages it has sent, as a [`Tally`]; sends in the new round wait. Receivers read on in the old round, and say what their
+//!    applications have received and dropped, which is when the service forgets it. When both sums are equal, the old round is empty, and
+//!    receivers go on in the new one. Publishers send in it once all participants are that far. So no receiver ever meets a message of a
+//!    round that it does not know, nothing overtakes the change, within a key nothing is swapped, and whoever is killed after the
+//!    change takes nothing of the old round with it. The price: a change takes as long as the slowest application holds a message.
+//! 3. **Repetitions** of a message at one receiver count once, when the first of them is dropped. If the service repeats one at another receiver, the sums differ for good. Then,
 //!    and if somebody vanished, whose sums nobody knows, the change waits until nothing new has arrived anywhere for the service's time of
 //!    redelivery and [`drain_timeout`](crate::RendezvousSettings::drain_timeout): what the vanished one held has come to others then.
 //! 4. **Whoever leaves** gives back what its application has not dropped, and says what it has: these are its share, the rest arrives elsewhere.
 //! 5. **A round whose receivers have all gone** is taken over by one newcomer, that with the smallest id. It has built the old stack, without the
 //!    state of its predecessors, and gets what the service delivers again and what nobody has received yet. A stack that waits for what was
-//!    received before lets the rest go, in order, when the round ends. Without a receiver no round ends: participants
+//!    received before keeps the rest back; so here what has arrived counts, and the stack lets it go, in order, when the round ends. Without a receiver no round ends: participants
 //!    refuse changes as long as messages wait for one.
 //! 6. **A message of another round** that arrives in spite of all that, after a time-out or of participants that have all gone, can't be
 //!    decoded. It is kept and not acknowledged, and so stays at the service.
@@ -57,7 +57,7 @@ pub(super) struct Ended {
     pub(super) round: RoundId,
     pub(super) had_part: bool,
     pub(super) sent: Tally,
-    /// The messages that have arrived at it; of one that has left, those that it has not given back.
+    /// The messages of which it says that nobody else will get them.
     pub(super) taken: Tally,
     /// Whether it waits for nothing of that round any more.
     pub(super) is_over: bool,
@@ -80,9 +80,9 @@ pub(super) struct Standings {
 pub(super) enum Stage {
     /// Others have not begun it.
     Behind,
-    /// Messages of the old round are missing, or it can't be known that none is: so many have arrived.
+    /// Messages of the old round are missing, or it can't be known that none is: so many are taken.
     Open(Tally),
-    /// All of it has arrived.
+    /// All of it is taken.
     Complete,
 }
 
