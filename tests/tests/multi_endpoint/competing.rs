@@ -239,7 +239,13 @@ async fn bustle(scene: &Scene, seed: u64, may_crash: bool) {
     let mut next = 1;
     for _ in 0..6 + dice.roll(6) {
         let who = dice.roll(members.len() as u64) as usize;
-        match dice.roll(6) {
+        let event = dice.roll(6);
+        let is_last = members.iter().filter(|member| member.receives()).count() == 1;
+        if matches!(event, 3 | 4) && members[who].receives() && is_last {
+            // Not in the middle of a change: nobody would be left to decode what is left of the old round.
+            scene.pause(8_000_000).await;
+        }
+        match event {
             0..=2 if members.len() < 5 => {
                 // Without a receiver nobody else is let in.
                 let receives = !members.iter().any(|member| member.receives()) || dice.roll(2) == 0;

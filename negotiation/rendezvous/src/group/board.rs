@@ -69,7 +69,9 @@ impl Board {
         let is_own = |key: &str| key == self::key(standings.own_id);
         let others = snapshot.entries.iter().filter(|(key, _)| !is_own(key));
         let others = others.filter_map(|(key, entry)| Some((id_of(key)?, decode(&entry.value)?))).collect();
-        let is_published = standings.own_id == id && standings.own == published;
+        // Somebody may have removed it, to whom this participant seemed to have gone.
+        let is_there = snapshot.entries.keys().any(|key| is_own(key));
+        let is_published = is_there && standings.own_id == id && standings.own == published;
         standings.others = others;
         standings.is_published = is_published;
     }

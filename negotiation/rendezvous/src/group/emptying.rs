@@ -56,8 +56,8 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
         }
         let taken = match stage {
             Stage::Complete => return,
-            _ if !is_common => return,
             Stage::Behind if !is_late => None,
+            Stage::Open(_) if !is_common => return,
             Stage::Behind => Some(share.taken()),
             Stage::Open(taken) => Some(taken),
         };

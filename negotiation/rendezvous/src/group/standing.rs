@@ -71,7 +71,7 @@ pub(super) struct Standings {
     /// Whether the store has the own one.
     pub(super) is_published: bool,
     pub(super) others: BTreeMap<u64, Standing>,
-    /// All participants.
+    /// All participants; nobody until they are known.
     pub(super) present: Vec<u64>,
 }
 
@@ -88,7 +88,7 @@ pub(super) enum Stage {
 
 impl Standings {
     pub(super) fn new(own_id: u64, own: Standing) -> Self {
-        Self { own_id, own, is_published: false, others: BTreeMap::new(), present: vec![own_id] }
+        Self { own_id, own, is_published: false, others: BTreeMap::new(), present: Vec::new() }
     }
 
     fn is_present(&self, id: u64) -> bool {
@@ -127,7 +127,8 @@ impl Standings {
     /// Where the change from the round `from` is.
     pub(super) fn stage(&self, from: RoundId) -> Stage {
         let has_moved = |standing: &Standing| standing.round != from;
-        if self.peers().any(|(_, standing)| !standing.is_some_and(has_moved)) {
+        let is_known = self.is_present(self.own_id);
+        if !is_known || self.peers().any(|(_, standing)| !standing.is_some_and(has_moved)) {
             return Stage::Behind;
         }
         let all: Vec<&Standing> = self.all_present().chain(self.gone()).collect();
@@ -181,7 +182,7 @@ impl Standings {
         let is_through = |standing: &Standing| {
             standing.round == self.own.round && standing.before.is_none_or(|before| before.is_over)
         };
-        let own = self.is_published && is_through(&self.own);
+        let own = self.is_published && self.is_present(self.own_id) && is_through(&self.own);
         own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
     }
 
