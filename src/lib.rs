@@ -88,8 +88,8 @@ pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
-    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity, Role,
-    Runtime, Secured, Wrap, guarantee, make_stack, optimize, select,
+    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity,
+    Policy, Role, Runtime, Secured, Situation, Wrap, guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
