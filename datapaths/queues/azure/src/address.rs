@@ -26,7 +26,10 @@ pub(crate) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Resul
 /// `EndpointSuffix`; and `SharedAccessSignature`.
 fn from_connection_string(text: &str) -> Result<Url, Error> {
     let part = |name: &str| {
-        text.split(';').filter_map(|part| part.split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value)
+        text.split(';')
+            .filter_map(|part| part.split_once('='))
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value)
     };
     let signature = part("SharedAccessSignature");
     if signature.is_none() && part("AccountKey").is_some() {
@@ -43,7 +46,9 @@ fn from_connection_string(text: &str) -> Result<Url, Error> {
             part("DefaultEndpointsProtocol").unwrap_or("https"),
             part("EndpointSuffix").unwrap_or("core.windows.net")
         ),
-        (None, None) => return Err(invalid("the connection string has neither QueueEndpoint nor AccountName".into())),
+        (None, None) => {
+            return Err(invalid("the connection string has neither QueueEndpoint nor AccountName".into()));
+        }
     };
     signed(&endpoint, signature)
 }
@@ -61,7 +66,10 @@ pub(crate) fn parse(text: &str) -> Result<Url, Error> {
     match Url::parse(text) {
         Ok(url) if !url.cannot_be_a_base() && url.has_host() => Ok(url),
         // Its text would contain the signature.
-        _ => Err(invalid(format!("{:?} is no address of an account", text.split('?').next().unwrap_or_default()))),
+        _ => Err(invalid(format!(
+            "{:?} is no address of an account",
+            text.split('?').next().unwrap_or_default()
+        ))),
     }
 }
 
@@ -105,7 +113,10 @@ mod tests {
     fn account_keys_are_refused_with_the_way_out() {
         let text = "AccountName=shop;AccountKey=c2VjcmV0";
         let error = from_variables(variables(&[("AZURE_STORAGE_CONNECTION_STRING", text)])).unwrap_err();
-        assert!(error.to_string().contains("generate-sas") && !error.to_string().contains("c2VjcmV0"), "{error}");
+        assert!(
+            error.to_string().contains("generate-sas") && !error.to_string().contains("c2VjcmV0"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -26,13 +26,19 @@ pub(crate) fn failure(call: &str, error: azure_core::Error) -> Error {
                     "; the shared access signature, or the credential, is wrong, has expired, or lacks the permissions raup on the resource types \
                      sco of the service q; make another, or set AZURE_STORAGE_SAS_TOKEN"
                 }
-                ErrorKind::Invalid if code == "QueueNotFound" => "; create the queue, or look at the account's name",
+                ErrorKind::Invalid if code == "QueueNotFound" => {
+                    "; create the queue, or look at the account's name"
+                }
                 _ => "",
             };
             (kind, format!("{call} failed: {} {code}{advice}", u16::from(*status)))
         }
-        Azure::Connection | Azure::Io => (ErrorKind::Unreachable, format!("{call} failed: {}", causes(&error))),
-        Azure::Credential => (ErrorKind::Unauthenticated, format!("{call} failed: no token: {}", causes(&error))),
+        Azure::Connection | Azure::Io => {
+            (ErrorKind::Unreachable, format!("{call} failed: {}", causes(&error)))
+        }
+        Azure::Credential => {
+            (ErrorKind::Unauthenticated, format!("{call} failed: no token: {}", causes(&error)))
+        }
         Azure::DataConversion => (ErrorKind::Malformed, format!("{call} failed: {}", causes(&error))),
         _ => (ErrorKind::Invalid, format!("{call} failed: {}", causes(&error))),
     };

@@ -11,7 +11,7 @@ use azure_core::credentials::TokenCredential;
 use azure_core::http::{ClientOptions, RetryOptions, Transport, Url};
 use azure_storage_queue::{QueueClient, QueueClientOptions};
 use bertha_core::{Error, ErrorKind};
-use bertha_queue::{Abilities, Service};
+use bertha_queue::{Abilities, Ordering, Service};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,10 +97,12 @@ impl AzureQueue {
             },
             ..Default::default()
         };
-        let client = QueueClient::new(address::queue(&self.account, name), self.credential.clone(), Some(options))
-            .map_err(|error| {
-                Error::new(ErrorKind::Invalid, format!("no client for the queue {name}: {error}")).at("AzureQueue")
-            })?;
+        let client =
+            QueueClient::new(address::queue(&self.account, name), self.credential.clone(), Some(options))
+                .map_err(|error| {
+                    Error::new(ErrorKind::Invalid, format!("no client for the queue {name}: {error}"))
+                        .at("AzureQueue")
+                })?;
         Ok(Queue { client: Arc::new(client), name: name.into() })
     }
 
@@ -126,11 +128,19 @@ impl Service for AzureQueue {
     type Subscription = AzureSubscription;
 
     fn abilities(&self, _: &str) -> Abilities {
-        let mut abilities = Abilities::new("Azure Queue Storage", MAX_MESSAGE);
-        abilities.receive_batch = BATCH;
-        abilities.redelivery = Some(self.visibility);
-        abilities.dead_letters = self.deliveries.is_some();
-        abilities
+        Abilities {
+            service: "Azure Queue Storage",
+            ordering: Ordering::None,
+            multicast: false,
+            max_message: MAX_MESSAGE,
+            publish_batch: 1,
+            publish_bytes: MAX_MESSAGE,
+            receive_batch: BATCH,
+            acknowledge_batch: 1,
+            retention: None,
+            redelivery: Some(self.visibility),
+            dead_letters: self.deliveries.is_some(),
+        }
     }
 
     async fn publisher(&self, topic: &str) -> Result<AzurePublisher, Error> {

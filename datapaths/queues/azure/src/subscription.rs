@@ -58,7 +58,10 @@ impl Subscription for AzureSubscription {
 
     async fn give_back(&self, receipts: &[AzureReceipt]) -> Result<(), Error> {
         for AzureReceipt { id, pop } in receipts {
-            self.outcome(self.queue.client.update_message(id, pop, 0, None).await.map(drop), "giving back to")?;
+            self.outcome(
+                self.queue.client.update_message(id, pop, 0, None).await.map(drop),
+                "giving back to",
+            )?;
         }
         Ok(())
     }
@@ -71,7 +74,8 @@ impl AzureSubscription {
         let receipt = AzureReceipt { id, pop };
         let text = message.message_text.unwrap_or_default();
         let deliveries = message.dequeue_count.unwrap_or_default();
-        if let Some(poison) = self.poison.as_ref().filter(|poison| deliveries > i64::from(poison.deliveries)) {
+        if let Some(poison) = self.poison.as_ref().filter(|poison| deliveries > i64::from(poison.deliveries))
+        {
             tracing::warn!(
                 queue = self.queue.name,
                 deliveries,
@@ -85,7 +89,11 @@ impl AzureSubscription {
         match decode(&text) {
             Some(payload) => Ok(Some(Incoming { payload, receipt })),
             None => {
-                tracing::warn!(queue = self.queue.name, id = receipt.id, "a message is no base64, and is left out");
+                tracing::warn!(
+                    queue = self.queue.name,
+                    id = receipt.id,
+                    "a message is no base64, and is left out"
+                );
                 self.delete(&receipt).await?;
                 Ok(None)
             }

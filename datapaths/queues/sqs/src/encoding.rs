@@ -56,13 +56,23 @@ mod tests {
     fn round_trip(payload: &[u8]) -> Vec<u8> {
         match encode(payload) {
             Encoded::Body(text) => decode(Some(text.into()), None),
-            Encoded::Attribute(kind, value) => decode(Some(NO_BODY.into()), Some((kind.into(), value.into()))),
+            Encoded::Attribute(kind, value) => {
+                decode(Some(NO_BODY.into()), Some((kind.into(), value.into())))
+            }
         }
     }
 
     #[test]
     fn messages_come_back_as_they_were() {
-        for payload in [&b""[..], b"{\"key\": 1}\r\n", b"\x00", b"\xff\xfe", "\u{FFFF}".as_bytes(), b"-", "\u{10FFFF}".as_bytes()] {
+        for payload in [
+            &b""[..],
+            b"{\"key\": 1}\r\n",
+            b"\x00",
+            b"\xff\xfe",
+            "\u{FFFF}".as_bytes(),
+            b"-",
+            "\u{10FFFF}".as_bytes(),
+        ] {
             assert_eq!(round_trip(payload), payload);
         }
     }

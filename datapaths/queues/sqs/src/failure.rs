@@ -62,7 +62,10 @@ pub(crate) fn kind(code: &str, text: &str, status: u16) -> ErrorKind {
         ErrorKind::Exhausted
     } else if REFUSED.contains(&code) || status == 401 || status == 403 {
         ErrorKind::Unauthenticated
-    } else if TOO_LARGE.contains(&code) || text.contains("must be shorter than") || text.contains("Message too long") {
+    } else if TOO_LARGE.contains(&code)
+        || text.contains("must be shorter than")
+        || text.contains("Message too long")
+    {
         ErrorKind::TooLarge
     } else {
         ErrorKind::Invalid
@@ -98,7 +101,8 @@ pub(crate) fn entry_error(call: &str, code: &str, message: Option<&str>, is_send
     let message = message.unwrap_or_default();
     // The service's own failures pass.
     let status = if is_senders { 400 } else { 500 };
-    Error::new(kind(code, message, status), format!("{call} failed for one message: {code}: {message}")).at("Sqs")
+    Error::new(kind(code, message, status), format!("{call} failed for one message: {code}: {message}"))
+        .at("Sqs")
 }
 
 /// Code and message of the service, or the chain of what went wrong before.
@@ -154,7 +158,11 @@ mod tests {
     fn what_the_service_does_not_understand_is_invalid() {
         assert_eq!(kind("QueueDoesNotExist", "", 400), ErrorKind::Invalid);
         assert_eq!(
-            kind("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.", 400),
+            kind(
+                "InvalidParameterValue",
+                "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.",
+                400
+            ),
             ErrorKind::TooLarge
         );
     }

@@ -55,7 +55,9 @@ impl SqsPublisher {
                 Encoded::Attribute(kind, value) => {
                     let value =
                         sqs::MessageAttributeValue::builder().data_type(kind).binary_value(Blob::new(value));
-                    entry.message_body(NO_BODY).message_attributes(ATTRIBUTE, value.build().map_err(incomplete)?)
+                    entry
+                        .message_body(NO_BODY)
+                        .message_attributes(ATTRIBUTE, value.build().map_err(incomplete)?)
                 }
             };
             entries.push(entry.build().map_err(incomplete)?);
@@ -63,8 +65,12 @@ impl SqsPublisher {
         let call = self.account.sqs.send_message_batch().queue_url(url).set_entries(Some(entries));
         match call.send().await {
             Ok(answer) => Ok(unsent(answer.failed.into_iter().map(|failed| {
-                let error =
-                    entry_error("sqs:SendMessage", &failed.code, failed.message.as_deref(), failed.sender_fault);
+                let error = entry_error(
+                    "sqs:SendMessage",
+                    &failed.code,
+                    failed.message.as_deref(),
+                    failed.sender_fault,
+                );
                 (failed.id, error)
             }))),
             Err(error) => Err(self.account.failure("sqs:SendMessage", error).await),
@@ -92,7 +98,8 @@ impl SqsPublisher {
             self.account.sns.publish_batch().topic_arn(arn).set_publish_batch_request_entries(Some(entries));
         match call.send().await {
             Ok(answer) => Ok(unsent(answer.failed.unwrap_or_default().into_iter().map(|failed| {
-                let error = entry_error("sns:Publish", &failed.code, failed.message.as_deref(), failed.sender_fault);
+                let error =
+                    entry_error("sns:Publish", &failed.code, failed.message.as_deref(), failed.sender_fault);
                 (failed.id, error)
             }))),
             Err(error) => Err(self.account.failure("sns:Publish", error).await),

@@ -26,7 +26,9 @@ pub(crate) struct Plan {
 pub(crate) async fn find(account: &Account, name: &str) -> Result<Option<String>, Error> {
     match account.sqs.get_queue_url().queue_name(name).send().await {
         Ok(answer) => Ok(answer.queue_url),
-        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => Ok(None),
+        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => {
+            Ok(None)
+        }
         Err(error) => Err(account.failure("sqs:GetQueueUrl", error).await),
     }
 }
@@ -76,7 +78,8 @@ async fn create_one(
 
 /// The resource name of the queue at `url`.
 pub(crate) async fn resource_name(account: &Account, url: &str) -> Result<String, Error> {
-    let call = account.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
+    let call =
+        account.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
     match call.send().await {
         Ok(answer) => answer
             .attributes
@@ -91,7 +94,8 @@ pub(crate) async fn admit(account: &Account, url: &str, arn: &str, topic: &str) 
     let policy = format!(
         r#"{{"Version":"2012-10-17","Statement":[{{"Effect":"Allow","Principal":{{"Service":"sns.amazonaws.com"}},"Action":"sqs:SendMessage","Resource":"{arn}","Condition":{{"ArnEquals":{{"aws:SourceArn":"{topic}"}}}}}}]}}"#
     );
-    let call = account.sqs.set_queue_attributes().queue_url(url).attributes(QueueAttributeName::Policy, policy);
+    let call =
+        account.sqs.set_queue_attributes().queue_url(url).attributes(QueueAttributeName::Policy, policy);
     match call.send().await {
         Ok(_) => Ok(()),
         Err(error) => Err(account.failure("sqs:SetQueueAttributes", error).await),

@@ -102,17 +102,19 @@ impl Service for Sqs {
     fn abilities(&self, _: &str) -> Abilities {
         // A call with ten messages that all travel as attributes has to fit.
         let limit = if self.through_sns { SNS_LIMIT } else { SQS_LIMIT } - BATCH * OVERHEAD;
-        let mut abilities = Abilities::new(if self.through_sns { "Amazon SNS and SQS" } else { "Amazon SQS" }, limit);
-        abilities.ordering = if self.plan.names.fifo { Ordering::ByKey } else { Ordering::None };
-        abilities.multicast = self.through_sns;
-        abilities.publish_batch = BATCH;
-        abilities.publish_bytes = limit;
-        abilities.receive_batch = BATCH;
-        abilities.acknowledge_batch = BATCH;
-        abilities.retention = Some(RETENTION);
-        abilities.redelivery = Some(self.plan.visibility);
-        abilities.dead_letters = self.plan.deliveries.is_some();
-        abilities
+        Abilities {
+            service: if self.through_sns { "Amazon SNS and SQS" } else { "Amazon SQS" },
+            ordering: if self.plan.names.fifo { Ordering::ByKey } else { Ordering::None },
+            multicast: self.through_sns,
+            max_message: limit,
+            publish_batch: BATCH,
+            publish_bytes: limit,
+            receive_batch: BATCH,
+            acknowledge_batch: BATCH,
+            retention: Some(RETENTION),
+            redelivery: Some(self.plan.visibility),
+            dead_letters: self.plan.deliveries.is_some(),
+        }
     }
 
     async fn publisher(&self, topic: &str) -> Result<SqsPublisher, Error> {

@@ -69,8 +69,12 @@ impl Subscription for SqsSubscription {
                 .visibility_timeout(0);
             entries.push(entry.build().map_err(incomplete)?);
         }
-        let call =
-            self.account.sqs.change_message_visibility_batch().queue_url(&self.queue).set_entries(Some(entries));
+        let call = self
+            .account
+            .sqs
+            .change_message_visibility_batch()
+            .queue_url(&self.queue)
+            .set_entries(Some(entries));
         match call.send().await {
             Ok(answer) => outcome("sqs:ChangeMessageVisibility", answer.failed),
             Err(error) => Err(self.account.failure("sqs:ChangeMessageVisibility", error).await),

@@ -29,7 +29,9 @@ pub(crate) async fn open(account: &Account, name: &str) -> Result<String, Error>
     find(account, name).await?.ok_or_else(|| {
         Error::new(
             ErrorKind::Invalid,
-            format!("there is no SNS topic {name}; create it, or look at region and account of the credentials"),
+            format!(
+                "there is no SNS topic {name}; create it, or look at region and account of the credentials"
+            ),
         )
         .at("Sqs")
     })
@@ -51,7 +53,12 @@ pub(crate) async fn create(account: &Account, name: &str, names: Names) -> Resul
 }
 
 /// The address of the queue of the subscription `name`. Both are created if they don't exist.
-pub(crate) async fn subscribe(account: &Account, topic: &str, name: &str, plan: Plan) -> Result<String, Error> {
+pub(crate) async fn subscribe(
+    account: &Account,
+    topic: &str,
+    name: &str,
+    plan: Plan,
+) -> Result<String, Error> {
     let arn = open(account, topic).await?;
     let queue = plan.names.subscription(base_name(&arn), name);
     let url = match queue::find(account, &queue).await? {
