@@ -5,6 +5,11 @@ use crate::{Buf, Connection, Error};
 /// A connection, most often to a messaging service, that keeps messages with the same key in order, and others in none.
 ///
 /// However many receivers share the messages, those of one key arrive in the order in which they were sent.
+#[diagnostic::on_unimplemented(
+    message = "the connection `{Self}` has no order by key",
+    label = "the Chunnel above leaves the order of messages with the same key to this connection, which can't keep one",
+    note = "`ServiceOrdered` stands directly over a queue connection, or at the bottom of a rendezvous over one; elsewhere use `OrderedByKey`"
+)]
 pub trait OrdersByKey: Connection<Data = Buf> {
     /// Whether this connection keeps the order, which only its configuration may tell.
     ///

@@ -231,13 +231,12 @@ impl Shared {
     }
 
     /// Says the same about all of them. Ready when the server has heard the last one, and so, over one connection, all.
-    async fn reply(&self, receipts: Vec<NatsReceipt>, word: &'static str) -> Result<(), Error> {
-        let mut receipts = receipts.into_iter();
-        let Some(last) = receipts.next_back() else { return Ok(()) };
-        for NatsReceipt(reply) in receipts {
-            self.client.publish(reply, word.into()).await.map_err(unreachable)?;
+    async fn reply(&self, receipts: &[NatsReceipt], word: &'static str) -> Result<(), Error> {
+        let Some((last, before)) = receipts.split_last() else { return Ok(()) };
+        for NatsReceipt(reply) in before {
+            self.client.publish(reply.clone(), word.into()).await.map_err(unreachable)?;
         }
-        self.client.request(last.0, word.into()).await.map_err(unreachable)?;
+        self.client.request(last.0.clone(), word.into()).await.map_err(unreachable)?;
         Ok(())
     }
 }
@@ -254,11 +253,11 @@ impl Subscription for NatsSubscription {
         }
     }
 
-    async fn acknowledge(&self, receipts: Vec<NatsReceipt>) -> Result<(), Error> {
+    async fn acknowledge(&self, receipts: &[NatsReceipt]) -> Result<(), Error> {
         self.shared.reply(receipts, "+ACK").await
     }
 
-    async fn give_back(&self, receipts: Vec<NatsReceipt>) -> Result<(), Error> {
+    async fn give_back(&self, receipts: &[NatsReceipt]) -> Result<(), Error> {
         self.shared.reply(receipts, "-NAK").await
     }
 

@@ -149,7 +149,7 @@ impl RedisSubscription {
             return Ok(Some(Incoming { payload, receipt }));
         }
         tracing::warn!(topic = self.topic, id = receipt.id, "an entry without `{PAYLOAD}` is left out");
-        self.acknowledge(vec![receipt]).await?;
+        self.acknowledge(&[receipt]).await?;
         Ok(None)
     }
 
@@ -191,11 +191,11 @@ impl Subscription for RedisSubscription {
         }
     }
 
-    async fn acknowledge(&self, receipts: Vec<RedisReceipt>) -> Result<(), Error> {
+    async fn acknowledge(&self, receipts: &[RedisReceipt]) -> Result<(), Error> {
         let mut connection = self.server.connection().await?;
         let mut call = redis::cmd("XACK");
         call.arg(&self.topic).arg(&self.name);
-        for receipt in &receipts {
+        for receipt in receipts {
             call.arg(&receipt.id);
         }
         let answer: RedisResult<()> = call.query_async(&mut connection).await;
@@ -205,11 +205,11 @@ impl Subscription for RedisSubscription {
         }
     }
 
-    async fn give_back(&self, receipts: Vec<RedisReceipt>) -> Result<(), Error> {
+    async fn give_back(&self, receipts: &[RedisReceipt]) -> Result<(), Error> {
         let mut connection = self.server.connection().await?;
         let mut call = self.give_back.key(&self.topic);
         call.arg(&self.name).arg(CONSUMER).arg(self.overdue_ms());
-        for receipt in &receipts {
+        for receipt in receipts {
             call.arg(&receipt.id).arg(receipt.deliveries);
         }
         let answer: RedisResult<()> = call.invoke_async(&mut connection).await;
