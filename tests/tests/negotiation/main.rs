@@ -7,6 +7,7 @@ mod attack_early;
 mod attack_flood;
 mod attack_flood_secured;
 mod attack_observer;
+mod attack_observer_connecting;
 mod attack_reflection;
 mod attack_reset;
 mod attack_upgrade;
