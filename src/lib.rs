@@ -71,6 +71,8 @@
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`]; `etcd` needs `protoc` to build |
+//! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
+//! | `nats`, `kafka`, `redis-streams` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]
 
@@ -88,8 +90,8 @@ pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
-    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity, Role,
-    Runtime, Secured, Wrap, guarantee, make_stack, optimize, select,
+    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity,
+    Policy, Role, Runtime, Secured, Situation, Wrap, guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
@@ -102,6 +104,8 @@ pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 #[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 mod datapath;
 pub mod guide;
+#[cfg(feature = "queue")]
+pub mod queue;
 
 #[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
 pub use datapath::{DefaultDatapath, datapath};
