@@ -208,7 +208,7 @@ fn echo() {
 
 /// Talks to the other process, which dies in the middle of it and comes back.
 async fn killed_and_back() {
-    let stack = || make_stack!(Serialize::<u64>::new(), Reliable::new());
+    let stack = || make_stack!(Serialize::<u64>::new(), Reliable::new().idle_timeout(Duration::from_secs(3)));
     let mut settings = Settings::default();
     settings.handshake_timeout = Duration::from_secs(10);
     let mut echo = Some(Echo::start());
