@@ -25,11 +25,15 @@ pub struct TopicGroup<S> {
     role: Role,
 }
 
-impl<S: Service> TopicGroup<S> {
-    pub(crate) fn new(topic: Topic<S>, subscription: &str) -> Self {
-        Self { topic, subscription: subscription.into(), role: Role::Both }
+// Here, so that modules import each other in one direction.
+impl<S: Service> Topic<S> {
+    /// The topic and its subscription `subscription`, as the group over which any number of ends agree on a stack by a rendezvous.
+    pub fn group(&self, subscription: &str) -> TopicGroup<S> {
+        TopicGroup { topic: self.clone(), subscription: subscription.into(), role: Role::Both }
     }
+}
 
+impl<S: Service> TopicGroup<S> {
     /// The same group, to which this end publishes alone.
     #[must_use]
     pub fn publisher(self) -> Self {

@@ -1,6 +1,6 @@
 //! A topic of a service.
 
-use crate::{Abilities, QueueConnection, QueueSettings, Service, TopicGroup};
+use crate::{Abilities, QueueConnection, QueueSettings, Service};
 use bertha_core::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -93,11 +93,6 @@ impl<S: Service> Topic<S> {
         let subscription = self.service.subscription(&self.name, subscription).await?;
         let publisher = self.service.publisher(&self.name).await?;
         Ok(self.connection(Some(publisher), Some(subscription)))
-    }
-
-    /// The topic and its subscription `subscription`, as the group over which any number of ends agree on a stack by a rendezvous.
-    pub fn group(&self, subscription: &str) -> TopicGroup<S> {
-        TopicGroup::new(self.clone(), subscription)
     }
 
     fn connection(

@@ -158,7 +158,7 @@ impl Standings {
         let own = self.own.before.is_some_and(|before| before.round == from && !before.had_part);
         let is_first = |(id, peer): (u64, &Standing)| {
             let is_newcomer = peer.receives && peer.before.is_some_and(|it| it.round == from && !it.had_part);
-            !had_part(peer) && !(is_newcomer && id < self.own_id)
+            !(had_part(peer) || is_newcomer && id < self.own_id)
         };
         self.own.receives && own && peers.all(is_first)
     }
