@@ -11,4 +11,4 @@ mod seeds;
 mod services;
 
 pub use seeds::{seeds, with_seeds};
-pub use services::{service, skip};
+pub use services::{service, skip, skip_anywhere};
