@@ -9,7 +9,10 @@
 
 mod assume_send;
 mod beside;
+mod bridged;
 mod conformance;
+mod neighbours;
 mod preemption;
 mod runtime;
+mod stacks;
 mod strangers;
