@@ -102,7 +102,8 @@ async fn publish(topic: Topic<Nats>, history: Arc<Mutex<History>>, goes_on: watc
         if !*goes_on.borrow() {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        // The server hands out one message of a key at a time, so receivers are slower than this end could be.
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
