@@ -1,10 +1,11 @@
 //! Records in buffers for the connection below.
 
-use super::machine::Machine;
+use super::machine::{Machine, RECORD};
 use bertha_core::{Base, Buf, Connection, Error};
 
-/// The largest piece of records, in bytes: four records of full size, which a burst of the connection below takes well.
-const LARGEST: usize = 66 << 10;
+/// The largest piece of records, in bytes: four records of full size. With the headers of layers below it still fits the largest
+/// pooled buffer, and what a stream reads at once; a little more would cost an allocation at one end, and a copy at the other.
+const LARGEST: usize = 4 * RECORD;
 
 /// The pieces in which records go to the connection below, which need not begin or end where records do.
 #[derive(Debug, Clone, Copy)]
