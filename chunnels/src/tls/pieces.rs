@@ -12,14 +12,15 @@ const LARGEST: usize = 4 * RECORD;
 pub(super) struct Pieces {
     /// The headroom that the layers below need.
     below: usize,
-    /// The largest piece.
+    /// The largest piece: whole records, where one fits.
     largest: usize,
 }
 
 impl Pieces {
     pub(super) fn new<Inner: Connection>(inner: &Inner) -> Self {
         let below = inner.base().reserved();
-        Self { below, largest: inner.mtu().saturating_sub(below).clamp(1, LARGEST) }
+        let fitting = inner.mtu().saturating_sub(below).clamp(1, LARGEST);
+        Self { below, largest: if fitting < RECORD { fitting } else { fitting / RECORD * RECORD } }
     }
 
     /// The headroom that the layers below need.
