@@ -12,35 +12,35 @@
 //! use bertha::chunnels::Serialize;
 //! use bertha::prelude::*;
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), bertha::Error> {
-//! // Both ends state their stack; here it turns strings into bytes.
-//! let stack = || make_stack!(Serialize::<String>::new());
+//! #[bertha::main]
+//! async fn main() -> Result<(), bertha::Error> {
+//!     // Both ends state their stack; here it turns strings into bytes.
+//!     let stack = || make_stack!(Serialize::<String>::new());
 //!
-//! // The server: each client is an item, and gets a task of its own.
-//! let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
-//! let server = incoming.local_addr();
-//! tokio::spawn(async move {
-//!     while let Some(client) = incoming.next().await {
-//!         let Ok(connection) = client else { continue };
-//!         tokio::spawn(async move {
-//!             while let Ok(message) = connection.recv().await {
-//!                 if connection.send(message).await.is_err() {
-//!                     break;
+//!     // The server: each client is an item, and gets a task of its own.
+//!     let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
+//!     let server = incoming.local_addr();
+//!     bertha::spawn(async move {
+//!         while let Some(client) = incoming.next().await {
+//!             let Ok(connection) = client else { continue };
+//!             bertha::spawn(async move {
+//!                 while let Ok(message) = connection.recv().await {
+//!                     if connection.send(message).await.is_err() {
+//!                         break;
+//!                     }
 //!                 }
-//!             }
-//!         });
-//!     }
-//! });
+//!             });
+//!         }
+//!     });
 //!
-//! // The client.
-//! let connection = stack().connect(bertha::datapath(), server).await?;
-//! connection.send("hello".into()).await?;
-//! assert_eq!(connection.recv().await?, "hello");
-//! assert_eq!(connection.explain().to_string(), "Serialize[bincode], agreed as client");
-//! connection.close().await?;
-//! # Ok(())
-//! # }
+//!     // The client.
+//!     let connection = stack().connect(bertha::datapath(), server).await?;
+//!     connection.send("hello".into()).await?;
+//!     assert_eq!(connection.recv().await?, "hello");
+//!     assert_eq!(connection.explain().to_string(), "Serialize[bincode], agreed as client");
+//!     connection.close().await?;
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # Where to read on
@@ -58,9 +58,11 @@
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
+//! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
+//! | `datapath-caladan-tokio` | no | the same sockets beside tokio, for programs that need that; [`datapath()`] is `caladan::Bridged` |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
-//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `compress` | no | smaller messages, with LZ4 |
@@ -71,6 +73,8 @@
 //! | `fault` | no | a bad network, for trying stacks out |
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`]; `etcd` needs `protoc` to build |
+//! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
+//! | `nats`, `kafka`, `redis-streams` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]
 
@@ -79,6 +83,8 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
+#[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio"))]
+pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
@@ -88,8 +94,8 @@ pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
     Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
-    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity, Role,
-    Runtime, Secured, Wrap, guarantee, make_stack, optimize, select,
+    Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity,
+    Policy, Role, Runtime, Secured, Situation, Wrap, guarantee, make_stack, optimize, select,
 };
 pub use bertha_core::{capability::Capability, identity::Identity};
 pub use bertha_macros::{FacadeCapability as Capability, FacadeIdentity as Identity, facade_subst as subst};
@@ -99,12 +105,45 @@ pub use bertha_negotiation::{
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 mod datapath;
 pub mod guide;
+#[cfg(feature = "queue")]
+pub mod queue;
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
+mod run;
 
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
+pub use bertha_macros::main;
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 pub use datapath::{DefaultDatapath, datapath};
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
+pub use run::{not_started, run, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
 /// imported by name.
@@ -119,6 +158,7 @@ pub mod prelude {
     doctest,
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
+    not(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio")),
     feature = "bincode",
     feature = "postcard"
 ))]

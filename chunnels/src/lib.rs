@@ -7,11 +7,12 @@
 //! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
 //! | `retry` | [`Retry`] | sends requests again until their replies arrive |
-//! | `order` | [`Ordered`], [`OrderedByKey`] | deliver messages in the order in which they were sent |
+//! | `order` | [`Ordered`], [`OrderedByKey`], [`ServiceOrdered`] | deliver messages in the order in which they were sent |
 //! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `nagle` | [`Nagle`] | sends and receives messages of any type in bursts |
 //! | `checksum` | [`Checksum`] | drops damaged messages |
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
@@ -54,8 +55,12 @@ pub mod congestion;
 pub mod fault;
 #[cfg(feature = "fragment")]
 pub mod fragment;
+#[cfg(any(feature = "batch", feature = "nagle"))]
+mod gathering;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "nagle")]
+pub mod nagle;
 #[cfg(feature = "noise")]
 pub mod noise;
 #[cfg(feature = "nothing")]
@@ -74,7 +79,7 @@ pub mod retry;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
+#[cfg(any(feature = "batch", feature = "fault", feature = "nagle", feature = "quic", feature = "reliable"))]
 mod task_end;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -82,7 +87,7 @@ pub mod tls;
 pub mod total_order;
 
 #[cfg(feature = "at_most_once")]
-pub use at_most_once::AtMostOnce;
+pub use at_most_once::{AtMostOnce, AtMostOnceByPublisher};
 #[cfg(feature = "batch")]
 pub use batch::Batch;
 #[cfg(any(feature = "quic", feature = "tls"))]
@@ -97,12 +102,14 @@ pub use fault::Fault;
 pub use fragment::Fragment;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "nagle")]
+pub use nagle::Nagle;
 #[cfg(feature = "noise")]
 pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
-pub use order::{Ordered, OrderedByKey};
+pub use order::{Ordered, OrderedByKey, ServiceOrdered};
 #[cfg(feature = "pace")]
 pub use pace::Pace;
 #[cfg(feature = "quic")]

@@ -12,8 +12,8 @@
 //! let stack = make_stack!(Serialize::<String>::new(), Checksum::new());
 //! ```
 //!
-//! [`Reliable`](crate::Reliable) and secure Chunnels check their messages themselves. A checksum finds damage and no forgery: who changes a
-//! message can change its checksum too.
+//! [`Reliable`](crate::Reliable) and secure Chunnels check their messages themselves. A checksum finds damage and no forgery: an attacker
+//! that changes a message changes its checksum too.
 
 mod chunnel;
 mod connection;

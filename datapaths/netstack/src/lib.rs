@@ -27,8 +27,8 @@
 //! [`Stack::max_payload`] is the largest payload that fits.
 //!
 //! Limits: IP fragments that arrive are dropped and counted; options of IPv4 are skipped; there is no multicast except for
-//! neighbour discovery. ARP and neighbour discovery prove nothing: one on the wire who answers in the name of a neighbour that has not
-//! answered yet is taken for it. Only encryption helps against that.
+//! neighbour discovery. ARP and neighbour discovery prove nothing: a host on the wire that answers in the name of a
+//! neighbour is taken for it, unless that has answered before. Only encryption helps against that.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]

@@ -99,7 +99,7 @@ impl<C: Connection<Data = Buf>> Shared<C> {
     }
 
     /// Whether it is certain that the client has not restarted. A candidate with credentials has proved that it is the client; one
-    /// without may be anybody who sees the client's messages, and waits until the client's signs of life have failed to come.
+    /// without may be any observer of the client's messages, and waits until the client's signs of life have failed to come.
     fn is_client_there(&self, replacement: &Replacement<C>) -> bool {
         let is_proved = self.session().is_secured() && !self.session().has_credentials();
         is_proved && replacement.was_heard(self.base.base().runtime().now(), self.idle_timeout / 3)

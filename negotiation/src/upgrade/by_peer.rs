@@ -15,14 +15,17 @@
 //! all that its proposer has seen, so late messages of an earlier attempt are recognised. It is the number of the epoch if the
 //! attempt succeeds.
 
+mod answering;
+mod proposing;
+
 use super::handover::Handover;
 use super::pick::Pick;
 use super::vain_proposals::VainProposals;
 use crate::auth::hash;
-use crate::handshake::{Capabilities, Choices, Match, Pruned, Requirements, check_picks, find_wished};
-use crate::wire::{self, Offer, OfferedNode, Upgrade, UpgradeStep};
+use crate::handshake::{Choices, Requirements, check_picks};
+use crate::wire::{self, Offer, Upgrade, UpgradeStep};
 use bertha_core::guarantee::Set;
-use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Picks, Preference, Role, preferred, resolve};
+use bertha_core::{DifferingCapability, Error, ErrorKind, Node, Role};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -255,61 +258,6 @@ impl PeerAgreement {
         self.repetition = Some(Repetition { at: now + pause, pause: pause * 2 });
     }
 
-    /// The application asks for other alternatives.
-    pub(crate) fn on_request(&mut self, now: Instant, pick: Pick) {
-        self.request = Some(Request { pick, until: now + self.terms.proposal_timeout });
-        self.propose(now);
-    }
-
-    /// Proposes what is requested, if nothing else is under way.
-    fn propose(&mut self, now: Instant) {
-        let Phase::Idle = self.phase else { return };
-        let Some(request) = self.request.take() else { return };
-        let wanted = match request.pick.preferred(&self.terms.nodes, &self.picks) {
-            Ok(wanted) => wanted,
-            Err(error) => return self.reports.push_back(Err(error)),
-        };
-        if request.pick.is_met(&self.terms.nodes, &self.picks) {
-            return self.reports.push_back(Ok(()));
-        }
-        let Some(epoch) = self.highest.checked_add(1) else {
-            let what = "the connection has used up the numbers of its changes";
-            return self.reports.push_back(Err(error(ErrorKind::Exhausted, what)));
-        };
-        match self.proposal(&wanted, &request.pick) {
-            Ok(proposal) => self.propose_as(now, epoch, request, proposal),
-            Err(error) => self.reports.push_back(Err(error)),
-        }
-    }
-
-    /// The proposal of the alternatives that are `wanted`, without those that lose more than the pick or the settings allow.
-    fn proposal(&self, wanted: &[Node], pick: &Pick) -> Result<Proposal, Error> {
-        let may_lose = self.terms.may_lose | pick.may_lose();
-        let requirements = self.terms.requirements.keeping(wanted, &self.picks, may_lose);
-        let Pruned { nodes, choices } = Pruned::new(wanted, requirements);
-        let left = choices.expand(&preferred(&nodes, Preference::TWO_ENDS));
-        if !pick.is_met(wanted, &left) {
-            let lost = requirements.missing(wanted, &preferred(wanted, Preference::TWO_ENDS));
-            let what = match lost.is_empty() {
-                true => "with these alternatives a Chunnel lacks what it needs below it".into(),
-                false => format!(
-                    "the change would lose what the stack in use is, {lost}; a pick lets go of it by `losing`, and the other end by `Settings::may_lose`"
-                ),
-            };
-            return Err(error(ErrorKind::Refused, what));
-        }
-        let invalid = |mismatch| error(ErrorKind::Invalid, format!("the stack can't be offered: {mismatch}"));
-        Ok(Proposal { offer: Offer::new(self.terms.id, &nodes).map_err(invalid)?, choices, requirements })
-    }
-
-    fn propose_as(&mut self, now: Instant, epoch: u64, request: Request, proposal: Proposal) {
-        self.highest = epoch;
-        self.send(epoch, UpgradeStep::Propose { offer: proposal.offer.clone() });
-        self.repeat_from(now);
-        self.handover.stage(epoch);
-        self.phase = Phase::Proposing { epoch, request, proposal, agreed: None, is_ready: false };
-    }
-
     /// Whether a number is so far ahead that no honest peer has come to it. One that the peer takes all the same would leave
     /// few others, or none.
     fn is_far(&self, number: u64) -> bool {
@@ -366,99 +314,6 @@ impl PeerAgreement {
         self.handover.discard();
         self.phase = Phase::Idle;
         self.vain.add(now);
-    }
-
-    fn on_propose(&mut self, now: Instant, epoch: u64, offer: &Offer) {
-        if self.is_far(epoch) {
-            let (next, text) = (self.highest + 1, "the number is too far ahead".into());
-            return self.send(epoch, UpgradeStep::Decline { next, text });
-        }
-        match &self.phase {
-            // The answer was lost.
-            Phase::Staging { epoch: staged, accept, .. } if *staged == epoch => {
-                let accept = accept.clone();
-                return self.send(epoch, accept);
-            }
-            // The proposer has given up the attempt before.
-            Phase::Staging { epoch: staged, .. } if *staged < epoch => self.unstage(now),
-            _ => {}
-        }
-        // The proposer repeats it.
-        if self.vain.are_too_many(now) {
-            return self.propose(now);
-        }
-        match &self.phase {
-            // Both propose: the server's proposal comes first, and the client's after it.
-            Phase::Proposing { epoch: own, request, .. }
-                if self.terms.role == Role::Client && *own <= epoch =>
-            {
-                self.request = Some(request.clone());
-                self.handover.discard();
-                self.phase = Phase::Idle;
-                self.highest = epoch - 1;
-            }
-            Phase::Proposing { .. } if self.terms.role == Role::Client => {}
-            Phase::Idle => {}
-            // Repeated until this end is ready for it.
-            _ => return,
-        }
-        if epoch <= self.highest {
-            if epoch > self.in_force {
-                // After the last number there is none that would help.
-                let next = self.highest.checked_add(1).unwrap_or(0);
-                self.send(epoch, UpgradeStep::Decline { next, text: "the number is used".into() });
-            }
-            return self.propose(now);
-        }
-        self.repetition = None;
-        self.highest = epoch;
-        let found = match offer.nodes() {
-            Some(wanted) => self.find(&wanted).map(|found| (wanted, found)),
-            None => Err("the proposal contradicts itself".into()),
-        };
-        match found {
-            Ok((wanted, found)) => {
-                let (picks, reasons) = (found.server_picks, wire::cut(found.reasons.join("; ")));
-                let layers = resolve(&self.terms.nodes, Picks::new(&picks));
-                let Capabilities { client, server } =
-                    Capabilities::new(&wanted, &found.client_picks, &layers);
-                let said = said(epoch, offer, [&found.client_picks, &picks], &server);
-                let agreed = Agreed { picks: picks.clone(), peer: client, reasons: reasons.clone(), said };
-                let accept = UpgradeStep::Accept {
-                    is_ready: false,
-                    proposer_picks: found.client_picks,
-                    own_picks: picks,
-                    reasons,
-                    capabilities: server,
-                };
-                self.handover.stage(epoch);
-                self.handover.build();
-                self.send(epoch, accept.clone());
-                self.phase = Phase::Staging { epoch, accept, agreed };
-            }
-            Err(text) => {
-                self.send(epoch, UpgradeStep::Decline { next: 0, text: wire::cut(text) });
-                self.propose(now);
-            }
-        }
-    }
-
-    /// The stack that the proposer wishes for most, of those that lose no guarantee that this end keeps.
-    fn find(&self, wanted: &[OfferedNode]) -> Result<Match, String> {
-        let Terms { nodes, requirements, may_lose, .. } = &self.terms;
-        let keeping = requirements.keeping(nodes, &self.picks, *may_lose);
-        let found = find_wished(wanted, nodes, keeping);
-        if found.as_ref().is_ok_and(|found| found.server_picks != self.picks) {
-            return found.map_err(|rejected| rejected.reason);
-        }
-        let weaker = find_wished(wanted, nodes, *requirements).ok();
-        let lost = weaker.map_or(Set::NONE, |weaker| keeping.missing(nodes, &weaker.server_picks));
-        match lost.is_empty() {
-            true => found.map_err(|rejected| rejected.reason),
-            false => Err(format!(
-                "the change would lose what the stack in use is, {lost}, of which this end does not let go; see `Settings::may_lose`"
-            )),
-        }
     }
 
     fn on_accept(&mut self, now: Instant, of: u64, ready: bool, accepted: Agreed, peer_picks: &[u8]) {

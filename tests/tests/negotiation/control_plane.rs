@@ -258,7 +258,7 @@ fn a_close_of_an_end_that_is_secured_is_understood_by_one_that_is_not_yet() {
     }
 }
 
-/// Somebody who sees the client's messages offers, and confirms, in its name.
+/// An observer of the client's messages offers, and confirms, in its name.
 async fn impersonate(network: &Network, seen: &Seen, stack: &[bertha_core::Node], to_server: &Datagram) {
     let id = 0x7777_7777_7777_7777;
     let offer = wire::encode(Kind::Offer, Tag::of(id), &Offer::new(id, stack).unwrap()).unwrap();

@@ -123,7 +123,7 @@ impl Stack {
         self.route_for(flow, Purpose::Own, now)
     }
 
-    /// The way of answers to a stranger, who may have forged its address: so neighbours are asked about no more than a thousand of them
+    /// The way of answers to a stranger, whose address may be forged: so neighbours are asked about no more than a thousand of them
     /// in a second.
     pub fn route_back(&mut self, flow: Flow, now: Instant) -> Route {
         self.route_for(flow, Purpose::Answer, now)

@@ -1,4 +1,4 @@
-//! A neighbour on the wire who means harm.
+//! A malicious neighbour on the wire.
 
 use super::crafted::{NOBODY, THEM, THEM6, US, advertisement, arp, solicitation};
 use super::{MACS, address, stack, transmits};

@@ -50,7 +50,7 @@ fn a_flood_of_addresses_takes_no_more_than_the_backlog() {
     let mut demux = listening(8, 10);
     let dropped: usize = (0..10_000).map(|from| deliver(&mut demux, from, b"xy")).sum();
     assert_eq!((demux.connections.len(), dropped, demux.take_evicted()), (8, 0, 2 * (10_000 - 8)));
-    // The last ones are there: who comes later is not kept out by those that came before.
+    // The last ones are there: earlier clients do not keep out later ones.
     let held: Vec<_> = std::iter::from_fn(|| demux.accept(0)).map(|(_, peer)| peer).collect();
     assert_eq!(held, Vec::from_iter(9_992..10_000));
 }

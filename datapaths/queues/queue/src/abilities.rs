@@ -5,7 +5,6 @@ use std::time::Duration;
 
 /// What a service can do with a topic (thesis, Table 3.2, extended).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Abilities {
     /// The name of the service in errors and reports.
     pub service: &'static str,
@@ -17,6 +16,8 @@ pub struct Abilities {
     pub max_message: usize,
     /// The most messages in one call that publishes.
     pub publish_batch: usize,
+    /// The most bytes in one call that publishes, the sum of its messages as handed to `send`. At least `max_message`.
+    pub publish_bytes: usize,
     /// The most messages in one call that receives.
     pub receive_batch: usize,
     /// The most messages in one call that acknowledges.

@@ -1,6 +1,7 @@
 //! Changes that would lose a guarantee of the stack in use.
 
 use super::*;
+use crate::wire::OfferedNode;
 use bertha_core::Properties;
 use bertha_core::guarantee::{Encrypted, Guarantees, Reliable};
 
