@@ -62,7 +62,7 @@
 //! | `datapath-caladan-tokio` | no | the same sockets beside tokio, for programs that need that; [`datapath()`] is `caladan::Bridged` |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
-//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `compress` | no | smaller messages, with LZ4 |
@@ -105,44 +105,19 @@ pub use bertha_negotiation::{
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 mod datapath;
 pub mod guide;
 #[cfg(feature = "queue")]
 pub mod queue;
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 mod run;
 
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 pub use bertha_macros::main;
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 pub use datapath::{DefaultDatapath, datapath};
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 pub use run::{not_started, run, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
