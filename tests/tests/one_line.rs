@@ -1,5 +1,5 @@
 //! The key-value store with its YCSB client, file-transfer, and the example `echo`, built twice from the same sources: over kernel
-//! UDP, and with one feature of `bertha` more, over DPDK, and over Caladan.
+//! UDP, and with one feature of `bertha` more, over DPDK.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -15,30 +15,17 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// The one line: the feature in `bertha = { workspace = true, features = [..] }`.
 const DPDK: &str = "bertha/datapath-dpdk";
 
-/// Of programs that need tokio, and of those that leave the choice of the runtime to `bertha`.
-const CALADAN: [&str; 2] = ["bertha/datapath-caladan-tokio", "bertha/datapath-caladan"];
-
-const CALADAN_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
-
-/// Where the programs are, for the process that runs beside Caladan's scheduler.
-const PROGRAMS: &str = "BERTHA_TEST_PROGRAMS";
-
 /// The programs and the example.
 const PACKAGES: [&str; 4] = ["bertha", "bertha-kvstore", "bertha-ycsb", "bertha-file-transfer"];
 
 /// Builds the programs, and returns the folder that they are in. The next build puts its own in their place, and has all
 /// that does not depend on the features already.
 fn build(features: &[&str]) -> PathBuf {
-    build_with(features, &[])
-}
-
-/// As [`build`], with these variables.
-fn build_with(features: &[&str], variables: &[(&str, &str)]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("one-line");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--quiet", "--locked", "--bins", "--example", "echo"]);
-    cargo.arg("--target-dir").arg(&target).envs(variables.iter().copied());
+    cargo.arg("--target-dir").arg(&target);
     for package in PACKAGES {
         cargo.args(["--package", package]);
     }
@@ -71,7 +58,7 @@ fn free_address() -> String {
 type Settings = [(&'static str, String)];
 
 fn environment(pairs: &Settings) -> Vec<(String, String)> {
-    pairs.iter().map(|(name, value)| (format!("BERTHA_{name}"), value.clone())).collect()
+    pairs.iter().map(|(name, value)| (format!("BERTHA_DPDK_{name}"), value.clone())).collect()
 }
 
 /// Starts a program, and waits for the line in which it says that it is ready at `addr`.
@@ -150,7 +137,7 @@ fn one_line_switches_programs_to_dpdk() {
     let settings = |name: &str, role: &str, address: &str| {
         let socket = std::env::temp_dir().join(format!("bertha-one-line-{name}-{}", std::process::id()));
         let device = format!("net_memif0,role={role},socket={},socket-abstract=no", socket.display());
-        [("DPDK_DEVICE", device), ("DPDK_ADDRESS", address.into())]
+        [("DEVICE", device), ("ADDRESS", address.into())]
     };
     let ends = |name| [settings(name, "server", "10.0.0.1/24"), settings(name, "client", "10.0.0.2/24")];
     let [server, client] = ends("store");
@@ -159,51 +146,4 @@ fn one_line_switches_programs_to_dpdk() {
     transfer(&dpdk, "10.0.0.1:4343", &server, &client);
     let [server, client] = ends("echo");
     echo(&dpdk, "10.0.0.1:4444", &server, &client);
-}
-
-/// Runs the ignored test of this name beside Caladan's scheduler.
-fn beside_caladan(test: &str, programs: &Path) {
-    let mut command = Command::new(CALADAN_SCRIPT);
-    command.arg("run").arg(std::env::current_exe().unwrap()).args([
-        "--exact",
-        test,
-        "--ignored",
-        "--nocapture",
-    ]);
-    assert!(command.env(PROGRAMS, programs).status().unwrap().success());
-}
-
-fn caladan_settings() -> [[(&'static str, String); 1]; 2] {
-    ["10.77.0.2/24", "10.77.0.3/24"].map(|address| [("CALADAN_ADDRESS", address.into())])
-}
-
-#[test]
-#[ignore = "builds the programs twice, which takes minutes"]
-fn one_line_switches_programs_to_caladan() {
-    let installed = Command::new(CALADAN_SCRIPT).arg("dir").output().unwrap();
-    if !installed.status.success() || !Path::new("/dev/fuse").exists() {
-        return skip("programs over Caladan: it is not installed; see scripts/caladan install");
-    }
-    let caladan = String::from_utf8(installed.stdout).unwrap();
-    let build = |feature| build_with(&[feature], &[("CALADAN_DIR", caladan.trim())]);
-    beside_caladan("on_tokio_beside_caladan", &build(CALADAN[0]));
-    beside_caladan("on_caladan", &build(CALADAN[1]));
-}
-
-#[test]
-#[ignore = "run by another test, as a process of its own"]
-fn on_tokio_beside_caladan() {
-    let Some(programs) = std::env::var_os(PROGRAMS).map(PathBuf::from) else { return };
-    let [server, client] = caladan_settings();
-    workload_b(&programs, "10.77.0.2:4242", &server, &client);
-    transfer(&programs, "10.77.0.2:4343", &server, &client);
-    echo(&programs, "10.77.0.2:4444", &server, &client);
-}
-
-#[test]
-#[ignore = "run by another test, as a process of its own"]
-fn on_caladan() {
-    let Some(programs) = std::env::var_os(PROGRAMS).map(PathBuf::from) else { return };
-    let [server, client] = caladan_settings();
-    echo(&programs, "10.77.0.2:4444", &server, &client);
 }
