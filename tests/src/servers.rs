@@ -1,5 +1,6 @@
 //! Clients of the servers that `scripts/services` starts, as tests and the processes that they start make them.
 
+#[cfg(any(feature = "azure-queue", feature = "pubsub"))]
 use bertha_core::Error;
 
 /// SQS and SNS at `endpoint`, with credentials that any fake takes.
@@ -32,4 +33,14 @@ pub fn azure_queue(address: &str) -> Result<bertha_queue_azure::AzureQueue, Erro
 #[cfg(feature = "pubsub")]
 pub fn pubsub(host: &str) -> Result<bertha_queue_pubsub::PubSub, Error> {
     bertha_queue_pubsub::PubSub::emulator(host, "bertha-tests")
+}
+
+/// The same with an API key, of which the fake knows some.
+///
+/// # Errors
+/// Those of [`PubSub::with_credentials`](bertha_queue_pubsub::PubSub::with_credentials).
+#[cfg(feature = "pubsub")]
+pub fn pubsub_with_key(host: &str, key: &str) -> Result<bertha_queue_pubsub::PubSub, Error> {
+    let credentials = google_cloud_auth::credentials::api_key_credentials::Builder::new(key).build();
+    bertha_queue_pubsub::PubSub::with_credentials(&format!("http://{host}"), "bertha-tests", credentials)
 }

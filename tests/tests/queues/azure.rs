@@ -11,7 +11,7 @@ use bertha_queue::{Ordering, Service, Subscription};
 use bertha_queue_azure::AzureQueue;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Throttled, queue};
 use bertha_tests::servers::azure_queue;
-use bertha_tests::services::service;
+use bertha_tests::service;
 use busy::Busy;
 use running::alone;
 use std::path::Path;
@@ -47,7 +47,8 @@ impl QueueSite for Site {
     async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
         let queue = format!("{topic}-poison");
         // It is created for the first one.
-        let Ok(inspector) = azure_queue(&self.address).unwrap().subscription(&queue, "inspector").await else {
+        let Ok(inspector) = azure_queue(&self.address).unwrap().subscription(&queue, "inspector").await
+        else {
             return Vec::new();
         };
         let dead = inspector.receive(10, Duration::ZERO).await.unwrap();
@@ -96,7 +97,9 @@ async fn signatures_are_not_shown() {
     let unreachable = away.publisher("orders").await.unwrap_err();
     assert_eq!((error.kind(), unreachable.kind()), (ErrorKind::Unauthenticated, ErrorKind::Unreachable));
     let publisher = azure_queue(&address).unwrap();
-    for text in [format!("{error:?}"), format!("{unreachable:?}"), format!("{refused:?}"), format!("{publisher:?}")] {
+    for text in
+        [format!("{error:?}"), format!("{unreachable:?}"), format!("{refused:?}"), format!("{publisher:?}")]
+    {
         assert!(!text.contains("sig=") && !text.contains("c2lnbmVk"), "{text}");
     }
 }

@@ -9,7 +9,7 @@ use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription};
 use bertha_queue_pubsub::PubSub;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Throttled, queue};
 use bertha_tests::servers::{pubsub, pubsub_with_key};
-use bertha_tests::services::service;
+use bertha_tests::service;
 use running::alone;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -45,12 +45,9 @@ impl QueueSite for Site {
     }
 
     async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
-        let dead = format!("{topic}-all-dead");
-        // The subscription that keeps them is that of the topic.
-        let Ok(inspector) = pubsub(&self.host).unwrap().dead_letter_subscription(topic, "all").await else {
-            return Vec::new();
-        };
-        let dead = inspector.receive(10, Duration::ZERO).await.unwrap_or_else(|error| panic!("{dead}: {error}"));
+        let inspector =
+            pubsub(&self.host).unwrap().subscription(&format!("{topic}-all-dead"), "all").await.unwrap();
+        let dead = inspector.receive(10, Duration::ZERO).await.unwrap();
         dead.into_iter().map(|message| message.payload).collect()
     }
 
@@ -78,7 +75,9 @@ impl QueueSite for Site {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_promise_is_kept() {
-    let (Some(host), Some(control)) = (service("BERTHA_PUBSUB"), service("BERTHA_PUBSUB_CONTROL")) else { return };
+    let (Some(host), Some(control)) = (service("BERTHA_PUBSUB"), service("BERTHA_PUBSUB_CONTROL")) else {
+        return;
+    };
     let _alone = alone().await;
     queue(&Site { host, control }).await;
 }

@@ -11,7 +11,7 @@ use bertha_queue::{Ordering, Outgoing, Publisher, Service, Subscription, Topic};
 use bertha_queue_sqs::Sqs;
 use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::sqs;
-use bertha_tests::services::service;
+use bertha_tests::service;
 use busy::Busy;
 use running::alone;
 use std::path::Path;
@@ -196,16 +196,21 @@ async fn text_is_a_body_to_other_programs() {
     let publisher = topic.publisher().await.unwrap();
     publisher.send(Buf::copy_of(b"{\"order\": 7}", 0).unwrap()).await.unwrap();
     // As another program receives it, by hand.
-    let ask = |action: &str, body: String| {
-        let url = format!("{endpoint}/000000000000/{}", topic.name());
-        let body = format!("Action={action}&Version=2012-11-05&QueueUrl={url}{body}");
-        std::process::Command::new("curl").args(["-s", "-d", &body, &url]).output()
+    let url = format!("{endpoint}/000000000000/{}", topic.name());
+    let ask = |action: &str, fields: &str| {
+        let target = format!("x-amz-target: AmazonSQS.{action}");
+        // The fake finds the service by this line, and does not check it.
+        let login = "authorization: AWS4-HMAC-SHA256 Credential=AKIAOTHER/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0";
+        let body = format!(r#"{{"QueueUrl":"{url}",{fields}}}"#);
+        let format = "content-type: application/x-amz-json-1.0";
+        let command = ["-s", "-H", &target, "-H", login, "-H", format, "-d", &body, &endpoint];
+        let output = std::process::Command::new("curl").args(command).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     };
-    let Ok(output) = ask("ReceiveMessage", "&VisibilityTimeout=0".into()) else { return };
-    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(answer.contains("<Body>{&quot;order&quot;: 7}</Body>") || answer.contains("<Body>{\"order\": 7}</Body>"), "{answer}");
+    let answer = ask("ReceiveMessage", r#""VisibilityTimeout":0"#);
+    assert!(answer.contains(r#"{\"order\": 7}"#), "{answer}");
     assert_eq!(&*receiver.recv().await.unwrap(), b"{\"order\": 7}");
-    ask("SendMessage", "&MessageBody=hello".into()).unwrap();
+    ask("SendMessage", r#""MessageBody":"hello""#);
     assert_eq!(&*receiver.recv().await.unwrap(), b"hello");
     topic.delete().await.unwrap();
 }
