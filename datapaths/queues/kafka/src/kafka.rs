@@ -219,6 +219,8 @@ impl Service for Kafka {
             .set("partition.assignment.strategy", "cooperative-sticky")
             .set("session.timeout.ms", session.to_string())
             .set("heartbeat.interval.ms", (session / 3).max(1).to_string())
+            // A step back waits for the question that is at the broker.
+            .set("fetch.wait.max.ms", "100")
             .set("fetch.error.backoff.ms", "100")
             // What the client reads ahead.
             .set("queued.max.messages.kbytes", "16384");
