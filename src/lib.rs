@@ -73,7 +73,7 @@
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`]; `etcd` needs `protoc` to build |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
-//! | `nats`, `kafka`, `redis-streams` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
+//! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]
 

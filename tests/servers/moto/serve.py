@@ -3,10 +3,11 @@
 The arguments are those of moto's own server.
 """
 
+import base64
 import time
 
 from moto.server import main
-from moto.sqs.models import Message, SQSBackend
+from moto.sqs.models import SQSBackend
 
 # The pause between two looks into a queue, in seconds.
 PAUSE = 0.005
@@ -31,15 +32,17 @@ def receive_message(
         time.sleep(PAUSE)
 
 
-def update_binary_length_and_value(md5, value):
-    """Adds an attribute to the sum. A binary one that comes from SNS is text in base64 here, which moto's own does not expect."""
-    value = value.encode() if isinstance(value, str) else value
-    update(md5, value)
+def send_message(self, queue_name, message_body, message_attributes=None, **more):
+    """Stores a message. SNS hands binary attributes over as base64, which moto's queues don't expect."""
+    for attribute in (message_attributes or {}).values():
+        if isinstance(attribute.get("BinaryValue"), str):
+            attribute["BinaryValue"] = base64.b64decode(attribute["BinaryValue"])
+    return store(self, queue_name, message_body, message_attributes=message_attributes, **more)
 
 
-update = Message.update_binary_length_and_value
+store = SQSBackend.send_message
 SQSBackend.receive_message = receive_message
-Message.update_binary_length_and_value = staticmethod(update_binary_length_and_value)
+SQSBackend.send_message = send_message
 
 if __name__ == "__main__":
     main()

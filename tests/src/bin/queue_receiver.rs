@@ -4,6 +4,8 @@
 
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_queue::{Service, Topic};
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+use bertha_tests::servers;
 use std::io::Write;
 
 #[tokio::main(flavor = "current_thread")]
@@ -17,9 +19,25 @@ async fn main() -> Result<(), Error> {
     // What is in front of the first colon names the service.
     match service.split_once(':') {
         Some(("memory", _)) => hold(bertha_queue::MemoryQueue::new(), asked).await,
+        #[cfg(feature = "sqs")]
+        Some(("sqs", endpoint)) => hold(servers::sqs(endpoint).redeliver_after(DEADLINE), asked).await,
+        #[cfg(feature = "sqs")]
+        Some(("sns", endpoint)) => {
+            hold(servers::sqs(endpoint).through_sns().redeliver_after(DEADLINE), asked).await
+        }
+        #[cfg(feature = "azure-queue")]
+        Some(("azure-queue", address)) => {
+            hold(servers::azure_queue(address)?.redeliver_after(DEADLINE), asked).await
+        }
+        #[cfg(feature = "pubsub")]
+        Some(("pubsub", host)) => hold(servers::pubsub(host)?, asked).await,
         _ => Err(invalid(format!("{service} is no service that this program was built with"))),
     }
 }
+
+/// The time after which a service that can choose delivers messages of a killed receiver again.
+#[cfg(any(feature = "sqs", feature = "azure-queue"))]
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(1);
 
 struct Asked<'a> {
     topic: &'a str,
