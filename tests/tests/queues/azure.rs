@@ -9,7 +9,7 @@ mod running;
 use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Ordering, Service, Subscription};
 use bertha_queue_azure::AzureQueue;
-use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Throttled, queue};
+use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
 use bertha_tests::servers::azure_queue;
 use bertha_tests::service;
 use busy::Busy;
@@ -62,6 +62,14 @@ impl QueueSite for Site {
 
     async fn refused(&self) -> Option<Result<AzureQueue, Error>> {
         Some(azure_queue(&with_another_signature(&self.address)))
+    }
+
+    /// Each message takes two calls at least, and the fake looks through all messages for each.
+    fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        sizes.messages = 1000;
+        sizes.patience = Duration::from_secs(120);
+        sizes
     }
 
     async fn throttled(&self) -> Option<Throttled<AzureQueue>> {
