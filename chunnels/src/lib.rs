@@ -12,6 +12,7 @@
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `nagle` | [`Nagle`] | sends and receives messages of any type in bursts |
 //! | `checksum` | [`Checksum`] | drops damaged messages |
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
@@ -54,8 +55,12 @@ pub mod congestion;
 pub mod fault;
 #[cfg(feature = "fragment")]
 pub mod fragment;
+#[cfg(any(feature = "batch", feature = "nagle"))]
+mod gathering;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "nagle")]
+pub mod nagle;
 #[cfg(feature = "noise")]
 pub mod noise;
 #[cfg(feature = "nothing")]
@@ -74,7 +79,7 @@ pub mod retry;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
+#[cfg(any(feature = "batch", feature = "fault", feature = "nagle", feature = "quic", feature = "reliable"))]
 mod task_end;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -97,6 +102,8 @@ pub use fault::Fault;
 pub use fragment::Fragment;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "nagle")]
+pub use nagle::Nagle;
 #[cfg(feature = "noise")]
 pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]

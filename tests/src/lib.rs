@@ -11,6 +11,8 @@ mod seeds;
 #[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
 pub mod servers;
 mod services;
+mod throttling_proxy;
 
 pub use seeds::{seeds, with_seeds};
 pub use services::{service, skip};
+pub use throttling_proxy::ThrottlingProxy;
