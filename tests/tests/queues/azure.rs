@@ -87,6 +87,7 @@ fn with_another_signature(address: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "azurite takes minutes on a machine with other work; by hand, with --ignored"]
 async fn every_promise_is_kept() {
     let Some(address) = service("BERTHA_AZURE_QUEUE") else { return };
     let _alone = alone().await;

@@ -92,6 +92,7 @@ impl QueueSite for Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "moto takes minutes on a machine with other work; by hand, with --ignored"]
 async fn every_promise_is_kept_by_sqs() {
     let Some(endpoint) = service("BERTHA_SQS") else { return };
     let _alone = alone().await;
@@ -106,6 +107,7 @@ async fn every_promise_is_kept_by_sqs_in_a_second_opinion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "moto takes minutes on a machine with other work; by hand, with --ignored"]
 async fn every_promise_is_kept_by_sns() {
     let Some(endpoint) = service("BERTHA_SNS") else { return };
     let _alone = alone().await;
