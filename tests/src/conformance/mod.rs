@@ -11,6 +11,7 @@
 mod addresses;
 mod bases;
 mod bursts;
+mod bytes;
 mod cancellation;
 mod closing;
 mod concurrency;
@@ -28,6 +29,7 @@ mod timeout;
 pub use addresses::*;
 pub use bases::*;
 pub use bursts::*;
+pub use bytes::*;
 pub use cancellation::*;
 pub use closing::*;
 pub use concurrency::*;
