@@ -63,6 +63,8 @@
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
+//! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |
+//! | `codec` | no | messages in the formats of `tokio_util::codec` |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |

@@ -1,9 +1,9 @@
 //! The connection as the layer above sees it.
 
-use super::arrived::Arrived;
 use super::frame::LARGEST;
 use super::machine::{End, GROUP, Machine};
 use super::pieces::Pieces;
+use crate::arrived::Arrived;
 use crate::certificates::refusal;
 use crate::certificates::side::Side;
 use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets};

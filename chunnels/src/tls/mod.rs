@@ -44,7 +44,6 @@
 //!
 //! See [`certificates`](crate::certificates). TLS 1.2 and early data are off. Handshakes fail after ten seconds.
 
-mod arrived;
 mod chunnel;
 mod connection;
 pub mod frame;

@@ -1,9 +1,9 @@
 //! The handshake, and the proofs of the agreement.
 
 use super::TlsConnection;
-use super::arrived::Arrived;
 use super::machine::Machine;
 use super::pieces::Pieces;
+use crate::arrived::Arrived;
 use crate::certificates::binding::PROOF;
 use crate::certificates::refusal;
 use crate::certificates::side::Side;

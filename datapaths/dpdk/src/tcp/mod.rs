@@ -35,7 +35,7 @@ const QUEUE: usize = 0;
 ///
 /// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, and 256 connections that were
 /// dropped and wait for their peer, or for late segments.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Tcp<Data = Buf> {
     dpdk: Dpdk,
     settings: Settings,
@@ -122,6 +122,17 @@ impl<Data: Octets> Tcp<Data> {
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
+    }
+}
+
+impl<Data> Clone for Tcp<Data> {
+    fn clone(&self) -> Self {
+        Self {
+            dpdk: self.dpdk.clone(),
+            settings: self.settings.clone(),
+            backlog: self.backlog,
+            data: PhantomData,
+        }
     }
 }
 

@@ -24,10 +24,16 @@ pub type TcpListener<Data = Buf> = StreamListener<TcpStream, Data>;
 ///
 /// Messages go out at once (`TCP_NODELAY`), a burst in one call. The messages of one receiving call are handed
 /// out one by one without a copy.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Tcp<Data = Buf> {
     settings: Settings,
     data: PhantomData<fn() -> Data>,
+}
+
+impl<Data> Clone for Tcp<Data> {
+    fn clone(&self) -> Self {
+        Self { settings: self.settings.clone(), data: PhantomData }
+    }
 }
 
 impl Default for Tcp {

@@ -29,10 +29,16 @@ pub type UnixStreamListener<Data = Buf> = StreamListener<tokio::net::UnixStream,
 ///
 /// Unlike [`Unix`](crate::Unix), whose messages are datagrams, it is reliable, and messages may be longer than 64 KiB. Addresses are
 /// those of [`Unix`](crate::Unix).
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct UnixStream<Data = Buf> {
     settings: Settings,
     data: PhantomData<fn() -> Data>,
+}
+
+impl<Data> Clone for UnixStream<Data> {
+    fn clone(&self) -> Self {
+        Self { settings: self.settings.clone(), data: PhantomData }
+    }
 }
 
 impl Default for UnixStream {

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 /// Appends pieces to a queue, without empty ones.
-pub(super) struct Arrived<'a, Data> {
+pub(crate) struct Arrived<'a, Data> {
     pieces: &'a mut VecDeque<Buf>,
     /// Whether the empty chunk, the end of the stream, was among them. An empty message means nothing.
-    pub(super) has_ended: bool,
+    pub(crate) has_ended: bool,
     data: PhantomData<fn(Data)>,
 }
 
 impl<'a, Data> Arrived<'a, Data> {
-    pub(super) fn new(pieces: &'a mut VecDeque<Buf>) -> Self {
+    pub(crate) fn new(pieces: &'a mut VecDeque<Buf>) -> Self {
         Self { pieces, has_ended: false, data: PhantomData }
     }
 }
