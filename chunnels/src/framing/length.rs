@@ -14,7 +14,7 @@ use std::io;
 /// one, the stream ends with [`Reset`](ErrorKind::Reset).
 #[derive(Debug, Clone, Copy, Identity)]
 pub struct LengthFramed {
-    format: LengthFormat,
+    pub(super) format: LengthFormat,
 }
 
 impl LengthFramed {

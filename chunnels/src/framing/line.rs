@@ -13,7 +13,7 @@ use std::mem::take;
 /// lines behind it arrive. The last line may end with the stream.
 #[derive(Debug, Clone, Copy, Identity)]
 pub struct LineFramed {
-    format: LineFormat,
+    pub(super) format: LineFormat,
 }
 
 impl LineFramed {
