@@ -11,19 +11,26 @@ pub struct Properties {
     pub reliable: bool,
     /// Messages arrive in the order in which they were sent.
     pub ordered: bool,
+    /// A message may arrive again although the transport is reliable and ordered: one that delivers at least once, as queues do.
+    pub repeats: bool,
 }
 
 impl Properties {
     /// Messages may be lost, duplicated and reordered: UDP.
-    pub const DATAGRAM: Self = Self { reliable: false, ordered: false };
+    pub const DATAGRAM: Self = Self { reliable: false, ordered: false, repeats: false };
     /// Messages arrive once and in order: framed TCP, Unix sockets.
-    pub const STREAM: Self = Self { reliable: true, ordered: true };
+    pub const STREAM: Self = Self { reliable: true, ordered: true, repeats: false };
 
-    /// The properties as [guarantees](crate::guarantee). A transport that is reliable and ordered also delivers at most once.
+    /// The properties as [guarantees](crate::guarantee). A transport that is reliable and ordered also delivers at most once, unless it
+    /// [repeats](Self::repeats).
     pub fn guarantees(self) -> Set {
         let reliable = if self.reliable { Set::of::<guarantee::Reliable>() } else { Set::NONE };
         let ordered = if self.ordered { Set::of::<guarantee::Ordered>() } else { Set::NONE };
-        let once = if self.reliable && self.ordered { Set::of::<guarantee::AtMostOnce>() } else { Set::NONE };
+        let once = if self.reliable && self.ordered && !self.repeats {
+            Set::of::<guarantee::AtMostOnce>()
+        } else {
+            Set::NONE
+        };
         reliable | ordered | once
     }
 }

@@ -3,8 +3,8 @@
 use crate::guarantee::Set;
 use crate::picks::{Picks, preferred};
 use crate::{
-    Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Preference,
-    Secured, SecuredCell,
+    Addr, BoxFuture, Capability, Connection, Describe, Error, ErrorKind, Node, PeerLayers, Secured,
+    SecuredCell, Situation,
 };
 use std::fmt;
 use std::ops::Range;
@@ -349,6 +349,6 @@ where
     S: Chunnel<C> + ?Sized,
     C: Connection,
 {
-    let picks = preferred(&stack.nodes(), Preference::TWO_ENDS);
+    let picks = preferred(&stack.nodes(), &Situation::TWO_ENDS);
     stack.instantiate(inner, Picks::new(&picks), context).await
 }

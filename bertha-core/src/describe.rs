@@ -1,7 +1,7 @@
 //! The description of a stack, for the other end and for a human reader.
 
 use crate::capability::{Declared, Plain};
-use crate::{Capability, NumParticipantsAtMost, Preference, guarantee};
+use crate::{Capability, Policy, Preference, guarantee};
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub trait Describe {
     /// Marks the alternative with this number as preferred, always or, with a `condition`, while that holds. Only `select!`
     /// has alternatives; the default does nothing.
     #[doc(hidden)]
-    fn prefer_alternative(&mut self, _number: usize, _condition: Option<NumParticipantsAtMost>) {}
+    fn prefer_alternative(&mut self, _number: usize, _condition: Option<&Arc<dyn Policy>>) {}
 
     /// Appends notes for a human reader, one line each. Only a stack that passes rewrote has any.
     #[doc(hidden)]

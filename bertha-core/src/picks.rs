@@ -1,7 +1,7 @@
 //! The alternatives of `select!`s that a connection uses.
 
-use crate::Node;
 use crate::describe::count_selects;
+use crate::{Node, Situation};
 
 /// The picks of one connection, seen from one place in the stack.
 ///
@@ -30,18 +30,18 @@ impl<'a> Picks<'a> {
     }
 }
 
-/// The picks of the preferred alternative of every `select!`, with this number of participants.
-pub fn preferred(nodes: &[Node], participants: usize) -> Vec<u8> {
-    fn visit(nodes: &[Node], participants: usize, picks: &mut Vec<u8>) {
+/// The picks of the preferred alternative of every `select!` in this situation.
+pub fn preferred(nodes: &[Node], situation: &Situation) -> Vec<u8> {
+    fn visit(nodes: &[Node], situation: &Situation, picks: &mut Vec<u8>) {
         for node in nodes {
             if let Node::Select { branches, prefer } = node {
-                picks.push(prefer.among(participants));
-                branches.iter().for_each(|branch| visit(branch, participants, picks));
+                picks.push(prefer.in_situation(situation));
+                branches.iter().for_each(|branch| visit(branch, situation, picks));
             }
         }
     }
     let mut picks = Vec::new();
-    visit(nodes, participants, &mut picks);
+    visit(nodes, situation, &mut picks);
     picks
 }
 

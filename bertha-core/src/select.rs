@@ -5,16 +5,17 @@ use crate::guarantee::Common;
 use crate::identity::{Reserved, kind};
 use crate::picks::Picks;
 use crate::{
-    BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, Node,
-    NumParticipantsAtMost, Preference,
+    BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, ErrorKind, Identity, Node, Policy,
+    Preference,
 };
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Two alternatives, of which the two ends pick one when they connect. Made by [`select!`](crate::select).
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Select<First, Second> {
     first: First,
     second: Second,
@@ -34,12 +35,13 @@ impl<First: Describe, Second: Describe> Select<First, Second> {
         self
     }
 
-    /// Prefers the alternative with this number while `condition` holds, and otherwise the first of the others.
+    /// Prefers the alternative with this number while `policy` holds, and otherwise the first of the others.
     ///
     /// A connection between two ends always has two participants, so its preference never changes.
     #[must_use]
-    pub fn prefer_if(mut self, number: usize, condition: NumParticipantsAtMost) -> Self {
-        self.prefer_alternative(number, Some(condition));
+    pub fn prefer_if(mut self, number: usize, policy: impl Policy) -> Self {
+        let policy: Arc<dyn Policy> = Arc::new(policy);
+        self.prefer_alternative(number, Some(&policy));
         self
     }
 }
@@ -67,7 +69,10 @@ impl<First: Identity, Second: Identity> Identity for Select<First, Second> {
 
 impl<First: Describe, Second: Describe> Describe for Select<First, Second> {
     fn describe(&self, into: &mut Vec<Node>) {
-        into.push(Node::Select { branches: [self.first.nodes(), self.second.nodes()], prefer: self.prefer });
+        into.push(Node::Select {
+            branches: [self.first.nodes(), self.second.nodes()],
+            prefer: self.prefer.clone(),
+        });
     }
 
     fn selects(&self) -> usize {
@@ -79,9 +84,12 @@ impl<First: Describe, Second: Describe> Describe for Select<First, Second> {
         self.second.notes(into);
     }
 
-    fn prefer_alternative(&mut self, number: usize, condition: Option<NumParticipantsAtMost>) {
+    fn prefer_alternative(&mut self, number: usize, condition: Option<&Arc<dyn Policy>>) {
         let always = Preference::branch(u8::from(number > 0));
-        self.prefer = condition.map_or(always, |condition| always.only_if(condition));
+        self.prefer = match condition {
+            Some(condition) => always.only_if(condition.clone()),
+            None => always,
+        };
         if number > 0 {
             self.second.prefer_alternative(number - 1, condition);
         }
@@ -268,9 +276,9 @@ impl<First: Future, Second: Future<Output = First::Output>> Future for Call<Firs
 /// The first alternative is preferred, or the one with the number after `; prefer`, counted from 0. All alternatives must
 /// carry the same data.
 ///
-/// With a condition, [`NumParticipantsAtMost`](crate::NumParticipantsAtMost), the alternative is preferred while the
-/// condition holds, and the first of the others while it does not. A connection with any number of endpoints changes its
-/// alternative when the preference changes. A connection between two ends never does.
+/// With a condition, a [`Policy`](crate::Policy) such as [`NumParticipantsAtMost`](crate::NumParticipantsAtMost) or one of yours, the
+/// alternative is preferred while the condition holds, and the first of the others while it does not. A connection with any number
+/// of endpoints changes its alternative when the preference changes. A connection between two ends never does.
 ///
 /// ```
 /// # use bertha_core::{Describe, Identity, NumParticipantsAtMost, make_stack, select};

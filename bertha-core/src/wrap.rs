@@ -1,7 +1,7 @@
 //! A stack without negotiation.
 
 use crate::picks::{Picks, preferred, resolve};
-use crate::{Base, BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Preference, check_needs};
+use crate::{Base, BoxFuture, Chunnel, ConnectContext, Connection, Describe, Error, Situation, check_needs};
 
 /// A connection that the stack `S` can stand on: the bound of a generic function that [wraps](Wrap::wrap) one.
 ///
@@ -50,7 +50,7 @@ pub trait Wrap: Describe + Send + Sync {
     fn wrap<C: Supports<Self>>(&self, base: C) -> impl Future<Output = Result<C::Out, Error>> + Send {
         async move {
             let nodes = self.nodes();
-            let picks = preferred(&nodes, Preference::TWO_ENDS);
+            let picks = preferred(&nodes, &Situation::TWO_ENDS);
             let layers = resolve(&nodes, Picks::new(&picks));
             check_needs(&layers, base.base().properties().guarantees())?;
             C::instantiate(self, base, Picks::new(&picks), ConnectContext::none()).await

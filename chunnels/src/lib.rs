@@ -7,7 +7,7 @@
 //! | `shard` | [`ClientShard`], [`ServerShard`] | send each message to the shard of its key |
 //! | `reliable` | [`Reliable`] | delivers every message, once and undamaged, with [congestion control](congestion) |
 //! | `retry` | [`Retry`] | sends requests again until their replies arrive |
-//! | `order` | [`Ordered`], [`OrderedByKey`] | deliver messages in the order in which they were sent |
+//! | `order` | [`Ordered`], [`OrderedByKey`], [`ServiceOrdered`] | deliver messages in the order in which they were sent |
 //! | `total_order` | [`ReceiverOrdered`], [`SequencerOrdered`] | give all participants of a connection the same order |
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
@@ -91,7 +91,7 @@ pub mod tls;
 pub mod total_order;
 
 #[cfg(feature = "at_most_once")]
-pub use at_most_once::AtMostOnce;
+pub use at_most_once::{AtMostOnce, AtMostOnceByPublisher};
 #[cfg(feature = "batch")]
 pub use batch::Batch;
 #[cfg(feature = "bytes")]
@@ -117,7 +117,7 @@ pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]
 pub use nothing::Nothing;
 #[cfg(feature = "order")]
-pub use order::{Ordered, OrderedByKey};
+pub use order::{Ordered, OrderedByKey, ServiceOrdered};
 #[cfg(feature = "pace")]
 pub use pace::Pace;
 #[cfg(feature = "quic")]

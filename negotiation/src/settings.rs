@@ -60,8 +60,9 @@ pub struct Settings {
     pub may_lose: guarantee::Set,
     /// The number of clients with unproven addresses from which a server demands cookies. From half of it on, a stack is built
     /// for a client only once it has confirmed its address, which takes no further round trip; beyond it, each further client
-    /// returns a cookie first, which takes one. With identities there are as many signatures a second for unproven addresses;
-    /// beyond it, cookies as well. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of streams and Unix sockets, don't
+    /// returns a cookie first, which takes one. With identities, which take signatures, it is also the most
+    /// offers a second that unproven addresses may make without cookies: while there are more, each returns one, and no signature is
+    /// spent on any other. 0: always; `usize::MAX`: never. Addresses that can't be forged, those of streams and Unix sockets, don't
     /// count, nor do clients that have confirmed.
     pub unproven_clients: usize,
     /// The number of offers that a server takes per second from one network: the first 24 bits of an IPv4 address, the first

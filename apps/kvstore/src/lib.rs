@@ -7,11 +7,12 @@
 //! # Stacks
 //!
 //! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over [`shard_map`]; a
-//! shard is a store of its own to a client that connects to it with `Serialize` alone.
+//! shard is a store of its own to a client that connects to it without these. Below are `Serialize`, and `Checksum` or `Tls`: a
+//! damaged message is lost, and never a wrong value.
 //!
 //! ```
 //! use bertha::Error;
-//! use bertha::chunnels::{ClientShard, Serialize, ServerShard};
+//! use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard};
 //! use bertha::prelude::*;
 //! use bertha_kvstore::{Message, Options, Server, Shards};
 //!
@@ -22,6 +23,7 @@
 //! let stack = make_stack!(
 //!     select!(ClientShard::new(map.clone()), ServerShard::new(map)),
 //!     Serialize::<Message>::new(),
+//!     Checksum::new(),
 //! );
 //! let store = stack.connect(bertha::datapath(), server.addr()).await?;
 //! store.send(Message::get(1, "user1000")).await?;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bertha::chunnels::{ClientShard, Serialize, ServerShard};
+use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard};
 use bertha::prelude::*;
 use bertha::{Addr, ErrorKind};
 use bertha_kvstore::{Body, Capacity, Message, Options, Server, Sharding, Shards, shard_map};
@@ -62,10 +62,10 @@ where
 async fn either_end_routes_and_both_see_the_same_records() {
     let server = start(Shards::Local(3), Sharding::Either);
     let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
-    let messages = Serialize::<Message>::new();
+    let messages = make_stack!(Serialize::<Message>::new(), Checksum::new());
 
     let stack = make_stack!(routed.clone(), messages.clone());
-    assert_eq!(exchange(stack, &server).await, "ServerShard / Serialize");
+    assert_eq!(exchange(stack, &server).await, "ServerShard / Serialize / Checksum");
     let stack = make_stack!(client.clone(), messages.clone());
     let store = stack.connect(bertha::datapath(), server.addr()).await.unwrap();
     for key in 0..KEYS {
@@ -77,19 +77,24 @@ async fn either_end_routes_and_both_see_the_same_records() {
         );
     }
     let stack = make_stack!(select!(client, routed), messages);
-    assert_eq!(exchange(stack, &server).await, "ClientShard / Serialize", "the server prefers that");
+    assert_eq!(
+        exchange(stack, &server).await,
+        "ClientShard / Serialize / Checksum",
+        "the server prefers that"
+    );
     server.stop().unwrap();
 }
 
 #[tokio::test]
 async fn a_server_may_allow_one_kind_of_sharding_only() {
-    for (sharding, agreed) in
-        [(Sharding::Client, "ClientShard / Serialize"), (Sharding::Server, "ServerShard / Serialize")]
-    {
+    for (sharding, agreed) in [
+        (Sharding::Client, "ClientShard / Serialize / Checksum"),
+        (Sharding::Server, "ServerShard / Serialize / Checksum"),
+    ] {
         let server = start(Shards::Local(2), sharding);
         let (client, routed) =
             (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
-        let stack = make_stack!(select!(client, routed), Serialize::<Message>::new());
+        let stack = make_stack!(select!(client, routed), Serialize::<Message>::new(), Checksum::new());
         assert_eq!(exchange(stack, &server).await, agreed);
     }
 }
@@ -101,7 +106,7 @@ async fn shards_may_be_elsewhere() {
     let addrs = shards.iter().map(|shard| Addr::from(shard.addr())).collect();
     let server = start(Shards::Remote(addrs), Sharding::Either);
     let (client, routed) = (ClientShard::new(server.map().clone()), ServerShard::new(server.map().clone()));
-    let messages = Serialize::<Message>::new();
+    let messages = make_stack!(Serialize::<Message>::new(), Checksum::new());
     exchange(make_stack!(routed, messages.clone()), &server).await;
     exchange(make_stack!(client, messages), &server).await;
 }
@@ -111,7 +116,11 @@ async fn a_client_with_another_map_is_refused() {
     let server = start(Shards::Local(2), Sharding::Either);
     let mut shards = server.map().shards().to_vec();
     shards.reverse();
-    let stack = make_stack!(ClientShard::new(shard_map(shards).unwrap()), Serialize::<Message>::new());
+    let stack = make_stack!(
+        ClientShard::new(shard_map(shards).unwrap()),
+        Serialize::<Message>::new(),
+        Checksum::new()
+    );
     let error = stack.connect(bertha::datapath(), server.addr()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.to_string().contains("ClientShard"), "{error}");
@@ -120,8 +129,10 @@ async fn a_client_with_another_map_is_refused() {
 #[tokio::test]
 async fn stopping_closes_every_connection() {
     let server = start(Shards::Local(2), Sharding::Either);
-    let client = make_stack!(ClientShard::new(server.map().clone()), Serialize::<Message>::new());
-    let routed = make_stack!(ServerShard::new(server.map().clone()), Serialize::<Message>::new());
+    let client =
+        make_stack!(ClientShard::new(server.map().clone()), Serialize::<Message>::new(), Checksum::new());
+    let routed =
+        make_stack!(ServerShard::new(server.map().clone()), Serialize::<Message>::new(), Checksum::new());
     let client = client.connect(bertha::datapath(), server.addr()).await.unwrap();
     let routed = routed.connect(bertha::datapath(), server.addr()).await.unwrap();
     ask(&client, Message::get(1, "user1")).await;

@@ -11,7 +11,7 @@
 
 #![forbid(unsafe_code)]
 
-use bertha::chunnels::{Ordered, Reliable, Tls, TlsIdentity, Trust};
+use bertha::chunnels::{Checksum, Ordered, Reliable, Tls, TlsIdentity, Trust};
 use bertha::guarantee::{Encrypted, Set};
 use bertha::prelude::*;
 use bertha::{BoxedStack, Buf, DefaultDatapath, Error, ErrorKind, Settings};
@@ -127,13 +127,14 @@ impl Encryption {
         self.is_required
     }
 
-    /// The lower part of a stack over datagrams: TLS, or, unless encryption is required, either TLS or nothing.
+    /// The lower part of a stack over datagrams: TLS, or, unless encryption is required, either TLS or a [`Checksum`]. So damaged
+    /// messages are lost in either case.
     pub fn wire(&self) -> Wire {
         let datapath = bertha::datapath();
         let tls = make_stack!(self.tls(), Ordered::new(), Reliable::new());
         match self.is_required {
             true => tls.boxed(&datapath),
-            false => make_stack!(select!(tls, make_stack!())).boxed(&datapath),
+            false => make_stack!(select!(tls, Checksum::new())).boxed(&datapath),
         }
     }
 

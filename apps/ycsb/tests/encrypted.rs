@@ -57,6 +57,15 @@ fn a_workload_runs_over_tls_and_plaintext_is_refused() {
     strict.stop().unwrap();
 
     let open = store(&[]);
+    let plain = ycsb(&open, &[]);
+    let (table, log) = (String::from_utf8_lossy(&plain.stdout), String::from_utf8_lossy(&plain.stderr));
+    assert!(plain.status.success() && table.contains("Checksum"), "{table}{log}");
+    let both = store(&["--tls-cert", &certificate, "--tls-key", &key]);
+    for (options, chosen) in [(&["--tls-ca", &certificate][..], "Tls"), (&[], "Checksum")] {
+        let told = ycsb(&both, options);
+        let (table, log) = (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+        assert!(told.status.success() && table.contains(chosen), "{table}{log}");
+    }
     let strict = ycsb(&open, &["--tls-ca", &certificate, "--require-encryption"]);
     let log = String::from_utf8_lossy(&strict.stderr);
     assert!(

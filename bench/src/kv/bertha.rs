@@ -1,7 +1,7 @@
 //! The key-value store over Bertha, and a client for it, both as an application would write them.
 //!
-//! The server is that of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over `Serialize`, and
-//! shards with `Serialize`. The client negotiates the same and gets `ClientShard`. Load, window and messages are those of
+//! The server is that of `kvstore`: a router whose stack is `select!(ClientShard, ServerShard)` over `Serialize` and
+//! `Checksum`, and shards with these two. The client negotiates the same and gets `ClientShard`. Load, window and messages are those of
 //! the store on [raw sockets](super::raw).
 
 use super::client::Client;
@@ -11,7 +11,7 @@ use crate::harness::{self, Recorder, runtime};
 use crate::{Error, ErrorKind};
 use bertha::Settings;
 use bertha::prelude::*;
-use bertha_chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use bertha_chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha_core::Addr;
 use bertha_kvstore::server::{Listening, Router, Shard, Stopper};
 use bertha_kvstore::{Capacity, Message, Options, Server, Shards, shard_map};
@@ -58,8 +58,8 @@ pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
         let (local, queues) = LocalShards::new(setup.shards, QUEUE);
         let mut addresses = Vec::new();
         for queue in queues {
-            let shard =
-                Listening::open(make_stack!(Serialize::<Message>::new()), ANY_PORT, Settings::default());
+            let stack = make_stack!(Serialize::<Message>::new(), Checksum::new());
+            let shard = Listening::open(stack, ANY_PORT, Settings::default());
             let shard = shard.await.map_err(failed("opening a shard"))?;
             addresses.push(Addr::from(shard.addr().map_err(failed("opening a shard"))?));
             let store = Shard::new(Capacity::default());
@@ -69,7 +69,8 @@ pub(super) fn on_one_thread(setup: &Setup) -> Result<Sample, Error> {
         }
         let map = shard_map(addresses).map_err(failed("making a shard map"))?;
         let server = ServerShard::new(map.clone()).local(local).map_err(failed("making a stack"))?;
-        let stack = make_stack!(select!(ClientShard::new(map.clone()), server), Serialize::<Message>::new());
+        let routing = select!(ClientShard::new(map.clone()), server);
+        let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
         let router = Listening::open(stack, ANY_PORT, Settings::default())
             .await
             .map_err(failed("opening the router"))?;
@@ -84,6 +85,7 @@ async fn measure(setup: &Setup, map: ShardMap, server: SocketAddr) -> Result<Sam
     let stack = make_stack!(
         select!(ClientShard::new(map.clone()), ServerShard::new(map)),
         Serialize::<Message>::new(),
+        Checksum::new(),
     );
     let connection = stack.connect(bertha::datapath(), server).await.map_err(failed("connecting"))?;
     let mut client = Client::new(connection, setup.in_flight * setup.shards.max(1));

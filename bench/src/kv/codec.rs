@@ -31,6 +31,35 @@ pub(crate) fn decode(datagram: &[u8]) -> Result<Message, Error> {
         .map_err(Error::while_doing(ErrorKind::Codec, "decoding a message"))
 }
 
+/// The bytes of a checksum.
+const CHECK: usize = 4;
+
+/// As [`encode`], with a CRC-32 of the message in front.
+///
+/// # Errors
+/// [`ErrorKind::Codec`] when `space` is too small.
+#[inline]
+pub(crate) fn encode_checked(message: &Message, space: &mut [u8]) -> Result<usize, Error> {
+    let Some((check, space)) = space.split_first_chunk_mut::<CHECK>() else {
+        return Err(Error::new(ErrorKind::Codec, "there is no room for a checksum"));
+    };
+    let length = encode(message, space)?;
+    *check = crc32fast::hash(&space[..length]).to_le_bytes();
+    Ok(CHECK + length)
+}
+
+/// As [`decode`], of a message with its CRC-32 in front.
+///
+/// # Errors
+/// [`ErrorKind::Codec`] when the datagram is not a message, or a damaged one.
+#[inline]
+pub(crate) fn decode_checked(datagram: &[u8]) -> Result<Message, Error> {
+    match datagram.split_first_chunk::<CHECK>() {
+        Some((check, message)) if crc32fast::hash(message).to_le_bytes() == *check => decode(message),
+        _ => Err(Error::new(ErrorKind::Codec, "a damaged message")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,5 +75,19 @@ mod tests {
         let mut hostile = [0xff; 40];
         hostile[7] = 0x7f;
         assert_eq!(decode(&hostile).unwrap_err().kind(), ErrorKind::Codec);
+    }
+
+    #[test]
+    fn a_damaged_message_is_an_error() {
+        let message = Message::put(7, "key", vec![9; 5]);
+        let mut space = [0; 64];
+        let length = encode_checked(&message, &mut space).unwrap();
+        assert_eq!(decode_checked(&space[..length]).unwrap(), message);
+        for bit in 0..8 * length {
+            let mut damaged = space;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode_checked(&damaged[..length]).unwrap_err().kind(), ErrorKind::Codec, "bit {bit}");
+        }
+        assert_eq!(decode_checked(&space[..3]).unwrap_err().kind(), ErrorKind::Codec);
     }
 }

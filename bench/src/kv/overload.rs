@@ -7,7 +7,7 @@ use crate::report::{Budget, Report};
 use crate::{Error, ErrorKind};
 use bertha::Settings;
 use bertha::prelude::*;
-use bertha_chunnels::{ClientShard, Serialize};
+use bertha_chunnels::{Checksum, ClientShard, Serialize};
 use bertha_kvstore::{Message, Options, Server};
 use bertha_ycsb::connect::{ToStore, connect};
 use bertha_ycsb::driver::{Counter, Driver, Phased, Plan};
@@ -118,7 +118,8 @@ async fn driver(
     server: &Server,
     clients: usize,
 ) -> Result<Driver<ToStore<impl Connection<Data = Message> + 'static>>, Error> {
-    let stack = make_stack!(ClientShard::new(server.map().clone()), Serialize::<Message>::new());
+    let routing = ClientShard::new(server.map().clone());
+    let stack = make_stack!(routing, Serialize::<Message>::new(), Checksum::new());
     let mut ports = Vec::new();
     for _ in 0..clients {
         ports.push(

@@ -6,11 +6,36 @@
 //!
 //! The receiver remembers at least the last 4,033 numbers. A message that arrives later than that is dropped, since it can no longer
 //! be told from a duplicate.
+//!
+//! # Over queues
+//!
+//! [`AtMostOnce`] is for two ends. Messages of a topic may have several publishers, whose numbers are the same, and go on while
+//! receivers come and go. [`AtMostOnceByPublisher`] names the publisher beside the number, sixteen bytes in all, and has a memory that can
+//! [survive a restart](AtMostOnceByPublisher::remembering): a service delivers a message again that a receiver took and did not acknowledge
+//! before it was killed.
+//!
+//! ```
+//! # fn main() -> Result<(), bertha_core::Error> {
+//! # let folder = std::env::temp_dir();
+//! # let path = folder.join(format!("bertha-example-{}.taken", std::process::id()));
+//! use bertha_chunnels::AtMostOnceByPublisher;
+//! use bertha_chunnels::at_most_once::FileMemory;
+//! use std::sync::Arc;
+//!
+//! let once = AtMostOnceByPublisher::new();
+//! let once_whatever_happens = AtMostOnceByPublisher::new().remembering(Arc::new(FileMemory::open(&path)?));
+//! # drop(once_whatever_happens);
+//! # std::fs::remove_file(path).unwrap();
+//! # Ok(())
+//! # }
+//! ```
 
+mod by_publisher;
 mod chunnel;
 mod connection;
 #[cfg(test)]
 mod tests;
 
+pub use by_publisher::{AtMostOnceByPublisher, ByPublisherConnection, FileMemory, Memory, MessageId};
 pub use chunnel::AtMostOnce;
 pub use connection::AtMostOnceConnection;

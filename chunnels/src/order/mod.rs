@@ -2,6 +2,9 @@
 //!
 //! * [`Ordered`] keeps one order for all messages.
 //! * [`OrderedByKey`] keeps the order of messages with the same key, or group, alone: a missing message delays its own group only.
+//! * [`ServiceOrdered`] leaves the order of messages with the same key to the messaging service below, which keeps it for any number
+//!   of receivers that share a subscription. The two above need a single receiver there: each message goes to one of those that share
+//!   them, so all others would wait for it.
 //!
 //! ```
 //! use bertha_chunnels::{Ordered, OrderedByKey, Reliable};
@@ -29,12 +32,16 @@
 //! | [`groups`](OrderedByKey::groups), the same at both ends | 1,024 |
 
 mod by_key;
+mod by_service;
 mod chunnel;
 mod connection;
 mod sequence;
+mod service_connection;
 #[cfg(test)]
 mod tests;
 
 pub use by_key::OrderedByKey;
+pub use by_service::ServiceOrdered;
 pub use chunnel::Ordered;
 pub use connection::OrderedConnection;
+pub use service_connection::ServiceOrderedConnection;

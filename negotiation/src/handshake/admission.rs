@@ -9,7 +9,7 @@ use crate::wire::{self, Kind, Retry, Tag, offer_in};
 use bertha_core::Addr;
 use bertha_core::token_bucket::{Rate, TokenBucket};
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Asks for proofs of address, and keeps to the rates. The memory that it needs does not depend on the offers.
 #[derive(Debug)]
@@ -27,6 +27,9 @@ pub struct AdmissionControl {
 
 /// The tokens of a signature, so that fractions of it count.
 const SIGNATURE: u64 = 1000;
+
+/// The longest that an unproven address waits for a signature once a flood is over.
+const MOST_DEBT: Duration = Duration::from_secs(1);
 
 /// The decision about an offer.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,7 +78,9 @@ impl AdmissionControl {
             return if admits { Admission::Admit(Credit::UNLIMITED) } else { Admission::Drop };
         }
         let credit = Credit::of(message.len());
-        if unproven < self.max_unproven && self.unproven.admits(now, peer) && self.signs(now) {
+        // First, since it counts them all.
+        let signs = self.signs(now);
+        if signs && unproven < self.max_unproven && self.unproven.admits(now, peer) {
             return Admission::Admit(credit);
         }
         // An offer of another version, say, whose sender wants to be told. That takes no work.
@@ -85,14 +90,17 @@ impl AdmissionControl {
         self.retry(now, peer, message)
     }
 
-    /// Whether one more offer from an unproven address may take the work of signatures, if it takes any.
+    /// Whether one more offer from an unproven address may take the work of signatures, if it takes any. Those that may not
+    /// count as well: so offers that keep coming faster than the rate get no signature at all, until they have been fewer for a
+    /// while.
     fn signs(&mut self, now: Instant) -> bool {
         let Some(signatures) = &mut self.signatures else { return true };
-        let signs = signatures.ready_at(now.saturating_duration_since(self.start), self.rate).is_none();
-        if signs {
+        let elapsed = now.saturating_duration_since(self.start);
+        let ready = signatures.ready_at(elapsed, self.rate);
+        if ready.is_none_or(|at| at.saturating_sub(elapsed) < MOST_DEBT) {
             signatures.spend(SIGNATURE);
         }
-        signs
+        ready.is_none()
     }
 
     /// The message that asks the sender of an offer for a proof of its address.
@@ -136,6 +144,7 @@ pub(crate) fn name(peer: &Addr) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::wire::{COOKIE, Offer, envelop};
+    use crate::{Credentials, IdentityKey};
 
     fn offer(id: u64) -> Vec<u8> {
         wire::encode(Kind::Offer, Tag::of(id), &Offer::new(id, &[]).unwrap()).unwrap()
@@ -160,6 +169,27 @@ mod tests {
         assert!(matches!(gate.admit(start, &other, &returned, false, 3), Admission::Retry(_)));
         assert_eq!(gate.admit(start, &other, &offer, true, 3), Admission::Admit(Credit::UNLIMITED));
         assert_eq!(gate.admit(start, &peer, b"garbage", false, 3), Admission::Drop);
+    }
+
+    /// From the moment that more come than the rate, until they have been fewer for a second or two.
+    #[test]
+    fn a_flood_of_unproven_addresses_gets_no_signatures() {
+        let start = Instant::now();
+        let mut settings = Settings { unproven_clients: 10, ..Settings::default() };
+        settings.credentials = Credentials::default().identity(IdentityKey::from_seed([1; 32]));
+        let mut gate = AdmissionControl::new(&settings, || 9, start);
+        let mut admitted = |milliseconds: u64| {
+            let [_, a, b, c] = (milliseconds as u32).to_be_bytes();
+            let now = start + Duration::from_millis(milliseconds);
+            let verdict = gate.admit(now, &([100, a, b, c], 7).into(), &offer(milliseconds), false, 0);
+            matches!(verdict, Admission::Admit(_))
+        };
+        // Half of the rate, each of them; then 20 times the rate.
+        assert!((0..5_000).step_by(200).all(&mut admitted));
+        let early = (5_000..6_000).step_by(5).filter(|at| admitted(*at)).count();
+        assert!((10..=12).contains(&early), "{early}");
+        assert_eq!((6_000..60_000).step_by(5).filter(|at| admitted(*at)).count(), 0);
+        assert!((61_500..70_000).step_by(200).all(admitted), "it is over");
     }
 
     #[test]

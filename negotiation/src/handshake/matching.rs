@@ -8,7 +8,7 @@
 use super::requirements::Requirements;
 use crate::wire::{OfferedLayer, OfferedNode};
 use bertha_core::guarantee::Set;
-use bertha_core::{LayerInfo, Node, Preference};
+use bertha_core::{LayerInfo, Node, Situation};
 use std::collections::HashSet;
 
 /// The number of failed comparisons that are kept for the explanation.
@@ -119,7 +119,9 @@ impl Tree for Node {
     fn view(&self) -> View<'_, Self> {
         match self {
             Self::Layer(layer) => View::Layer(layer),
-            Self::Select { branches, prefer } => View::Select(branches, prefer.among(Preference::TWO_ENDS)),
+            Self::Select { branches, prefer } => {
+                View::Select(branches, prefer.in_situation(&Situation::TWO_ENDS))
+            }
         }
     }
 

@@ -77,7 +77,7 @@ fn prune(nodes: &[Node], mut wanted: Wants, given: Wants, taken: &mut Vec<Option
                 _ => {
                     taken.push(None);
                     let branches = [prune(first, wanted, given, taken), prune(second, wanted, given, taken)];
-                    pruned.push(Node::Select { branches, prefer: *prefer });
+                    pruned.push(Node::Select { branches, prefer: prefer.clone() });
                 }
             }
         } else {

@@ -3,7 +3,7 @@
 use super::wants::can_hold;
 use bertha_core::check_needs;
 use bertha_core::guarantee::Set;
-use bertha_core::{Error, ErrorKind, Node, Picks, Preference, Properties, preferred, resolve};
+use bertha_core::{Error, ErrorKind, Node, Picks, Properties, Situation, preferred, resolve};
 
 /// The guarantees required at the top of a stack, and those given at its bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn check_possible(nodes: &[Node], requirements: Requirements) -> Result<(), 
         return Err(Error::new(ErrorKind::Invalid, what).at("negotiation"));
     }
     // Each alternative lacks something. The error names the need of the preferred picks.
-    check_needs(&resolve(nodes, Picks::new(&preferred(nodes, Preference::TWO_ENDS))), transport)?;
+    check_needs(&resolve(nodes, Picks::new(&preferred(nodes, &Situation::TWO_ENDS))), transport)?;
     let what = format!(
         "the stack has to be {floor}, and with each alternative that is, a Chunnel lacks what it needs below it"
     );

@@ -154,7 +154,7 @@ impl Visit<'_> {
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
-    use bertha_core::LayerInfo;
+    use bertha_core::{LayerInfo, Situation};
 
     fn layer(name: &'static str) -> Node {
         Node::Layer(LayerInfo::plain(name, 1))
@@ -176,7 +176,8 @@ mod tests {
             .iter()
             .flat_map(|node| match node {
                 Node::Select { branches: [first, second], prefer } => {
-                    [vec![prefer.among(2)], prefers(first), prefers(second)].concat()
+                    [vec![prefer.in_situation(&Situation::TWO_ENDS)], prefers(first), prefers(second)]
+                        .concat()
                 }
                 Node::Layer(_) => Vec::new(),
             })

@@ -5,8 +5,8 @@ use super::peer_agent::PeerAgent;
 use super::shell::Shell;
 use crate::Link;
 use bertha_core::{
-    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Describe, Error, Node, Picks, Preference,
-    Runtime, preferred,
+    Base, BoxFuture, Buf, Chunnel, ConnectContext, Connection, Describe, Error, Node, Picks, Runtime,
+    Situation, preferred,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ where
         inner: Link<B>,
         context: ConnectContext<'_, Link<B>>,
     ) -> Result<Self::Connection, Error> {
-        let picks = preferred(&self.nodes(), Preference::TWO_ENDS);
+        let picks = preferred(&self.nodes(), &Situation::TWO_ENDS);
         self.instantiate(inner, Picks::new(&picks), context).await
     }
 

@@ -7,7 +7,7 @@
 use super::early::offer_before;
 use super::retry::{COOKIE, opened};
 use super::{Kind, Tag, USUAL, VERSION, begin, checked, header};
-use bertha_core::{LayerInfo, Mismatch, Node, Preference};
+use bertha_core::{LayerInfo, Mismatch, Node, Situation};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -96,7 +96,7 @@ impl Offer {
             Node::Select { branches: [first, second], prefer } => {
                 let at = self.entries.len();
                 // The reader of an offer is the second participant.
-                let prefer = prefer.among(Preference::TWO_ENDS);
+                let prefer = prefer.in_situation(&Situation::TWO_ENDS);
                 self.entries.push(Entry::Select { first: 0, second: 0, prefer });
                 self.push_all(first)?;
                 let middle = self.entries.len();

@@ -2,9 +2,10 @@
 
 use super::hindered::{Fate, Hindered};
 use super::scene::{Endpoint, Scene, Stack, X, Y, Z, everywhere, xy, xyz};
-use bertha_core::{BoxFuture, NumParticipantsAtMost, Runtime, make_stack};
+use bertha_core::{BoxFuture, NumParticipantsAtMost, Policy, Runtime, Situation, make_stack};
 use bertha_rendezvous::{Event, InForce, RendezvousStore};
 use futures_util::future::{join, pending, select};
+use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -21,6 +22,37 @@ fn the_third_makes_all_switch_and_its_going_makes_them_switch_back() {
         let join_one = async || scene.join(&prefers(0, 2)).await;
         let (mut first, mut second) = (join_one().await, join_one().await);
         assert_eq!(first.in_force.stack.to_string(), "X");
+        let mut third = join_one().await;
+        join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
+        third.participant.leave().await.unwrap();
+        join(first.uses("X"), second.uses("X")).await;
+    });
+}
+
+/// A policy of a user's own.
+struct Odd;
+
+impl Policy for Odd {
+    fn holds(&self, situation: &Situation) -> bool {
+        situation.participants() % 2 == 1
+    }
+}
+
+impl fmt::Display for Odd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Odd")
+    }
+}
+
+#[test]
+fn a_policy_of_a_users_own_is_asked_each_time_that_somebody_comes_or_goes() {
+    everywhere(async |scene, _| {
+        let stack: Stack = Box::new(make_stack!(bertha_core::select!(X, Y; prefer 1 if Odd)));
+        let join_one = async || scene.join(&stack).await;
+        let mut first = join_one().await;
+        assert_eq!(first.in_force.stack.to_string(), "Y");
+        let mut second = join_one().await;
+        join(first.uses("X"), second.uses("X")).await;
         let mut third = join_one().await;
         join(first.uses("Y"), join(second.uses("Y"), third.uses("Y"))).await;
         third.participant.leave().await.unwrap();

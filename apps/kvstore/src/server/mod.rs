@@ -11,7 +11,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bertha::chunnels::shard::ShardQueue;
-use bertha::chunnels::{LocalShards, Serialize, ShardMap};
+use bertha::chunnels::{Checksum, LocalShards, Serialize, ShardMap};
 use bertha::prelude::*;
 use bertha::{Addr, Error, ErrorKind, Settings};
 use bertha_tls_options::Encryption;
@@ -170,7 +170,9 @@ fn start_shard(
     match encryption {
         None => thread::start(
             name,
-            async move || Listening::open(make_stack!(messages), addr, Settings::default()).await,
+            async move || {
+                Listening::open(make_stack!(messages, Checksum::new()), addr, Settings::default()).await
+            },
             async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
         ),
         Some(encryption) => {

@@ -4,7 +4,7 @@ use super::listening::Datapath;
 use super::thread::{self, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Sharding};
-use bertha::chunnels::{ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Error, Settings};
 use bertha_tls_options::Encryption;
@@ -66,7 +66,7 @@ pub(super) fn start(
         };
     }
     match encryption {
-        None => over!(settings, messages),
+        None => over!(settings, messages, Checksum::new()),
         Some(encryption) => over!(encryption.settings(settings), messages, encryption.wire()),
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bertha::chunnels::{ClientShard, Serialize, ServerShard, ShardMap};
+use bertha::chunnels::{Checksum, ClientShard, Serialize, ServerShard, ShardMap};
 use bertha::prelude::*;
 use bertha::{Addr, DefaultDatapath, Settings};
 use bertha_kvstore::{Message, shard_addrs, shard_map};
@@ -109,7 +109,7 @@ impl Run {
             };
         }
         match self.encryption.encryption(self.server.ip())? {
-            None => over!(settings, messages),
+            None => over!(settings, messages, Checksum::new()),
             Some(encryption) => over!(encryption.settings(settings), messages, encryption.wire()),
         }
     }

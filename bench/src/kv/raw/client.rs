@@ -69,7 +69,7 @@ impl Client {
         let mut encode = |due: Due, outbox: &mut Outbox| {
             let request: &mut Message = script.request(phase, due.position);
             request.id = due.id;
-            outbox.push(shards.of(&request.key), |space| codec::encode(request, space))
+            outbox.push(shards.of(&request.key), |space| codec::encode_checked(request, space))
         };
 
         window.begin(requests);
@@ -105,7 +105,7 @@ impl Client {
                     socket.flush(outbox).await?;
                     now = Instant::now();
                 }
-                let Ok(reply) = codec::decode(datagram) else { continue };
+                let Ok(reply) = codec::decode_checked(datagram) else { continue };
                 let Some(due) = window.reply(&reply, now, latency)? else { continue };
                 if outbox.is_full() {
                     socket.flush(outbox).await?;

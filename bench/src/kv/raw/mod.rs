@@ -1,7 +1,7 @@
 //! The key-value store on raw UDP sockets, and a client for it: as a good programmer writes it for this one purpose.
 //!
 //! Receives up to 32 buffers per system call, each of which may hold many coalesced datagrams; decodes, handles and encodes
-//! one after the other into reused buffers; sends the replies as few runs. Nothing is allocated but the contents of
+//! one after the other into reused buffers, with a CRC-32 in front of each as `Checksum` has it; sends the replies as few runs. Nothing is allocated but the contents of
 //! messages. One socket and one thread per shard. Bursts and runs are as long as those of the store over Bertha.
 
 mod client;

@@ -18,9 +18,9 @@ pub(super) async fn serve(socket: &BatchSocket, store: &mut Store) -> Result<Inf
             if outbox.is_full() || (number > 0 && number % BURST == 0) {
                 socket.flush(&mut outbox).await?;
             }
-            let Ok(mut message) = codec::decode(datagram) else { continue };
+            let Ok(mut message) = codec::decode_checked(datagram) else { continue };
             store.answer(&mut message);
-            outbox.push(client, |space| codec::encode(&message, space))?;
+            outbox.push(client, |space| codec::encode_checked(&message, space))?;
         }
         socket.flush(&mut outbox).await?;
     }

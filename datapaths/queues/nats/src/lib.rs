@@ -1,1 +1,56 @@
 //! Topics in NATS JetStream as the bottom of a stack.
+//!
+//! A topic is a stream of the server, and a subscription a durable pull consumer, or one for each partition where order by key
+//! is kept. Runs on tokio alone.
+//!
+//! | | without order | [`ordered_by_key`](Nats::ordered_by_key) |
+//! |---|---|---|
+//! | ordering | none: a message that is delivered again comes behind later ones | by key, among any number of receivers |
+//! | messages of a subscription that are being worked on | any number | one for each partition |
+//! | multicast | yes | yes |
+//! | longest message | the server's `max_payload` (1 MiB) less 256 bytes | the same |
+//! | retention | [`retention`](Nats::retention), 4 days | the same |
+//! | redelivery | after [`redelivery`](Nats::redelivery), 30 s | the same |
+//! | repeated publications | recognised by the server for two minutes | the same |
+//! | dead letters | after [`deliveries`](Nats::deliveries), 5 | the same, so that one message can't hold up its partition |
+//!
+//! # Order by key
+//!
+//! The stream has a subject for each partition, a key belongs to one of them, and the server hands out one message of a partition at a
+//! time: the next one when that is acknowledged. So order holds whatever receivers do, also when messages are delivered again, and a
+//! subscription works on at most as many messages at once as there are partitions. The number is the topic's, fixed when it is created.
+//!
+//! # Dead letters
+//!
+//! JetStream stops delivering a message at a limit, and puts it nowhere. So the receiver that is handed a message once too often publishes
+//! it to the topic `NAME-dead`, which [`create`](bertha_queue::Service::create) makes beside the topic `NAME`, and then ends it. A process
+//! that dies between the two does that again, and the server recognises the repetition. Subscriptions of a dead-letter topic begin with its
+//! oldest message.
+//!
+//! # Credentials
+//!
+//! As for the other clients of NATS: in the address (`nats://user:password@host`, `nats://token@host`), `tls://` for TLS with the
+//! certificates of the system, or the path of a credentials file (`.creds`) in the environment variable `NATS_CREDS`. For anything else there
+//! are [`ConnectOptions`].
+//!
+//! # Failures
+//!
+//! The client reconnects by itself, and what a receiver had asked for is asked again. A call that the server does not answer
+//! within five seconds is [`Unreachable`](bertha_core::ErrorKind::Unreachable). A message that was stored before the server crashed is there afterwards;
+//! before the machine loses its power, the server may have as much as two minutes that are not on the disk (its `sync_interval`).
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod events;
+mod failure;
+mod inbox;
+mod names;
+mod nats;
+mod publisher;
+mod subscription;
+
+pub use async_nats::ConnectOptions;
+pub use nats::Nats;
+pub use publisher::NatsPublisher;
+pub use subscription::{NatsReceipt, NatsSubscription};

@@ -10,11 +10,33 @@
 //! as long as it works on it, and a stack that decodes messages lets go of each as it hands out the value. A message that is
 //! not acknowledged, because the process was killed, the connection was closed or the thread panicked, is delivered again, to any receiver of the subscription.
 //! A message that fails again and again goes to the service's dead-letter queue, where it has one.
+//!
+//! # Many messages, few calls
+//!
+//! Services bill calls. A burst is published with as few as the service can; `recv_batch` asks for a whole burst; and a burst that the
+//! application is done with is acknowledged at once. [`QueueConnection::calls`] counts them all.
 
 #![forbid(unsafe_code)]
 
 mod abilities;
+mod acknowledging;
+mod backoff;
+mod base;
+mod calls;
+mod closing;
+mod connection;
+mod memory;
+mod receiving;
+mod sending;
 mod service;
+mod settings;
+mod topic;
 
 pub use abilities::{Abilities, Ordering, Role};
+pub use base::QueueBase;
+pub use calls::Calls;
+pub use connection::QueueConnection;
+pub use memory::{MemoryPublisher, MemoryQueue, MemoryReceipt, MemorySubscription};
 pub use service::{Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
+pub use settings::QueueSettings;
+pub use topic::Topic;

@@ -92,11 +92,14 @@ pub struct Incoming<R> {
 /// An end that receives from a subscription.
 pub trait Subscription: Send + Sync + 'static {
     /// The service's handle for a message that was delivered to this end.
-    type Receipt: Send + 'static;
+    type Receipt: Send + Sync + 'static;
 
     /// Waits for messages at the service for at most `wait`, and returns those that are there, at most `limit` and
     /// [`receive_batch`](Abilities::receive_batch), in one call. None if there were none in time. A message that does not have this
     /// implementation's encoding is acknowledged, reported with `tracing` and left out.
+    ///
+    /// A service without a call that waits returns none at once: the queue connection then pauses between its calls. The future is
+    /// dropped when the connection is closed; messages that it would have returned are delivered again.
     fn receive(
         &self,
         limit: usize,
@@ -104,11 +107,11 @@ pub trait Subscription: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Incoming<Self::Receipt>>, Error>> + Send;
 
     /// Acknowledges at most [`acknowledge_batch`](Abilities::acknowledge_batch) messages in one call: they are not delivered again.
-    fn acknowledge(&self, receipts: Vec<Self::Receipt>) -> impl Future<Output = Result<(), Error>> + Send;
+    fn acknowledge(&self, receipts: &[Self::Receipt]) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Gives messages back, to be delivered again at once, to any receiver of the subscription; at most
     /// [`acknowledge_batch`](Abilities::acknowledge_batch) of them.
-    fn give_back(&self, receipts: Vec<Self::Receipt>) -> impl Future<Output = Result<(), Error>> + Send;
+    fn give_back(&self, receipts: &[Self::Receipt]) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Ends the session in good order. The default does nothing.
     fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {

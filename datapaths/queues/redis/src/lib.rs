@@ -1,1 +1,44 @@
 //! Redis Streams as the bottom of a stack.
+//!
+//! A topic is a stream under its own name, and a subscription a consumer group of it. Entries have one field, `payload`. Runs on
+//! tokio alone, with Redis 6.2 or later (7.0 or later where old entries are trimmed before they are received).
+//!
+//! | | |
+//! |---|---|
+//! | ordering | none: a message that is delivered again comes behind later ones |
+//! | multicast | yes |
+//! | longest message | 64 MiB (the server's own limit is 512 MiB) |
+//! | retention | until it is acknowledged, and no longer than until [`length`](RedisStreams::length) newer ones are there, one million |
+//! | redelivery | after [`redelivery`](RedisStreams::redelivery), 30 s |
+//! | repeated publications | not recognised |
+//! | dead letters | after [`deliveries`](RedisStreams::deliveries), 5, into the topic `NAME-dead` |
+//!
+//! The stream keeps acknowledged entries, since other subscriptions may not have received them; its length alone trims it. Redis is as
+//! durable as it is configured: without `appendfsync always`, a server that crashes may forget confirmed messages, and without any
+//! persistence its topics. Then publishing and receiving fail with [`Invalid`](bertha_core::ErrorKind::Invalid), until the topic is created
+//! again.
+//!
+//! # Redelivery
+//!
+//! A group knows for each entry when it was delivered last. Receivers look for entries that are overdue once a second, and when they are told
+//! to by a message that was given back at this end; in between they wait at the server. So a message that was given back reaches the same receiver
+//! at once, and another one within a second.
+//!
+//! # Credentials
+//!
+//! In the address: `redis://user:password@host:port`, or `rediss://` for TLS, with the certificates of the system and the feature `tls`.
+//! For anything else there is [`with_client`](RedisStreams::with_client). The user needs the rights to `TYPE`, `DEL`, `XADD`, `XGROUP`, `XREADGROUP`, `XACK`,
+//! `XPENDING`, `XCLAIM`, `XRANGE`, `EVALSHA`, `SCRIPT LOAD`, `CLIENT ID` and `CLIENT UNBLOCK`, and to the keys `NAME` and `NAME-dead`.
+
+#![forbid(unsafe_code)]
+
+mod failure;
+mod publisher;
+mod server;
+mod streams;
+mod subscription;
+
+pub use publisher::RedisPublisher;
+pub use redis::Client;
+pub use streams::RedisStreams;
+pub use subscription::{RedisReceipt, RedisSubscription};

@@ -8,7 +8,7 @@
 use super::round_id::RoundId;
 use crate::member::{Event, InForce};
 use bertha_core::guarantee::Set;
-use bertha_core::{Error, ErrorKind, Node, Preference, preferred};
+use bertha_core::{Error, ErrorKind, Node, Situation, preferred};
 use bertha_negotiation::Pick;
 use bertha_negotiation::handshake::Requirements;
 use bertha_negotiation::internals::Handover;
@@ -302,7 +302,7 @@ impl StoreAgreement {
         // The requested alternatives are preferred among any number.
         let picks = pick
             .preferred(&self.nodes, &self.in_force.picks)
-            .map(|nodes| preferred(&nodes, Preference::TWO_ENDS));
+            .map(|nodes| preferred(&nodes, &Situation::TWO_ENDS));
         match picks {
             Ok(picks) => {
                 let lost = self.lost_by(&picks);

@@ -3,7 +3,7 @@
 use super::proofs::ProgressProofs;
 use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, OrdersByKey};
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};
 use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PROVEN_GROUP_HEADER, PeerProgress, Tag};
@@ -362,6 +362,48 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
     /// Does nothing: a round's end is not the connection's.
     async fn close(&self) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// What keeps an order by key below a link keeps it for the link.
+impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
+    fn keeps_order_by_key(&self) -> Result<(), Error> {
+        self.shared.base.keeps_order_by_key()
+    }
+
+    async fn send_by_key(&self, key: u64, message: Buf) -> Result<(), Error> {
+        self.shared.liveness.check()?;
+        self.until_allowed().await?;
+        self.shared.base.send_by_key(key, self.round.seal(message, self.own_id())?).await
+    }
+
+    async fn send_batch_by_key(
+        &self,
+        mut messages: impl Iterator<Item = (u64, Buf)> + Send,
+    ) -> Result<(), Error> {
+        loop {
+            self.shared.liveness.check()?;
+            self.until_allowed().await?;
+            let mut allowance = self.round.allowance().unwrap_or(u32::MAX);
+            let mut done = None;
+            let sealed = std::iter::from_fn(|| {
+                allowance = allowance.checked_sub(1)?;
+                match messages
+                    .next()
+                    .map(|(key, message)| Ok((key, self.round.seal(message, self.own_id())?)))
+                {
+                    Some(Ok(message)) => return Some(message),
+                    Some(Err(error)) => done = Some(Err(error)),
+                    None => done = Some(Ok(())),
+                }
+                None
+            });
+            self.shared.base.send_batch_by_key(sealed).await?;
+            // Otherwise there may be more than was allowed.
+            if let Some(done) = done {
+                return done;
+            }
+        }
     }
 }
 

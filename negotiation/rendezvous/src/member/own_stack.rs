@@ -1,7 +1,7 @@
 //! A participant's own stack, and its preferences.
 
 use super::description::Description;
-use bertha_core::{Error, ErrorKind, Node, preferred};
+use bertha_core::{Error, ErrorKind, Node, Situation, preferred};
 use std::hash::{Hash, Hasher};
 
 /// A participant's own stack, with its alternatives and which of them it prefers when.
@@ -44,14 +44,14 @@ impl OwnStack {
 
     /// The alternatives that are preferred among so many participants.
     pub fn preferred(&self, participants: usize) -> Vec<u8> {
-        preferred(&self.nodes, participants)
+        preferred(&self.nodes, &Situation::among(participants))
     }
 
     /// The picks that it prefers to `picks` among so many participants, as far as its preferences depend on their number; nothing
     /// if these are fine. An unconditional preference is no reason to change a stack that is in use.
     pub fn improvement(&self, picks: &[u8], participants: usize) -> Option<Vec<u8>> {
         let mut wanted = picks.to_vec();
-        apply_conditions(&self.nodes, &mut wanted, participants);
+        apply_conditions(&self.nodes, &mut wanted, &Situation::among(participants));
         (wanted != picks).then_some(wanted)
     }
 }
@@ -70,22 +70,21 @@ impl Hash for OwnStack {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// Changes `picks`, one for each choice in `nodes`, to the preferred ones among so many participants wherever that depends on
-/// their number.
-fn apply_conditions(nodes: &[Node], mut picks: &mut [u8], participants: usize) {
+/// Changes `picks`, one for each choice in `nodes`, to the preferred ones in this situation wherever that depends on it.
+fn apply_conditions(nodes: &[Node], mut picks: &mut [u8], situation: &Situation) {
     for node in nodes {
         let (here, behind) = picks.split_at_mut(node.selects());
         picks = behind;
         let Node::Select { branches: [first, second], prefer } = node else { continue };
         let [pick, inside @ ..] = here else { continue };
         let (in_first, in_second) = inside.split_at_mut(first.iter().map(Node::selects).sum());
-        let wanted = if prefer.is_conditional() { prefer.among(participants) } else { *pick };
+        let wanted = if prefer.is_conditional() { prefer.in_situation(situation) } else { *pick };
         let (branch, inside) = if wanted == 0 { (first, in_first) } else { (second, in_second) };
         // Choices within an alternative that is new get their preferred one.
         if std::mem::replace(pick, wanted) != wanted {
-            inside.copy_from_slice(&preferred(branch, participants));
+            inside.copy_from_slice(&preferred(branch, situation));
         } else {
-            apply_conditions(branch, inside, participants);
+            apply_conditions(branch, inside, situation);
         }
     }
 }

@@ -3,6 +3,7 @@ use super::*;
 use crate::store::limits;
 use bertha_core::{Describe, Identity, LayerInfo, Node, NumParticipantsAtMost, Preference, select};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 #[derive(Identity)]
 struct A;
@@ -81,10 +82,10 @@ fn an_alternative_is_preferred_while_its_condition_holds() {
 
 #[test]
 fn a_choice_within_a_new_alternative_gets_its_preferred_one() {
-    let few = Preference::branch(1).only_if(NumParticipantsAtMost(2));
+    let few = Preference::branch(1).only_if(Arc::new(NumParticipantsAtMost(2)));
     let inner = choice(layer("b"), layer("c"), few);
     let own = OwnStack::new(vec![
-        choice(layer("a"), vec![inner], Preference::branch(0).only_if(NumParticipantsAtMost(1))),
+        choice(layer("a"), vec![inner], Preference::branch(0).only_if(Arc::new(NumParticipantsAtMost(1)))),
         choice(layer("e"), layer("f"), 1),
     ]);
     let own = own.unwrap();

@@ -1,8 +1,9 @@
 use super::*;
 use crate::wire::{self, Kind, Offer, Tag};
-use bertha_core::{Capability, NumParticipantsAtMost, Picks, capability, resolve};
+use bertha_core::{Capability, NumParticipantsAtMost, Picks, Preference, capability, resolve};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 fn layer(name: &'static str) -> Node {
     Node::Layer(LayerInfo::plain(name, 1))
@@ -53,7 +54,8 @@ fn the_servers_preference_wins_then_the_clients() {
     assert_eq!(names(&ba, &agree(&ab, &ba).unwrap().server_picks), ["b"]);
     assert_eq!(names(&prefers_b, &agree(&ab, &prefers_b).unwrap().server_picks), ["b"]);
     // Between two ends there are two participants, for ever.
-    let condition = |participants| Preference::branch(0).only_if(NumParticipantsAtMost(participants));
+    let condition =
+        |participants| Preference::branch(0).only_if(Arc::new(NumParticipantsAtMost(participants)));
     for (participants, preferred) in [(1, "b"), (2, "a")] {
         let branches = [vec![layer("a")], vec![layer("b")]];
         let choice = [Node::Select { branches, prefer: condition(participants) }];

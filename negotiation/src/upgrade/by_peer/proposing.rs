@@ -4,7 +4,7 @@ use super::{PeerAgreement, Phase, Proposal, Request, error};
 use crate::handshake::Pruned;
 use crate::upgrade::pick::Pick;
 use crate::wire::{Offer, UpgradeStep};
-use bertha_core::{Error, ErrorKind, Node, Preference, preferred};
+use bertha_core::{Error, ErrorKind, Node, Situation, preferred};
 use std::time::Instant;
 
 impl PeerAgreement {
@@ -40,9 +40,9 @@ impl PeerAgreement {
         let may_lose = self.terms.may_lose | pick.may_lose();
         let requirements = self.terms.requirements.keeping(wanted, &self.picks, may_lose);
         let Pruned { nodes, choices } = Pruned::new(wanted, requirements);
-        let left = choices.expand(&preferred(&nodes, Preference::TWO_ENDS));
+        let left = choices.expand(&preferred(&nodes, &Situation::TWO_ENDS));
         if !pick.is_met(wanted, &left) {
-            let lost = requirements.missing(wanted, &preferred(wanted, Preference::TWO_ENDS));
+            let lost = requirements.missing(wanted, &preferred(wanted, &Situation::TWO_ENDS));
             let what = match lost.is_empty() {
                 true => "with these alternatives a Chunnel lacks what it needs below it".into(),
                 false => format!(

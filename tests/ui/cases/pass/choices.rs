@@ -2,9 +2,27 @@
 
 use bertha_chunnels::serialize::Postcard;
 use bertha_chunnels::{Nothing, Serialize};
-use bertha_core::{Connection, Describe, Error, NumParticipantsAtMost, make_stack, select};
+use bertha_core::{
+    Connection, Describe, Error, NumParticipantsAtMost, Policy, Situation, make_stack, select,
+};
 use bertha_datapath_sim::SimDatapath;
 use bertha_negotiation::Negotiate;
+use std::fmt;
+
+/// A policy of a user's own, with a reference and a parameter.
+struct Between<'a>(&'a str, usize);
+
+impl Policy for Between<'static> {
+    fn holds(&self, situation: &Situation) -> bool {
+        (self.0.len()..self.1).contains(&situation.participants())
+    }
+}
+
+impl fmt::Display for Between<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Between({}, {})", self.0, self.1)
+    }
+}
 
 async fn client(datapath: SimDatapath) -> Result<String, Error> {
     let codec = select!(
@@ -31,4 +49,8 @@ fn main() {
         stack.explain().to_string(),
         "(Nothing | nothing | Nothing; prefers the former if NumParticipantsAtMost(2))"
     );
+    let stack = make_stack!(select!(Nothing, make_stack!(); prefer 1 if Between("a", 5)));
+    assert_eq!(stack.explain().to_string(), "(Nothing | nothing; prefers the latter if Between(a, 5))");
+    let boxed = select!(Nothing, make_stack!()).prefer_if(1, Between("a", 5));
+    assert_eq!(boxed.explain().to_string(), stack.explain().to_string());
 }

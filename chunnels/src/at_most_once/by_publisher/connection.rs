@@ -1,0 +1,215 @@
+//! The connection that drops duplicates.
+
+use super::windows::Windows;
+use super::{Memory, MessageId};
+use crate::burst::send_encoded;
+use bertha_core::{Base, BoxFuture, Buf, Connection, Error, Runtime};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The publisher and the number, in front of each message.
+const HEADER: usize = 16;
+
+/// The most messages that the memory is asked about at once.
+const BURST: usize = 64;
+
+/// The connection of [`AtMostOnceByPublisher`](super::AtMostOnceByPublisher) over one that carries bytes.
+///
+/// Errors are those of the connection below and of the [memory](Memory); loss, backpressure and cancellation those of the connection
+/// below. Several `recv`s at once take turns. Messages that were received and not handed out when the connection is dropped
+/// are let go of.
+pub struct ByPublisherConnection<Inner> {
+    inner: Inner,
+    publisher: u64,
+    next: AtomicU64,
+    windows: Arc<Mutex<Windows>>,
+    memory: Option<Arc<dyn Memory>>,
+    /// Held by the `recv` whose turn it is, also while it waits.
+    receiving: tokio::sync::Mutex<Receiving>,
+    duplicates: AtomicU64,
+}
+
+#[derive(Default)]
+struct Receiving {
+    /// Messages that the memory was not asked about yet.
+    arrived: VecDeque<Numbered>,
+    /// The answer about the first messages of `arrived`, which is waited for.
+    taking: Option<BoxFuture<'static, Result<Vec<bool>, Error>>>,
+    ready: VecDeque<Numbered>,
+}
+
+/// A message without its header.
+struct Numbered {
+    id: MessageId,
+    message: Buf,
+}
+
+impl<Inner: Connection<Data = Buf>> ByPublisherConnection<Inner> {
+    pub(super) fn new(inner: Inner, windows: Arc<Mutex<Windows>>, memory: Option<Arc<dyn Memory>>) -> Self {
+        inner.base().reserve(HEADER);
+        let publisher = inner.base().runtime().random();
+        let (next, receiving, duplicates) = Default::default();
+        Self { inner, publisher, next, windows, memory, receiving, duplicates }
+    }
+
+    /// The number of messages that were dropped: duplicates, late ones that may be duplicates, and those without a number.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates.load(Relaxed)
+    }
+
+    fn number(&self, mut message: Buf) -> Result<Buf, Error> {
+        if message.headroom() < HEADER {
+            // Not from this connection's base.
+            message = Buf::copy_of(&message, HEADER + self.inner.base().reserved())?;
+        }
+        let number = self.next.fetch_add(1, Relaxed);
+        let header = message.prepend(HEADER)?;
+        header[..8].copy_from_slice(&self.publisher.to_le_bytes());
+        header[8..].copy_from_slice(&number.to_le_bytes());
+        Ok(message)
+    }
+
+    /// A message that has arrived; none if it has no number.
+    fn numbered(&self, mut message: Buf) -> Option<Numbered> {
+        let header = message.first_chunk::<HEADER>().map(|header| u128::from_le_bytes(*header));
+        match header {
+            Some(header) if message.advance(HEADER).is_ok() => {
+                let id = MessageId { publisher: header as u64, number: (header >> 64) as u64 };
+                Some(Numbered { id, message })
+            }
+            _ => {
+                self.duplicates.fetch_add(1, Relaxed);
+                None
+            }
+        }
+    }
+
+    /// The next message that is ready and new.
+    fn pop(&self, receiving: &mut Receiving) -> Option<Buf> {
+        let ready = if self.memory.is_some() { &mut receiving.ready } else { &mut receiving.arrived };
+        while let Some(Numbered { id, message }) = ready.pop_front() {
+            // Only now, so that what a connection did not hand out is no duplicate for the next one.
+            if self.windows.lock().insert(id) {
+                return Some(message);
+            }
+            self.duplicates.fetch_add(1, Relaxed);
+        }
+        None
+    }
+
+    /// Asks the memory about messages that have arrived.
+    async fn ask(&self, receiving: &mut Receiving, memory: &Arc<dyn Memory>) -> Result<(), Error> {
+        let Receiving { arrived, taking, ready } = receiving;
+        let ids = || arrived.iter().take(BURST).map(|message| message.id).collect();
+        let answering = taking.get_or_insert_with(|| memory.clone().take(ids()));
+        // The future stays when this one is dropped, so its answer is not lost.
+        let answer = answering.await;
+        *taking = None;
+        for (is_first, message) in answer?.into_iter().zip(arrived.drain(..BURST.min(arrived.len()))) {
+            match is_first {
+                true => ready.push_back(message),
+                false => drop(self.duplicates.fetch_add(1, Relaxed)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something may be ready. At most `limit` messages are received at once.
+    async fn more(&self, receiving: &mut Receiving, limit: usize) -> Result<(), Error> {
+        match &self.memory {
+            Some(memory) if !receiving.arrived.is_empty() => self.ask(receiving, memory).await,
+            _ => {
+                let mut arrivals = Arrivals { connection: self, into: &mut receiving.arrived };
+                self.inner.recv_batch(&mut arrivals, limit.min(BURST)).await.map(drop)
+            }
+        }
+    }
+}
+
+/// Takes the headers off a burst.
+struct Arrivals<'a, Inner> {
+    connection: &'a ByPublisherConnection<Inner>,
+    into: &'a mut VecDeque<Numbered>,
+}
+
+impl<Inner: Connection<Data = Buf>> Extend<Buf> for Arrivals<'_, Inner> {
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
+        let Self { connection, into } = self;
+        into.extend(messages.into_iter().filter_map(|message| connection.numbered(message)));
+    }
+}
+
+impl<Inner: Connection<Data = Buf>> Connection for ByPublisherConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
+    async fn send(&self, message: Buf) -> Result<(), Error> {
+        self.inner.send(self.number(message)?).await
+    }
+
+    async fn recv(&self) -> Result<Buf, Error> {
+        let mut receiving = self.receiving.lock().await;
+        loop {
+            if let Some(message) = self.pop(&mut receiving) {
+                return Ok(message);
+            }
+            self.more(&mut receiving, 1).await?;
+        }
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        send_encoded(&self.inner, messages, |message| self.number(message))
+    }
+
+    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let mut receiving = self.receiving.lock().await;
+        loop {
+            let mut count = 0;
+            while count < limit
+                && let Some(message) = self.pop(&mut receiving)
+            {
+                into.extend([message]);
+                count += 1;
+            }
+            if count > 0 {
+                return Ok(count);
+            }
+            self.more(&mut receiving, limit).await?;
+        }
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for ByPublisherConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByPublisherConnection")
+            .field("inner", &self.inner)
+            .field("duplicates", &self.duplicates)
+            .finish_non_exhaustive()
+    }
+}

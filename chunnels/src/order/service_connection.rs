@@ -1,0 +1,97 @@
+//! The connection that names the key of each message to the service.
+
+use bertha_core::{Buf, Connection, Error, OrdersByKey};
+use std::fmt;
+
+/// The connection of [`ServiceOrdered`](super::ServiceOrdered).
+///
+/// Errors, loss, backpressure and cancellation are those of the connection below.
+pub struct ServiceOrderedConnection<Inner> {
+    inner: Inner,
+    key: fn(&[u8]) -> &[u8],
+}
+
+impl<Inner: OrdersByKey> ServiceOrderedConnection<Inner> {
+    pub(super) fn new(inner: Inner, key: fn(&[u8]) -> &[u8]) -> Self {
+        Self { inner, key }
+    }
+
+    fn key_of(&self, message: &[u8]) -> u64 {
+        hash((self.key)(message))
+    }
+}
+
+/// FNV-1a in 64 bits (Fowler, Noll and Vo), the same in all processes, releases and machines: publishers of one topic agree on it.
+fn hash(key: &[u8]) -> u64 {
+    key.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+impl<Inner: OrdersByKey> Connection for ServiceOrderedConnection<Inner> {
+    type Data = Buf;
+    type Base = Inner::Base;
+
+    #[inline]
+    fn base(&self) -> &Inner::Base {
+        self.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.inner.mtu()
+    }
+
+    #[inline]
+    fn send(&self, message: Buf) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.send_by_key(self.key_of(&message), message)
+    }
+
+    #[inline]
+    fn recv(&self) -> impl Future<Output = Result<Buf, Error>> + Send {
+        self.inner.recv()
+    }
+
+    fn send_batch(
+        &self,
+        messages: impl Iterator<Item = Buf> + Send,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.send_batch_by_key(messages.map(|message| (self.key_of(&message), message)))
+    }
+
+    fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Buf> + Send),
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.recv_batch(into, limit)
+    }
+
+    fn drain(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drain()
+    }
+
+    #[inline]
+    fn close(&self) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.close()
+    }
+}
+
+impl<Inner: fmt::Debug> fmt::Debug for ServiceOrderedConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceOrderedConnection").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    /// Publishers of different releases have to agree.
+    #[test]
+    fn a_key_has_the_same_hash_for_ever() {
+        assert_eq!(
+            [&b""[..], b"a", b"foobar"].map(hash),
+            [0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8]
+        );
+    }
+}

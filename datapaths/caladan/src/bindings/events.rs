@@ -1,0 +1,107 @@
+//! The futures that wait for a socket.
+
+use bertha_caladan_sys as sys;
+use parking_lot::Mutex;
+use std::ffi::{c_uint, c_ulong};
+use std::fmt;
+use std::mem::take;
+use std::task::{Context, Waker};
+
+/// The events of `poll(2)`, of which one says that there is something to read, and one that there is room to write. The others are errors
+/// and ends, which concern both.
+const READABLE: c_uint = 1;
+const WRITABLE: c_uint = 4;
+
+/// The futures that wait for a socket to become readable or writable.
+///
+/// Caladan says so once, when it becomes that. So all are woken, and a future that was registered asks the socket once more before it waits.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// Never held while anything is woken; callbacks run with preemption disabled, as polls do, so none comes while a poll of the same
+    /// kernel thread holds it.
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    read: Wakers,
+    write: Wakers,
+}
+
+/// Mostly one, for which nothing is allocated.
+#[derive(Default)]
+struct Wakers {
+    first: Option<Waker>,
+    more: Vec<Waker>,
+}
+
+impl Wakers {
+    #[inline]
+    fn add(&mut self, waker: &Waker) {
+        match &mut self.first {
+            None => self.first = Some(waker.clone()),
+            Some(first) if first.will_wake(waker) => {}
+            Some(_) if self.more.iter().any(|other| other.will_wake(waker)) => {}
+            Some(_) => self.more.push(waker.clone()),
+        }
+    }
+
+    #[inline]
+    fn wake(self) {
+        self.first.into_iter().chain(self.more).for_each(Waker::wake);
+    }
+}
+
+impl Events {
+    /// Registers a future that wants to read. It has to ask the socket again afterwards.
+    #[inline]
+    pub(crate) fn wait_to_read(&self, cx: &Context<'_>) {
+        self.waiting.lock().read.add(cx.waker());
+    }
+
+    /// Registers a future that wants to write, likewise.
+    pub(crate) fn wait_to_write(&self, cx: &Context<'_>) {
+        self.waiting.lock().write.add(cx.waker());
+    }
+
+    /// Wakes all.
+    pub(crate) fn wake_all(&self) {
+        self.wake(READABLE | WRITABLE);
+    }
+
+    #[inline]
+    fn wake(&self, events: c_uint) {
+        let mut waiting = self.waiting.lock();
+        let read = if events & !WRITABLE != 0 { take(&mut waiting.read) } else { Wakers::default() };
+        let write = if events & !READABLE != 0 { take(&mut waiting.write) } else { Wakers::default() };
+        drop(waiting);
+        read.wake();
+        write.wake();
+    }
+
+    /// The number that [`CALLBACKS`] want.
+    pub(super) fn data(&self) -> c_ulong {
+        std::ptr::from_ref(self) as c_ulong
+    }
+}
+
+/// Called with the socket's lock held and preemption disabled: it only wakes. Wakers must not call the socket, and none does that is made of a
+/// task; whatever else they drop, sockets close in a thread of their own.
+unsafe extern "C" fn begun(data: c_ulong, events: c_uint) {
+    // SAFETY: the number is that of `Events::data`, of a value that the socket keeps in one place, and takes the callbacks off under the same
+    // lock before it drops it.
+    let events_of = unsafe { &*(data as *const Events) };
+    events_of.wake(events);
+}
+
+/// Nobody waits for the end of an event.
+unsafe extern "C" fn ended(_: c_ulong, _: c_uint) {}
+
+/// The callbacks of a socket: for the beginning and the end of an event.
+pub(super) const CALLBACKS: [Option<sys::OnEvents>; 2] = [Some(begun), Some(ended)];
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,75 @@
+//! Caladan, safe to call: the one place of this crate with `unsafe`.
+//!
+//! # Why futures are safe on green threads
+//!
+//! Caladan preempts a green thread by a signal, at any instruction, and lets it go on in another kernel thread. Code that has the address of
+//! a thread-local variable in a register would go on with that of another thread; so would the allocator, and a mutex of the kernel thread
+//! that holds it could be waited for by the very next green thread on it. Therefore Rust's code runs with preemption disabled, without
+//! exception: the [start](green_thread) of a green thread disables it before the first line of Rust, callbacks come with it disabled, and it is enabled in
+//! two places alone, [`Parker::park`](parker::Parker::park) and the functions that [block](tcp_socket), around one call of C each.
+//!
+//! Between two polls a task may move to another kernel thread, as on any executor of several threads, and `Send` is what it takes for that.
+//! But unlike there, the function that polls goes on in the new thread. So a frame that lives across [`Parker::park`](parker::Parker::park) must
+//! not touch a thread-local variable, whose address the compiler may keep from before: polls, and the drops of futures, are calls of functions
+//! that are never inlined into such a frame, [`isolated`](green_thread::isolated).
+
+mod alarm;
+mod events;
+mod green_thread;
+pub(crate) mod inbox;
+mod parker;
+mod start;
+mod tcp_queue;
+mod tcp_socket;
+mod udp_socket;
+
+pub(crate) use alarm::Alarm;
+pub(crate) use events::Events;
+pub(crate) use green_thread::{Work, isolated, spawn};
+pub(crate) use parker::Parker;
+pub(crate) use start::{set_log_level, set_window, start};
+pub(crate) use tcp_queue::TcpQueue;
+pub(crate) use tcp_socket::TcpSocket;
+pub(crate) use udp_socket::UdpSocket;
+
+use bertha_caladan_sys as sys;
+use std::io;
+use std::net::SocketAddrV4;
+
+/// Whether the calling thread is one of the runtime's. Any other may not call Caladan.
+#[inline]
+pub(crate) fn on_caladan() -> bool {
+    // SAFETY: it reads a variable of the calling thread.
+    unsafe { sys::bertha_on_caladan() }
+}
+
+/// Fails on threads that are not the runtime's. Sockets, which call this first, can be in anybody's hands.
+#[inline]
+fn check_thread() -> io::Result<()> {
+    if on_caladan() { Ok(()) } else { Err(elsewhere()) }
+}
+
+#[cold]
+fn elsewhere() -> io::Error {
+    let what = "called outside of Caladan's runtime: start the program with `bertha::run` or `#[bertha::main]`, and its tasks with the \
+                runtime of the datapath rather than tokio's";
+    io::Error::new(io::ErrorKind::Unsupported, what)
+}
+
+/// The result of a function that returns 0 or a negative errno.
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+}
+
+/// The result of a function that returns a length or a negative errno.
+#[inline]
+fn check_length(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(result.unsigned_abs() as i32))
+}
+
+/// An address that a function of C filled in.
+fn filled(fill: impl FnOnce(*mut u32, *mut u16)) -> SocketAddrV4 {
+    let (mut ip, mut port) = (0_u32, 0_u16);
+    fill(&mut ip, &mut port);
+    SocketAddrV4::new(ip.into(), port)
+}

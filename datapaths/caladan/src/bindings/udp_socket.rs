@@ -1,0 +1,114 @@
+//! UDP sockets.
+
+use super::events::CALLBACKS;
+use super::{Events, check, check_length, check_thread, filled, inbox};
+use bertha_caladan_sys as sys;
+use std::io;
+use std::net::SocketAddrV4;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// A UDP socket. Its calls fail outside of the runtime; it may be dropped anywhere.
+#[derive(Debug)]
+pub(crate) struct UdpSocket {
+    socket: NonNull<sys::UdpSocket>,
+    /// Caladan has its address.
+    events: Arc<Events>,
+}
+
+// SAFETY: Caladan's sockets may be used by any number of its threads at once; every function here but `drop` fails on others.
+unsafe impl Send for UdpSocket {}
+// SAFETY: as above.
+unsafe impl Sync for UdpSocket {}
+
+impl UdpSocket {
+    /// A socket that receives what comes to an address, from peers that have no socket of their own there.
+    pub(crate) fn listen(on: SocketAddrV4) -> io::Result<Self> {
+        check_thread()?;
+        let mut socket = ptr::null_mut();
+        // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
+        check(unsafe { sys::bertha_udp_listen((*on.ip()).into(), on.port(), &mut socket) })?;
+        Self::new(socket, Arc::default())
+    }
+
+    /// A socket for two addresses. Port 0 is any; the address 0.0.0.0 is that by which the peer is reached.
+    pub(crate) fn dial(local: SocketAddrV4, peer: SocketAddrV4, events: Arc<Events>) -> io::Result<Self> {
+        check_thread()?;
+        let mut socket = ptr::null_mut();
+        let (ip, to) = ((*local.ip()).into(), (*peer.ip()).into());
+        // SAFETY: this is a thread of the runtime, and `socket` is written if the result is 0.
+        check(unsafe { sys::bertha_udp_dial(ip, local.port(), to, peer.port(), &mut socket) })?;
+        Self::new(socket, events)
+    }
+
+    fn new(socket: *mut sys::UdpSocket, events: Arc<Events>) -> io::Result<Self> {
+        let socket = NonNull::new(socket).ok_or_else(|| io::Error::other("Caladan made no socket"))?;
+        let [begun, ended] = CALLBACKS;
+        // SAFETY: the events live until `close` has taken the callbacks off.
+        unsafe { sys::bertha_udp_notify(socket.as_ptr(), begun, ended, events.data()) };
+        Ok(Self { socket, events })
+    }
+
+    #[inline]
+    pub(crate) fn events(&self) -> &Arc<Events> {
+        &self.events
+    }
+
+    pub(crate) fn local(&self) -> SocketAddrV4 {
+        // SAFETY: the address of a socket is fixed, so any thread may read it; both places are written.
+        filled(|ip, port| unsafe { sys::bertha_udp_local(self.socket.as_ptr(), ip, port) })
+    }
+
+    /// The next datagram: its length and its source. What does not fit is cut off. [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+    #[inline]
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddrV4)> {
+        check_thread()?;
+        let mut result = 0;
+        let from = filled(|ip, port| {
+            // SAFETY: this is a thread of the runtime, `into` has as many bytes, and both places are written.
+            result = unsafe {
+                sys::bertha_udp_read(self.socket.as_ptr(), into.as_mut_ptr(), into.len(), ip, port)
+            };
+        });
+        Ok((check_length(result)?, from))
+    }
+
+    /// Sends a datagram to the peer. [`WouldBlock`](io::ErrorKind::WouldBlock) if too many are on their way to the scheduler.
+    #[inline]
+    pub(crate) fn write(&self, message: &[u8]) -> io::Result<()> {
+        check_thread()?;
+        // SAFETY: this is a thread of the runtime, and `message` has as many bytes.
+        let result = unsafe { sys::bertha_udp_write(self.socket.as_ptr(), message.as_ptr(), message.len()) };
+        check_length(result).map(drop)
+    }
+
+    /// The longest datagram in bytes.
+    pub(crate) fn longest() -> usize {
+        // SAFETY: it reads a number that is fixed once the runtime has started.
+        unsafe { sys::bertha_udp_payload() as usize }
+    }
+}
+
+/// What is left of a socket that was dropped.
+struct Closing(NonNull<sys::UdpSocket>, Arc<Events>);
+
+// SAFETY: as for the socket.
+unsafe impl Send for Closing {}
+
+impl Closing {
+    fn close(self) {
+        let Self(socket, events) = self;
+        // SAFETY: this is a thread of the runtime, and nobody else has the socket. The callbacks go under the lock under which they are called.
+        unsafe { sys::bertha_udp_notify(socket.as_ptr(), None, None, 0) };
+        // SAFETY: as above. No green thread is blocked in it.
+        unsafe { sys::bertha_udp_close(socket.as_ptr()) };
+        drop(events);
+    }
+}
+
+impl Drop for UdpSocket {
+    fn drop(&mut self) {
+        let closing = Closing(self.socket, self.events.clone());
+        inbox::on_caladan(move || closing.close());
+    }
+}

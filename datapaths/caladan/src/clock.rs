@@ -1,0 +1,134 @@
+//! Time: one green thread and one timer for all that sleep.
+
+use crate::bindings::{Alarm, Parker, Work, inbox, isolated};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::mpsc::SyncSender;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// Where the clock's green thread waits.
+static CLOCK: Parker = Parker::new();
+
+/// Any thread may come here, to drop what sleeps. Nothing is woken or dropped while it is held.
+static AGENDA: Mutex<Agenda> = Mutex::new(Agenda { events: BTreeMap::new(), numbers: 0, looks_at: None });
+
+struct Agenda {
+    events: BTreeMap<Key, Event>,
+    numbers: u64,
+    /// When the clock looks next; `None` while it is looking.
+    looks_at: Option<Instant>,
+}
+
+/// The place of an event in the agenda.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    deadline: Instant,
+    number: u64,
+}
+
+/// What happens at its deadline.
+pub(crate) enum Event {
+    Wake(Waker),
+    Call(Box<dyn FnOnce() + Send>),
+}
+
+/// Adds an event.
+pub(crate) fn add(deadline: Instant, event: Event) -> Key {
+    let mut agenda = AGENDA.lock();
+    agenda.numbers += 1;
+    let key = Key { deadline, number: agenda.numbers };
+    agenda.events.insert(key, event);
+    let looks_too_late = agenda.looks_at.is_some_and(|at| deadline < at);
+    drop(agenda);
+    if looks_too_late && let Some(parked) = CLOCK.wake() {
+        inbox::on_caladan(|| parked.resume());
+    }
+    key
+}
+
+/// Exchanges the waker of an event that has not happened. `false` if it has.
+pub(crate) fn replace_waker(key: Key, waker: &Waker) -> bool {
+    let mut agenda = AGENDA.lock();
+    let Some(event) = agenda.events.get_mut(&key) else { return false };
+    let before = std::mem::replace(event, Event::Wake(waker.clone()));
+    drop(agenda);
+    drop(before);
+    true
+}
+
+/// Takes an event off.
+pub(crate) fn remove(key: Key) {
+    let removed = AGENDA.lock().events.remove(&key);
+    drop(removed);
+}
+
+/// The green thread that watches the clock, and other threads' wishes.
+pub(crate) struct Clock {
+    started: SyncSender<io::Result<()>>,
+    alarm: Option<Alarm>,
+}
+
+impl Clock {
+    /// Says that it has `started` once it runs.
+    pub(crate) fn new(started: SyncSender<io::Result<()>>) -> Self {
+        Self { started, alarm: None }
+    }
+
+    fn begin(&mut self) {
+        let alarm = Alarm::new(&CLOCK).map(|alarm| self.alarm = Some(alarm));
+        // Whoever starts the runtime waits for it.
+        let _ = self.started.send(alarm);
+    }
+
+    /// Lets happen what is due, and sets the alarm for the next.
+    fn look(&mut self) {
+        if let Some(alarm) = &mut self.alarm {
+            alarm.cancel();
+        }
+        inbox::serve();
+        let next = loop {
+            let due = {
+                let mut agenda = AGENDA.lock();
+                let now = Instant::now();
+                agenda.looks_at = None;
+                let later = agenda.events.split_off(&Key { deadline: now, number: u64::MAX });
+                let due = std::mem::replace(&mut agenda.events, later);
+                if due.is_empty() {
+                    let next = agenda.events.first_key_value().map(|(key, _)| key.deadline);
+                    let next = next.unwrap_or(now + inbox::LATE).min(now + inbox::LATE);
+                    agenda.looks_at = Some(next);
+                    break next - now;
+                }
+                due
+            };
+            for event in due.into_values() {
+                match event {
+                    Event::Wake(waker) => waker.wake(),
+                    Event::Call(action) => action(),
+                }
+            }
+        };
+        if let Some(alarm) = &mut self.alarm {
+            alarm.set(next.max(Duration::from_micros(1)));
+        }
+    }
+}
+
+impl Work for Clock {
+    fn run(mut self: Box<Self>) {
+        isolated(|| self.begin());
+        loop {
+            isolated(|| self.look());
+            CLOCK.park();
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}

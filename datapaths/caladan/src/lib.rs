@@ -1,0 +1,37 @@
+//! [Caladan](https://github.com/shenango/caladan), the successor of Shenango, as a Bertha runtime and datapath: green threads for tasks,
+//! and its network stack for [UDP](Caladan) and [TCP](Tcp), beside a scheduler that gives cores to programs within microseconds.
+//!
+//! Caladan's runtime takes the place of tokio's: a program starts it with [`run`], and everything that it awaits has to be Bertha's, or work
+//! on any executor. What needs tokio's I/O or timers panics or waits for ever there, as it says itself.
+//!
+//! # Where Caladan is missing
+//!
+//! The crate builds everywhere. Where the build found no Caladan, [`run`] answers [`Unavailable`](bertha_core::ErrorKind::Unavailable) and says
+//! what to do.
+
+#![deny(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod address;
+mod base;
+#[expect(unsafe_code, reason = "the thin layer above bertha-caladan-sys, each call with its proof")]
+mod bindings;
+mod clock;
+mod config;
+mod failure;
+mod places;
+mod run;
+mod runtime;
+mod task;
+mod tcp;
+mod udp;
+
+pub use base::CaladanBase;
+/// Whether the build found a Caladan to link.
+pub use bertha_caladan_sys::AVAILABLE;
+pub use config::{Config, Priority};
+pub use run::run;
+pub use runtime::CaladanRuntime;
+pub use task::Task;
+pub use tcp::{Tcp, TcpConnection, TcpListener};
+pub use udp::{Caladan, CaladanConnection, CaladanListener};

@@ -1,0 +1,94 @@
+//! The peers of a listener.
+
+use crate::bindings::Events;
+use bertha_core::Buf;
+use parking_lot::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+/// The messages that wait at most for each connection, and of strangers: as many as a socket of Caladan's has room for.
+const QUEUE: usize = 512;
+
+/// The messages for a connection that came to the listener's socket: before the connection had its own.
+#[derive(Debug)]
+pub(super) struct Early {
+    messages: Mutex<VecDeque<Buf>>,
+    events: Arc<Events>,
+}
+
+impl Early {
+    pub(super) fn new(events: Arc<Events>) -> Self {
+        Self { messages: Mutex::default(), events }
+    }
+
+    /// `false` if too many wait.
+    fn add(&self, message: Buf) -> bool {
+        let mut messages = self.messages.lock();
+        let has_room = messages.len() < QUEUE;
+        if has_room {
+            messages.push_back(message);
+        }
+        drop(messages);
+        self.events.wake_all();
+        has_room
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> Option<Buf> {
+        self.messages.lock().pop_front()
+    }
+}
+
+/// The peers that a listener knows: those with a connection, and those whose first messages wait.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    connected: HashMap<SocketAddrV4, Arc<Early>>,
+    waiting: VecDeque<(SocketAddrV4, Buf)>,
+    /// Messages for which there was no room.
+    pub(super) dropped: u64,
+}
+
+impl Known {
+    /// Takes a message that came to the listener's own socket.
+    pub(super) fn sort(&mut self, from: SocketAddrV4, message: Buf) {
+        let taken = match self.connected.get(&from) {
+            Some(early) => early.add(message),
+            None if self.waiting.len() < QUEUE => {
+                self.waiting.push_back((from, message));
+                true
+            }
+            None => false,
+        };
+        if !taken {
+            self.dropped += 1;
+        }
+    }
+
+    /// The peer that has waited the longest.
+    pub(super) fn next(&self) -> Option<SocketAddrV4> {
+        self.waiting.front().map(|(peer, _)| *peer)
+    }
+
+    /// Gives a peer's messages to its new connection, and remembers that.
+    pub(super) fn connect(&mut self, peer: SocketAddrV4, early: &Arc<Early>) {
+        self.connected.insert(peer, early.clone());
+        for (from, message) in std::mem::take(&mut self.waiting) {
+            self.sort(from, message);
+        }
+    }
+
+    /// Drops the messages of a peer that can't be accepted.
+    pub(super) fn refuse(&mut self, peer: SocketAddrV4) {
+        let before = self.waiting.len();
+        self.waiting.retain(|(from, _)| *from != peer);
+        self.dropped += (before - self.waiting.len()) as u64;
+    }
+
+    /// Forgets the connection of a peer, unless that has a new one.
+    pub(super) fn forget(&mut self, peer: SocketAddrV4, early: &Arc<Early>) {
+        if self.connected.get(&peer).is_some_and(|other| Arc::ptr_eq(other, early)) {
+            self.connected.remove(&peer);
+        }
+    }
+}

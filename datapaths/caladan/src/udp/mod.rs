@@ -1,0 +1,68 @@
+//! UDP.
+
+mod connection;
+mod known;
+mod listener;
+mod path;
+
+use crate::bindings::{Events, UdpSocket};
+use crate::failure::failed;
+use crate::{Config, address, places};
+use bertha_core::{Addr, Datapath, Error};
+pub use connection::CaladanConnection;
+pub use listener::CaladanListener;
+use path::Path;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+/// UDP over Caladan as a datapath, for tasks of [its runtime](crate::CaladanRuntime): elsewhere every call fails with
+/// [`Unavailable`](bertha_core::ErrorKind::Unavailable).
+///
+/// A peer whose hardware address nobody tells is [`Unreachable`](bertha_core::ErrorKind::Unreachable) from five seconds after the first message
+/// on. Caladan sends and takes no ICMP messages about ports, so nobody hears that a port is closed. IP fragments are neither made nor taken.
+///
+/// 512 messages wait on each connection, as many on each listener, and as many again of peers that were not accepted; further ones are
+/// dropped.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Caladan;
+
+impl Caladan {
+    /// The datapath of this process's runtime.
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// Runs a program with the settings in the environment; see [`Config::from_env`] and [`run`](crate::run()).
+    ///
+    /// # Errors
+    /// Theirs.
+    pub fn run<F>(main: F) -> Result<F::Output, Error>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        crate::run(&Config::from_env()?, main)
+    }
+}
+
+impl Datapath for Caladan {
+    type Connection = CaladanConnection;
+    type Listener = CaladanListener;
+
+    async fn connect(&self, to: Addr) -> Result<CaladanConnection, Error> {
+        let peer = address::peer(&to)?;
+        if !places::has_room() {
+            return Err(places::no_room());
+        }
+        let local = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        let socket = UdpSocket::dial(local, peer, Arc::<Events>::default())
+            .map_err(|error| failed(error, &format!("connect to {peer}")))?;
+        Ok(CaladanConnection::new(Arc::new(Path::new(socket, peer, None))))
+    }
+
+    async fn listen(&self, on: Addr) -> Result<CaladanListener, Error> {
+        let on = address::own(&on)?;
+        let socket = UdpSocket::listen(on).map_err(|error| failed(error, &format!("listen on {on}")))?;
+        Ok(CaladanListener::new(socket))
+    }
+}

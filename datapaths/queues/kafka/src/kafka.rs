@@ -1,0 +1,282 @@
+//! The service.
+
+use crate::clients::{Reports, blocking, settings};
+use crate::failure::{failure, invalid, of_code, unauthenticated, unreachable};
+use crate::publisher::KafkaPublisher;
+use crate::subscription::{KafkaSubscription, Member};
+use bertha_core::Error;
+use bertha_queue::{Abilities, Ordering, Service};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::config::{ClientConfig, FromClientConfigAndContext};
+use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
+use rdkafka::error::RDKafkaErrorCode as Code;
+use rdkafka::producer::{FutureProducer, Producer};
+use rdkafka::{Offset, TopicPartitionList};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The time limit of connecting, and of what happens once for a topic or a subscription.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long one question to the broker waits before it is looked for another reason.
+const QUESTION: Duration = Duration::from_millis(500);
+
+/// The most messages of one call.
+const BATCH: usize = 1000;
+
+/// The most bytes of one call that publishes.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// What a message may lack of the client's limit, which is for what is around it as well.
+const FRAME: usize = 588;
+
+/// Brokers of Kafka. Cheap to clone: clones share the clients that publish and that create topics; each receiver is a client of its own.
+#[derive(Clone)]
+pub struct Kafka {
+    config: ClientConfig,
+    reports: Reports,
+    producer: FutureProducer<Reports>,
+    admin: Arc<AdminClient<Reports>>,
+    partitions: u16,
+    session_timeout: Duration,
+}
+
+impl Kafka {
+    /// Connects to a cluster by the addresses of some of its brokers, `host:port`, separated by commas.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the brokers do not accept the credentials;
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable) after ten seconds without an answer; [`Invalid`](bertha_core::ErrorKind::Invalid) for settings that the client library
+    /// does not accept.
+    pub async fn connect(brokers: &str) -> Result<Self, Error> {
+        Self::with_config(brokers, []).await
+    }
+
+    /// Connects with settings of librdkafka, as its documentation names them.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    pub async fn with_config<'a>(
+        brokers: &str,
+        own: impl IntoIterator<Item = (&'a str, &'a str)> + Send,
+    ) -> Result<Self, Error> {
+        let own: Vec<_> = own.into_iter().collect();
+        let config = settings(brokers);
+        let mut publishing = config.clone();
+        publishing
+            .set("enable.idempotence", "true")
+            .set("message.timeout.ms", "30000")
+            // What is there is sent; a burst is there at once.
+            .set("linger.ms", "0")
+            // The choice of other clients of Kafka, so that they agree on the partition of a key.
+            .set("partitioner", "murmur2_random");
+        let mut config = config;
+        for (name, value) in own {
+            publishing.set(name, value);
+            config.set(name, value);
+        }
+        let reports = Reports::default();
+        let producer: FutureProducer<Reports> =
+            FutureProducer::from_config_and_context(&publishing, reports.clone()).map_err(failure)?;
+        let admin = AdminClient::from_config_and_context(&config, reports.clone()).map_err(failure)?;
+        let kafka = Self {
+            config,
+            reports,
+            producer,
+            admin: Arc::new(admin),
+            partitions: 8,
+            session_timeout: Duration::from_secs(10),
+        };
+        kafka.check_connection().await?;
+        Ok(kafka)
+    }
+
+    /// Into how many partitions a topic that is created is divided: the most receivers of a subscription that get messages. 8 by default.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn partitions(mut self, partitions: u16) -> Self {
+        assert!(partitions > 0, "a topic has at least one partition");
+        self.partitions = partitions;
+        self
+    }
+
+    /// After what time a receiver that is not heard of counts as dead, and its partitions go to others. Ten seconds by default; brokers allow no less
+    /// than their `group.min.session.timeout.ms`, six seconds.
+    #[must_use]
+    pub fn session_timeout(mut self, timeout: Duration) -> Self {
+        self.session_timeout = timeout;
+        self
+    }
+
+    /// Ready when a broker has answered.
+    async fn check_connection(&self) -> Result<(), Error> {
+        let (producer, reports) = (self.producer.clone(), self.reports.clone());
+        blocking(move || {
+            let deadline = Instant::now() + ANSWER_TIMEOUT;
+            while Instant::now() < deadline {
+                if producer.client().fetch_cluster_id(QUESTION).is_some() {
+                    return Ok(());
+                }
+                if let Some(text) = reports.refusal() {
+                    return Err(unauthenticated(&text));
+                }
+            }
+            Err(unreachable("no broker has answered for ten seconds"))
+        })
+        .await
+    }
+
+    /// The number of a topic's partitions; nothing if there is no such topic, or not all of its partitions can be used yet.
+    async fn partitions_of(&self, topic: &str) -> Result<Option<i32>, Error> {
+        let (producer, topic) = (self.producer.clone(), topic.to_owned());
+        blocking(move || {
+            let metadata = producer.client().fetch_metadata(Some(&topic), ANSWER_TIMEOUT).map_err(failure)?;
+            let Some(found) = metadata.topics().first() else { return Ok(None) };
+            let errors = std::iter::once(found.error())
+                .chain(found.partitions().iter().map(|partition| partition.error()));
+            match errors.flatten().next().map(Code::from) {
+                None => {}
+                Some(Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::LeaderNotAvailable) => {
+                    return Ok(None);
+                }
+                Some(code) => return Err(of_code(Some(code), &code.to_string())),
+            }
+            Ok(i32::try_from(found.partitions().len()).ok().filter(|count| *count > 0))
+        })
+        .await
+    }
+
+    async fn check(&self, topic: &str) -> Result<i32, Error> {
+        let partitions = self.partitions_of(topic).await?;
+        partitions.ok_or_else(|| invalid(format!("there is no topic `{topic}`; create it")))
+    }
+}
+
+/// Lets a new group begin with what comes from now on. A group that has begun, or whose receivers are just beginning, stays as it is.
+fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
+    let mut all = TopicPartitionList::new();
+    all.add_partition_range(topic, 0, partitions - 1);
+    let known = consumer.committed_offsets(all, ANSWER_TIMEOUT).map_err(failure)?;
+    let mut new = TopicPartitionList::new();
+    for element in known.elements() {
+        if element.offset() == Offset::Invalid {
+            let (_, end) =
+                consumer.fetch_watermarks(topic, element.partition(), ANSWER_TIMEOUT).map_err(failure)?;
+            new.add_partition_offset(topic, element.partition(), Offset::Offset(end)).map_err(failure)?;
+        }
+    }
+    if new.count() == 0 {
+        return Ok(());
+    }
+    match consumer.commit(&new, CommitMode::Sync) {
+        Err(error) if crate::failure::is_of_lost_partition(&error) => Ok(()),
+        result => result.map_err(failure),
+    }
+}
+
+impl Service for Kafka {
+    type Publisher = KafkaPublisher;
+    type Subscription = KafkaSubscription;
+
+    fn abilities(&self, _: &str) -> Abilities {
+        let longest = self.config.get("message.max.bytes").and_then(|bytes| bytes.parse::<usize>().ok());
+        let max_message = longest.unwrap_or(1 << 20).saturating_sub(FRAME);
+        Abilities {
+            service: "Kafka",
+            ordering: Ordering::ByKey,
+            multicast: true,
+            max_message,
+            publish_batch: BATCH,
+            publish_bytes: BATCH_BYTES.max(max_message),
+            receive_batch: BATCH,
+            acknowledge_batch: BATCH,
+            // The broker's default, with which topics are created.
+            retention: Some(Duration::from_secs(7 * 24 * 60 * 60)),
+            redelivery: None,
+            dead_letters: false,
+        }
+    }
+
+    async fn publisher(&self, topic: &str) -> Result<KafkaPublisher, Error> {
+        self.check(topic).await?;
+        let (producer, reports) = (self.producer.clone(), self.reports.clone());
+        Ok(KafkaPublisher { producer, reports, topic: topic.to_owned() })
+    }
+
+    async fn subscription(&self, topic: &str, name: &str) -> Result<KafkaSubscription, Error> {
+        let partitions = self.check(topic).await?;
+        let session = self.session_timeout.as_millis();
+        let mut config = ClientConfig::new();
+        config
+            .set("group.id", format!("{name}.{topic}"))
+            .set("enable.auto.commit", "false")
+            .set("auto.offset.reset", "earliest")
+            .set("allow.auto.create.topics", "false")
+            // Receivers that stay keep their partitions, and the messages that they work on.
+            .set("partition.assignment.strategy", "cooperative-sticky")
+            .set("session.timeout.ms", session.to_string())
+            .set("heartbeat.interval.ms", (session / 3).max(1).to_string())
+            // A step back waits for the question that is at the broker.
+            .set("fetch.wait.max.ms", "100")
+            .set("fetch.error.backoff.ms", "100")
+            // What the client reads ahead.
+            .set("queued.max.messages.kbytes", "16384");
+        for (name, value) in self.config.config_map() {
+            config.set(name, value);
+        }
+        let topic = topic.to_owned();
+        blocking(move || {
+            let consumer: StreamConsumer<Member> =
+                StreamConsumer::from_config_and_context(&config, Member::default()).map_err(failure)?;
+            begin(&consumer, &topic, partitions)?;
+            consumer.subscribe(&[&topic]).map_err(failure)?;
+            Ok(KafkaSubscription::new(consumer, &topic))
+        })
+        .await
+    }
+
+    async fn create(&self, topic: &str) -> Result<(), Error> {
+        // The broker knows how many replicas there should be.
+        let new = NewTopic::new(topic, self.partitions.into(), TopicReplication::Fixed(-1));
+        let options = AdminOptions::new().request_timeout(Some(ANSWER_TIMEOUT));
+        for result in self.admin.create_topics([&new], &options).await.map_err(failure)? {
+            match result {
+                Ok(_) | Err((_, Code::TopicAlreadyExists)) => {}
+                Err((_, code)) => return Err(of_code(Some(code), &code.to_string())),
+            }
+        }
+        // Brokers hear of it a little later.
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        while self.partitions_of(topic).await?.is_none() {
+            if Instant::now() > deadline {
+                return Err(unreachable("the new topic can't be used yet"));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, topic: &str) -> Result<(), Error> {
+        let options = AdminOptions::new().request_timeout(Some(ANSWER_TIMEOUT));
+        for result in self.admin.delete_topics(&[topic], &options).await.map_err(failure)? {
+            match result {
+                Ok(_) | Err((_, Code::UnknownTopicOrPartition)) => {}
+                Err((_, code)) => return Err(of_code(Some(code), &code.to_string())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Kafka {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the settings, which may have a password among them.
+        f.debug_struct("Kafka")
+            .field("partitions", &self.partitions)
+            .field("session_timeout", &self.session_timeout)
+            .finish_non_exhaustive()
+    }
+}

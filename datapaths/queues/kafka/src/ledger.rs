@@ -1,0 +1,181 @@
+//! Which messages of its partitions a receiver has been given, and which of them are done. Without I/O.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The partitions that a receiver has at the moment.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    partitions: HashMap<i32, Partition>,
+    /// Counts the partitions that were ever assigned, so that one that comes again is another.
+    assigned: u64,
+}
+
+#[derive(Debug)]
+struct Partition {
+    assignment: u64,
+    /// The messages that were given out and not acknowledged, with how often each was given out.
+    open: BTreeMap<i64, u32>,
+    /// Acknowledged messages behind an open one. After a step back they are read again.
+    done: BTreeSet<i64>,
+    /// Behind the last message that was given out. Nothing before the first.
+    end: Option<i64>,
+    /// The group's number, as far as it is known here.
+    committed: i64,
+}
+
+/// A message that was given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Given {
+    partition: i32,
+    offset: i64,
+    assignment: u64,
+    delivery: u32,
+}
+
+/// A place in a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+}
+
+impl Ledger {
+    /// A partition belongs to this receiver from now on.
+    pub(crate) fn assign(&mut self, partition: i32) {
+        self.assigned += 1;
+        let assignment = self.assigned;
+        let new =
+            Partition { assignment, open: BTreeMap::new(), done: BTreeSet::new(), end: None, committed: -1 };
+        self.partitions.insert(partition, new);
+    }
+
+    /// A partition belongs to somebody else from now on. What was given out of it counts no more.
+    pub(crate) fn revoke(&mut self, partition: i32) {
+        self.partitions.remove(&partition);
+    }
+
+    /// Takes note of a message that is to be given out. Nothing if it is done, or not of a partition of this receiver.
+    pub(crate) fn give(&mut self, partition: i32, offset: i64) -> Option<Given> {
+        let found = self.partitions.get_mut(&partition)?;
+        let end = found.end.get_or_insert(offset);
+        if offset < *end && !found.open.contains_key(&offset) {
+            return None;
+        }
+        *end = (*end).max(offset + 1);
+        let delivery = found.open.entry(offset).or_default();
+        *delivery += 1;
+        Some(Given { partition, offset, assignment: found.assignment, delivery: *delivery })
+    }
+
+    /// Takes note that messages are done, and says up to where everything is that is not committed.
+    pub(crate) fn acknowledge(&mut self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
+        let mut touched = BTreeSet::new();
+        for Given { partition, offset, assignment, .. } in given {
+            let found = self.partitions.get_mut(&partition).filter(|found| found.assignment == assignment);
+            let Some(found) = found else { continue };
+            if found.open.remove(&offset).is_some() {
+                found.done.insert(offset);
+            }
+            touched.insert(partition);
+        }
+        let places = touched.into_iter().filter_map(|partition| {
+            let found = self.partitions.get_mut(&partition)?;
+            let offset = found.open.first_key_value().map_or(found.end, |(first, _)| Some(*first))?;
+            found.done = found.done.split_off(&offset);
+            (offset > found.committed).then_some(Place { partition, offset })
+        });
+        places.collect()
+    }
+
+    /// Takes note that the group knows it.
+    pub(crate) fn on_committed(&mut self, places: &[Place]) {
+        for place in places {
+            if let Some(found) = self.partitions.get_mut(&place.partition) {
+                found.committed = found.committed.max(place.offset);
+            }
+        }
+    }
+
+    /// The places to read on from, so that messages that were given back are given out again. One that was given out again meanwhile is with
+    /// somebody else.
+    pub(crate) fn give_back(&self, given: impl IntoIterator<Item = Given>) -> Vec<Place> {
+        let mut first: BTreeMap<i32, i64> = BTreeMap::new();
+        for Given { partition, offset, assignment, delivery } in given {
+            let found = self.partitions.get(&partition).filter(|found| found.assignment == assignment);
+            if found.is_some_and(|found| found.open.get(&offset) == Some(&delivery)) {
+                let place = first.entry(partition).or_insert(offset);
+                *place = offset.min(*place);
+            }
+        }
+        first.into_iter().map(|(partition, offset)| Place { partition, offset }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(partition: i32, offset: i64) -> Place {
+        Place { partition, offset }
+    }
+
+    /// A ledger that has given out the messages 5 to 7 of a partition.
+    fn busy() -> (Ledger, Vec<Given>) {
+        let mut ledger = Ledger::default();
+        ledger.assign(0);
+        let given = (5..8).map(|offset| ledger.give(0, offset).unwrap()).collect();
+        (ledger, given)
+    }
+
+    #[test]
+    fn nothing_is_committed_past_an_open_message() {
+        let (mut ledger, given) = busy();
+        assert_eq!(ledger.acknowledge([given[1]]), [place(0, 5)]);
+        ledger.on_committed(&[place(0, 5)]);
+        assert_eq!(ledger.acknowledge([given[2]]), []);
+        assert_eq!(ledger.acknowledge([given[0]]), [place(0, 8)]);
+    }
+
+    #[test]
+    fn a_commit_that_failed_is_asked_for_again() {
+        let (mut ledger, given) = busy();
+        assert_eq!(ledger.acknowledge(given.clone()), [place(0, 8)]);
+        assert_eq!(ledger.acknowledge(given.clone()), [place(0, 8)]);
+        ledger.on_committed(&[place(0, 8)]);
+        assert_eq!(ledger.acknowledge(given), []);
+    }
+
+    #[test]
+    fn acknowledgements_of_a_partition_that_was_lost_count_no_more() {
+        let (mut ledger, given) = busy();
+        ledger.revoke(0);
+        assert_eq!(ledger.acknowledge(given.clone()), []);
+        ledger.assign(0);
+        ledger.give(0, 5).unwrap();
+        assert_eq!(ledger.acknowledge(given.clone()), []);
+        assert_eq!(ledger.give_back(given), []);
+        assert_eq!(ledger.give(1, 5), None);
+    }
+
+    #[test]
+    fn what_was_given_back_comes_again_and_what_is_done_does_not() {
+        let (mut ledger, given) = busy();
+        ledger.acknowledge([given[1]]);
+        assert_eq!(ledger.give_back([given[2], given[0]]), [place(0, 5)]);
+        let again = ledger.give(0, 5).unwrap();
+        assert_eq!(ledger.give(0, 6), None);
+        let last = ledger.give(0, 7).unwrap();
+        // The first receipts are old by now, but a message that is done is done.
+        assert_eq!(ledger.give_back([given[0]]), []);
+        assert_eq!(ledger.acknowledge([given[0], last]), [place(0, 8)]);
+        assert_eq!(ledger.acknowledge([again]), [place(0, 8)]);
+    }
+
+    #[test]
+    fn the_first_place_of_messages_that_were_given_back_counts() {
+        let (mut ledger, given) = busy();
+        ledger.assign(1);
+        let other = ledger.give(1, 3).unwrap();
+        assert_eq!(ledger.give_back([given[1], other, given[2]]), [place(0, 6), place(1, 3)]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Receiving from a subscription.
+
+use crate::clients::{Reports, blocking};
+use crate::failure::{failure, invalid, is_of_lost_partition};
+use crate::ledger::{Given, Ledger, Place};
+use bertha_core::Error;
+use bertha_queue::{Incoming, Subscription};
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance, StreamConsumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
+use rdkafka::{ClientContext, Message, Offset, TopicPartitionList};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The time limit of a step back.
+const SEEK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An end that receives from a consumer group of Kafka, as one member of it.
+pub struct KafkaSubscription {
+    consumer: Mutex<Option<Arc<StreamConsumer<Member>>>>,
+    ledger: Arc<Mutex<Ledger>>,
+    topic: Arc<str>,
+}
+
+/// A message of a partition, as long as this receiver has the partition.
+#[derive(Debug)]
+pub struct KafkaReceipt(Given);
+
+/// Takes note of partitions that come and go.
+#[derive(Debug, Default)]
+pub(crate) struct Member {
+    reports: Reports,
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+impl ClientContext for Member {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.reports.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.reports.error(error, reason);
+    }
+}
+
+impl ConsumerContext for Member {
+    fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        let mut ledger = self.ledger.lock();
+        match rebalance {
+            Rebalance::Assign(partitions) => {
+                partitions.elements().iter().for_each(|element| ledger.assign(element.partition()));
+            }
+            Rebalance::Revoke(partitions) => {
+                partitions.elements().iter().for_each(|element| ledger.revoke(element.partition()));
+            }
+            Rebalance::Error(error) => tracing::warn!(%error, "Kafka's group could not share its partitions"),
+        }
+    }
+}
+
+impl KafkaSubscription {
+    pub(crate) fn new(consumer: StreamConsumer<Member>, topic: &str) -> Self {
+        let ledger = consumer.context().ledger.clone();
+        Self { consumer: Mutex::new(Some(Arc::new(consumer))), ledger, topic: topic.into() }
+    }
+
+    fn consumer(&self) -> Result<Arc<StreamConsumer<Member>>, Error> {
+        self.consumer.lock().clone().ok_or_else(|| invalid("the subscription was closed"))
+    }
+
+    /// The message, unless it is done or of a partition that is lost.
+    fn take(&self, message: &BorrowedMessage<'_>) -> Option<Incoming<KafkaReceipt>> {
+        let given = self.ledger.lock().give(message.partition(), message.offset())?;
+        // A message without payload is one that deletes, which no publisher of ours sends.
+        let payload = message.payload().unwrap_or_default().to_vec();
+        Some(Incoming { payload, receipt: KafkaReceipt(given) })
+    }
+
+    fn places(&self, places: &[Place]) -> Result<TopicPartitionList, Error> {
+        let mut list = TopicPartitionList::new();
+        for place in places {
+            list.add_partition_offset(&self.topic, place.partition, Offset::Offset(place.offset))
+                .map_err(failure)?;
+        }
+        Ok(list)
+    }
+}
+
+/// Whether the client goes on by itself.
+fn is_news(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(RDKafkaErrorCode::PollExceeded | RDKafkaErrorCode::PartitionEOF)
+    )
+}
+
+impl Subscription for KafkaSubscription {
+    type Receipt = KafkaReceipt;
+
+    async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<KafkaReceipt>>, Error> {
+        let consumer = self.consumer()?;
+        let deadline = Instant::now() + wait;
+        let mut burst = Vec::new();
+        while burst.is_empty() {
+            let first = tokio::time::timeout_at(deadline.into(), consumer.recv()).await;
+            let Ok(mut next) = first else { break };
+            loop {
+                match next {
+                    Ok(message) => burst.extend(self.take(&message)),
+                    Err(error) if is_news(&error) => tracing::debug!(%error, "Kafka"),
+                    Err(error) if burst.is_empty() => return Err(failure(error)),
+                    // It comes again, if it lasts.
+                    Err(_) => break,
+                }
+                if burst.len() >= limit {
+                    break;
+                }
+                let Some(another) = consumer.recv().now_or_never() else { break };
+                next = another;
+            }
+        }
+        Ok(burst)
+    }
+
+    async fn acknowledge(&self, receipts: &[KafkaReceipt]) -> Result<(), Error> {
+        let places = self.ledger.lock().acknowledge(receipts.iter().map(|receipt| receipt.0));
+        if places.is_empty() {
+            return Ok(());
+        }
+        let (consumer, list) = (self.consumer()?, self.places(&places)?);
+        blocking(move || match consumer.commit(&list, CommitMode::Sync) {
+            Err(error) if is_of_lost_partition(&error) => Ok(()),
+            result => result.map_err(failure),
+        })
+        .await?;
+        self.ledger.lock().on_committed(&places);
+        Ok(())
+    }
+
+    async fn give_back(&self, receipts: &[KafkaReceipt]) -> Result<(), Error> {
+        let places = self.ledger.lock().give_back(receipts.iter().map(|receipt| receipt.0));
+        if places.is_empty() {
+            return Ok(());
+        }
+        let (consumer, list) = (self.consumer()?, self.places(&places)?);
+        blocking(move || {
+            let list = consumer.seek_partitions(list, SEEK_TIMEOUT).map_err(failure)?;
+            for element in list.elements() {
+                // One that was lost meanwhile is read again elsewhere.
+                if let Err(error) = element.error()
+                    && error.rdkafka_error_code() != Some(RDKafkaErrorCode::State)
+                {
+                    return Err(failure(error));
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Leaves the group, so that others get its partitions at once.
+    async fn close(&self) -> Result<(), Error> {
+        let consumer = self.consumer.lock().take();
+        blocking(move || {
+            drop(consumer);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Drop for KafkaSubscription {
+    fn drop(&mut self) {
+        // Leaving a group takes a round trip, in which the client blocks.
+        if let Some(consumer) = self.consumer.lock().take() {
+            match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn_blocking(move || drop(consumer))),
+                Err(_) => drop(consumer),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for KafkaSubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaSubscription").field("topic", &self.topic).finish_non_exhaustive()
+    }
+}

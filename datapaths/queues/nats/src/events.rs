@@ -1,0 +1,49 @@
+//! What the connection to the server reports on its own.
+
+use async_nats::{Event, ServerError};
+use tokio::sync::watch;
+
+/// Tells how often the client has connected, and which call the server has refused last.
+#[derive(Debug, Clone)]
+pub(crate) struct Events {
+    connected: watch::Sender<u64>,
+    refused: watch::Sender<String>,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self { connected: watch::Sender::new(0), refused: watch::Sender::new(String::new()) }
+    }
+
+    pub(crate) fn on_event(&self, event: &Event) {
+        match event {
+            Event::Connected => self.connected.send_modify(|count| *count += 1),
+            Event::ServerError(ServerError::Other(text))
+                if text.to_ascii_lowercase().contains("permissions violation") =>
+            {
+                self.refused.send_replace(text.clone());
+            }
+            _ => {}
+        }
+        tracing::debug!(%event, "NATS");
+    }
+
+    /// Changes with each connection to a server.
+    pub(crate) fn connections(&self) -> watch::Receiver<u64> {
+        self.connected.subscribe()
+    }
+
+    /// Ready with the server's words once it refuses something that concerns `topic`, from now on. The server says that to the connection,
+    /// and leaves the request without an answer.
+    pub(crate) async fn refusal(&self, topic: &str) -> String {
+        let mut refused = self.refused.subscribe();
+        // Without its sender, which `self` has, it never ends.
+        while refused.changed().await.is_ok() {
+            let text = refused.borrow_and_update();
+            if text.contains(topic) {
+                return text.clone();
+            }
+        }
+        std::future::pending().await
+    }
+}

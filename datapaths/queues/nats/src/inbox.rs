@@ -1,0 +1,136 @@
+//! What was asked of the server, and what has arrived.
+
+use crate::failure::{Cause, unreachable};
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::consumer::pull::BatchConfig;
+use async_nats::{Client, Message, StatusCode, Subscriber};
+use bertha_core::Error;
+use futures_util::{FutureExt, StreamExt};
+use std::time::{Duration, Instant};
+
+/// For how much longer than the server a request is thought to be there.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// The subject that the server delivers to, and the requests that are there.
+pub(crate) struct Inbox {
+    prefix: String,
+    messages: Subscriber,
+    /// For each consumer its request at the server, if there is one.
+    requests: Vec<Option<Request>>,
+    /// The end of the last call.
+    used: Instant,
+}
+
+struct Request {
+    /// How many messages it may still bring.
+    left: usize,
+    /// The server has forgotten it then.
+    until: Instant,
+}
+
+/// What has come.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    Message(Message),
+    /// A request has ended.
+    End,
+    /// The server knows nothing of the consumer any more.
+    Gone(String),
+}
+
+impl Inbox {
+    /// # Errors
+    /// If the client is closed.
+    pub(crate) async fn open(client: &Client, consumers: usize) -> Result<Self, Error> {
+        let prefix = client.new_inbox();
+        let messages = client.subscribe(format!("{prefix}.*")).await.map_err(unreachable)?;
+        Ok(Self { prefix, messages, requests: (0..consumers).map(|_| None).collect(), used: Instant::now() })
+    }
+
+    /// Asks for so many messages of a consumer, unless a request is there: to be sent as soon as there are any, and all at once that
+    /// are there by then.
+    pub(crate) async fn ask(
+        &mut self,
+        number: usize,
+        consumer: &PullConsumer,
+        count: usize,
+        wait: Duration,
+    ) -> Result<(), Error> {
+        if self.requests[number].as_ref().is_some_and(|request| request.until > Instant::now()) {
+            return Ok(());
+        }
+        let batch =
+            BatchConfig { batch: count, expires: Some(wait), no_wait: count > 1, ..BatchConfig::default() };
+        let inbox = format!("{}.{number}", self.prefix);
+        consumer.request_batch(batch, inbox.into()).await.map_err(|error| unreachable(Cause::from(error)))?;
+        self.requests[number] = Some(Request { left: count, until: Instant::now() + wait + SLACK });
+        Ok(())
+    }
+
+    /// Forgets the requests: the server has, if it is another process than before.
+    pub(crate) fn forget(&mut self) {
+        self.requests.fill_with(|| None);
+    }
+
+    pub(crate) fn has_requests(&self) -> bool {
+        let now = Instant::now();
+        self.requests.iter().flatten().any(|request| request.until > now)
+    }
+
+    pub(crate) fn on_used(&mut self) {
+        self.used = Instant::now();
+    }
+
+    /// Whether a call has ended within this time.
+    pub(crate) fn is_in_use(&self, time: Duration) -> bool {
+        self.used.elapsed() < time
+    }
+
+    /// The next arrival. Nothing if the client was closed. Cancellation-safe.
+    pub(crate) async fn next(&mut self) -> Option<Arrival> {
+        let message = self.messages.next().await?;
+        Some(self.sort(message))
+    }
+
+    /// An arrival that is there.
+    pub(crate) fn ready(&mut self) -> Option<Arrival> {
+        let message = self.messages.next().now_or_never()??;
+        Some(self.sort(message))
+    }
+
+    fn sort(&mut self, message: Message) -> Arrival {
+        let Some(status) = message.status else {
+            if let Some(request) = self.number_of(&message).and_then(|number| self.requests[number].as_mut())
+            {
+                request.left -= 1;
+                if request.left == 0 {
+                    request.until = Instant::now();
+                }
+            }
+            return Arrival::Message(message);
+        };
+        // Its subject is that of the request. Something may have come that nobody asked for.
+        let number = message.subject.rsplit('.').next().and_then(|number| number.parse::<usize>().ok());
+        if let Some(request) = number.and_then(|number| self.requests.get_mut(number)) {
+            *request = None;
+        }
+        let text = message.description.unwrap_or_default();
+        let is_gone =
+            status == StatusCode::NO_RESPONDERS || text.to_ascii_lowercase().contains("consumer deleted");
+        if is_gone { Arrival::Gone(text) } else { Arrival::End }
+    }
+
+    /// The consumer that sent the message: the partition in its subject.
+    fn number_of(&self, message: &Message) -> Option<usize> {
+        if self.requests.len() == 1 {
+            return Some(0);
+        }
+        let number = message.subject.rsplit('.').next()?.parse().ok()?;
+        (number < self.requests.len()).then_some(number)
+    }
+
+    /// Ends the deliveries; what has arrived can still be taken.
+    pub(crate) async fn shut(&mut self) {
+        let _ = self.messages.drain().await;
+    }
+}

@@ -1,0 +1,65 @@
+//! The names at the server of what belongs to a topic.
+
+use crate::failure::invalid;
+use bertha_core::Error;
+
+/// Behind the name of a topic: that of its dead letters.
+const DEAD: &str = "-dead";
+
+/// The name of the topic of dead letters; nothing for one that is such a topic itself.
+pub(crate) fn dead_letters(topic: &str) -> Option<String> {
+    (!is_of_dead_letters(topic)).then(|| format!("{topic}{DEAD}"))
+}
+
+pub(crate) fn is_of_dead_letters(topic: &str) -> bool {
+    topic.ends_with(DEAD)
+}
+
+/// The subjects of a topic: its name, or one for each partition.
+pub(crate) fn subjects(topic: &str, partitions: Option<usize>) -> Vec<String> {
+    match partitions {
+        None => vec![topic.to_owned()],
+        Some(count) => (0..count).map(|partition| format!("{topic}.{partition}")).collect(),
+    }
+}
+
+/// The name of the consumer of a subscription, for one of its subjects.
+pub(crate) fn consumer(subscription: &str, partition: Option<usize>) -> String {
+    match partition {
+        None => subscription.to_owned(),
+        Some(partition) => format!("{subscription}-{partition}"),
+    }
+}
+
+/// # Errors
+/// [`Invalid`](bertha_core::ErrorKind::Invalid) if the server allows no such name.
+pub(crate) fn check(what: &str, name: &str) -> Result<(), Error> {
+    let is_forbidden = |c: char| c.is_whitespace() || c.is_control() || ".*>/\\".contains(c);
+    if name.is_empty() || name.len() > 200 || name.contains(is_forbidden) {
+        return Err(invalid(format!(
+            "{what} can't be called `{}`: a name has 1 to 200 bytes, without spaces and any of . * > / \\",
+            name.escape_debug()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_of_dead_letters_has_none_of_its_own() {
+        let dead = dead_letters("orders").unwrap();
+        assert_eq!(dead, "orders-dead");
+        assert_eq!(dead_letters(&dead), None);
+    }
+
+    #[test]
+    fn names_that_are_patterns_are_refused() {
+        for name in ["", "a.b", "a b", "*", ">", "a/b", "a\n"] {
+            assert!(check("a topic", name).is_err(), "{name:?}");
+        }
+        assert!(check("a topic", "orders-2_a").is_ok());
+    }
+}

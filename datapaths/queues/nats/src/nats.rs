@@ -1,0 +1,290 @@
+//! The service.
+
+use crate::address;
+use crate::events::Events;
+use crate::failure::{Answered, forbidden, invalid, of_answer, of_connecting};
+use crate::names;
+use crate::publisher::NatsPublisher;
+use crate::subscription::NatsSubscription;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::stream::{Config, DiscardPolicy};
+use async_nats::{Client, ConnectOptions};
+use bertha_core::{Error, ErrorKind};
+use bertha_queue::{Abilities, Ordering, Service};
+use futures_util::future::try_join_all;
+use std::fmt;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+/// The time limit of each answer of the server.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time between two questions whether the server is still there. After two without answer the client connects anew.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a message may lack of the server's limit, which is for its headers as well.
+const HEADERS: usize = 256;
+
+/// The most messages of one call, so that a call stays short.
+const BATCH: usize = 256;
+
+/// NATS JetStream. Cheap to clone: clones share a connection to the server.
+#[derive(Clone)]
+pub struct Nats {
+    client: Client,
+    context: Context,
+    events: Events,
+    partitions: Option<usize>,
+    retention: Duration,
+    redelivery: Duration,
+    deliveries: i64,
+}
+
+impl Nats {
+    /// Connects to the server at `address`: `nats://[user:password@]host[:port]`, or `tls://`, or several of them, separated by commas. With
+    /// the credentials file that the environment variable `NATS_CREDS` names, if it is set.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if the server does not accept the credentials, or its certificate is not
+    /// trusted; [`Unreachable`](ErrorKind::Unreachable); [`Invalid`](ErrorKind::Invalid) if that is no address, or the credentials file can't be
+    /// read.
+    pub async fn connect(address: &str) -> Result<Self, Error> {
+        let Some(file) = std::env::var_os("NATS_CREDS").filter(|file| !file.is_empty()) else {
+            return Self::open(address, ConnectOptions::new(), "a client without credentials").await;
+        };
+        let file = std::path::PathBuf::from(file);
+        let shown = file.display().to_string();
+        let options = ConnectOptions::new().credentials_file(file).await.map_err(|error| {
+            invalid(format!("the credentials file {shown}, which NATS_CREDS names, can't be used ({error})"))
+                .because(error)
+        })?;
+        Self::open(address, options, &format!("the credentials file {shown}, which NATS_CREDS names")).await
+    }
+
+    /// Connects with the client's own options. Their event callback is replaced.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    pub async fn with_options(address: &str, options: ConnectOptions) -> Result<Self, Error> {
+        Self::open(address, options, "the credentials in the options").await
+    }
+
+    async fn open(address: &str, options: ConnectOptions, credentials: &str) -> Result<Self, Error> {
+        let addresses = address::parse(address)?;
+        let (options, has_login) = address::log_in(&addresses, options)?;
+        let credentials =
+            if has_login { "the user and password, or the token, in the address" } else { credentials };
+        let events = Events::new();
+        let reported = events.clone();
+        let options = options.ping_interval(PING_INTERVAL).event_callback(move |event| {
+            reported.on_event(&event);
+            std::future::ready(())
+        });
+        let client = options.connect(addresses).await.map_err(|error| of_connecting(error, credentials))?;
+        let context = ContextBuilder::new().timeout(ANSWER_TIMEOUT).build(client.clone());
+        Ok(Self {
+            client,
+            context,
+            events,
+            partitions: None,
+            retention: Duration::from_secs(4 * 24 * 60 * 60),
+            redelivery: Duration::from_secs(30),
+            deliveries: 5,
+        })
+    }
+
+    /// The same, for topics that keep messages with the same key in order among any number of receivers. A topic that is created has so
+    /// many partitions: a subscription works on at most as many messages at once.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn ordered_by_key(mut self, partitions: usize) -> Self {
+        assert!(partitions > 0, "a topic that is ordered by key has at least one partition");
+        self.partitions = Some(partitions);
+        self
+    }
+
+    /// For how long a topic that is created keeps a message, whether it was received or not.
+    #[must_use]
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// After what time a message that was not acknowledged is delivered again, for subscriptions that are opened with this value. Longer than
+    /// the application works on a message; else it gets messages twice.
+    #[must_use]
+    pub fn redelivery(mut self, redelivery: Duration) -> Self {
+        self.redelivery = redelivery;
+        self
+    }
+
+    /// How often a message is delivered before it is put among the dead letters.
+    #[must_use]
+    pub fn deliveries(mut self, deliveries: u32) -> Self {
+        self.deliveries = deliveries.max(1).into();
+        self
+    }
+
+    /// The name of the topic that takes the dead letters of `topic`.
+    #[must_use]
+    pub fn dead_letters(topic: &str) -> String {
+        names::dead_letters(topic).unwrap_or_else(|| topic.to_owned())
+    }
+
+    /// The partitions of a topic that is created; dead letters have no order.
+    fn partitions(&self, topic: &str) -> Option<usize> {
+        self.partitions.filter(|_| !names::is_of_dead_letters(topic))
+    }
+
+    /// The subjects of a topic, which has an order if that is expected of it.
+    async fn subjects(&self, topic: &str) -> Result<Vec<String>, Error> {
+        names::check("a topic", topic)?;
+        let found =
+            self.call(topic, self.context.get_stream(topic)).await.map_err(|error| match error.kind() {
+                ErrorKind::Invalid => {
+                    invalid(format!("there is no topic `{topic}`; create it")).because(error)
+                }
+                _ => error,
+            })?;
+        let subjects = found.cached_info().config.subjects.clone();
+        let partitions = self.partitions(topic);
+        if partitions.is_some() == (subjects == [topic]) {
+            let (is, wanted) = match partitions {
+                Some(_) => {
+                    ("no order", "order by key; delete it and create it anew, or do without `ordered_by_key`")
+                }
+                None => ("order by key", "none; use `Nats::ordered_by_key`"),
+            };
+            return Err(invalid(format!(
+                "the topic `{topic}` was created with {is}, and is opened for {wanted}"
+            )));
+        }
+        Ok(subjects)
+    }
+
+    async fn create_stream(&self, topic: &str, partitions: Option<usize>) -> Result<(), Error> {
+        let config = Config {
+            name: topic.to_owned(),
+            subjects: names::subjects(topic, partitions),
+            max_age: self.retention,
+            // A full topic refuses new messages, and loses no old ones.
+            discard: DiscardPolicy::New,
+            ..Config::default()
+        };
+        self.call(topic, self.context.get_or_create_stream(config)).await.map(drop)
+    }
+
+    /// An answer of the server, unless it says that the user may not ask.
+    async fn call<T, E: Answered>(
+        &self,
+        topic: &str,
+        answer: impl IntoFuture<Output = Result<T, E>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            answer = answer.into_future() => answer.map_err(of_answer),
+            text = self.events.refusal(topic) => Err(forbidden(&text)),
+        }
+    }
+}
+
+impl Service for Nats {
+    type Publisher = NatsPublisher;
+    type Subscription = NatsSubscription;
+
+    fn abilities(&self, topic: &str) -> Abilities {
+        Abilities {
+            service: "NATS",
+            ordering: if self.partitions(topic).is_some() { Ordering::ByKey } else { Ordering::None },
+            multicast: true,
+            max_message: self.client.max_payload().saturating_sub(HEADERS),
+            publish_batch: BATCH,
+            publish_bytes: usize::MAX,
+            receive_batch: BATCH,
+            acknowledge_batch: BATCH,
+            retention: Some(self.retention),
+            redelivery: Some(self.redelivery),
+            dead_letters: !names::is_of_dead_letters(topic),
+        }
+    }
+
+    async fn publisher(&self, topic: &str) -> Result<NatsPublisher, Error> {
+        Ok(NatsPublisher {
+            subjects: self.subjects(topic).await?,
+            is_ordered: self.partitions(topic).is_some(),
+            context: self.context.clone(),
+            events: self.events.clone(),
+            topic: topic.to_owned(),
+            next: AtomicUsize::new(0),
+        })
+    }
+
+    async fn subscription(&self, topic: &str, name: &str) -> Result<NatsSubscription, Error> {
+        names::check("a subscription", name)?;
+        let subjects = self.subjects(topic).await?;
+        let is_ordered = self.partitions(topic).is_some();
+        let consumers = subjects.iter().enumerate().map(|(number, subject)| {
+            let config = pull::Config {
+                durable_name: Some(names::consumer(name, is_ordered.then_some(number))),
+                deliver_policy: match names::is_of_dead_letters(topic) {
+                    true => DeliverPolicy::All,
+                    false => DeliverPolicy::New,
+                },
+                ack_policy: AckPolicy::Explicit,
+                ack_wait: self.redelivery,
+                max_deliver: -1,
+                // One at a time in a partition: that is the order.
+                max_ack_pending: if is_ordered { 1 } else { -1 },
+                filter_subject: subject.clone(),
+                ..pull::Config::default()
+            };
+            self.call(topic, self.context.create_consumer_on_stream(config, topic))
+        });
+        let consumers: Vec<PullConsumer> = try_join_all(consumers).await?;
+        let dead_letters = names::dead_letters(topic);
+        Ok(NatsSubscription::new(
+            self.client.clone(),
+            self.context.clone(),
+            self.events.clone(),
+            consumers,
+            is_ordered,
+            dead_letters.map(|topic| crate::subscription::DeadLetters { topic, after: self.deliveries }),
+        ))
+    }
+
+    async fn create(&self, topic: &str) -> Result<(), Error> {
+        names::check("a topic", topic)?;
+        self.create_stream(topic, self.partitions(topic)).await?;
+        match names::dead_letters(topic) {
+            Some(dead) => self.create_stream(&dead, None).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn delete(&self, topic: &str) -> Result<(), Error> {
+        names::check("a topic", topic)?;
+        for topic in [Some(topic.to_owned()), names::dead_letters(topic)].into_iter().flatten() {
+            match self.call(&topic, self.context.delete_stream(&topic)).await {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Invalid => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the address, which may have a password in it.
+        f.debug_struct("Nats")
+            .field("partitions", &self.partitions)
+            .field("retention", &self.retention)
+            .field("redelivery", &self.redelivery)
+            .field("deliveries", &self.deliveries)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! The service's value: how topics are opened, created and deleted.
+
+use crate::client::Server;
+use crate::keeper::Keeper;
+use crate::names::Names;
+use crate::publisher::PubSubPublisher;
+use crate::subscription::{BATCH, PubSubSubscription};
+use crate::topics::Plan;
+use bertha_core::{Error, ErrorKind};
+use bertha_queue::{Abilities, Ordering, Service};
+use google_cloud_auth::credentials::{Builder, Credentials};
+use std::time::Duration;
+
+/// Where the service is.
+const ADDRESS: &str = "https://pubsub.googleapis.com";
+
+/// The most bytes in a call that publishes.
+const LIMIT: usize = 10_000_000;
+
+/// What surrounds a message in a call, at most: key, attribute and lengths.
+const OVERHEAD: usize = 64;
+
+/// The time for which the service keeps messages.
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Google Cloud Pub/Sub, for topics with any number of subscriptions.
+///
+/// ```no_run
+/// # fn run() -> Result<(), bertha_core::Error> {
+/// # use bertha_queue_pubsub::PubSub;
+/// let unordered = PubSub::connect("shop")?;
+/// let ordered_by_key = PubSub::connect("shop")?.ordered();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct PubSub {
+    server: Server,
+    names: Names,
+    plan: Plan,
+    longest: Duration,
+}
+
+impl PubSub {
+    /// The topics of a project, with the application's default credentials; or those of the emulator that `PUBSUB_EMULATOR_HOST` names, without any.
+    ///
+    /// Installs ring as the process's implementation of cryptography for rustls, unless there is one, because Google's library takes it from there.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if there are no credentials. Whether the service takes them shows when it is used.
+    pub fn connect(project: &str) -> Result<Self, Error> {
+        match std::env::var("PUBSUB_EMULATOR_HOST") {
+            Ok(host) if !host.is_empty() => Self::emulator(&host, project),
+            _ => Self::with_credentials(ADDRESS, project, default_credentials()?),
+        }
+    }
+
+    /// The same for the project that `GOOGLE_CLOUD_PROJECT` names.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if it names none; and those of [`connect`](Self::connect).
+    pub fn from_env() -> Result<Self, Error> {
+        match std::env::var("GOOGLE_CLOUD_PROJECT") {
+            Ok(project) if !project.is_empty() => Self::connect(&project),
+            _ => {
+                Err(Error::new(ErrorKind::Invalid, "no project is named; set GOOGLE_CLOUD_PROJECT")
+                    .at("PubSub"))
+            }
+        }
+    }
+
+    /// The topics of a project in the emulator at `host`, such as `127.0.0.1:8085`: without TLS and credentials.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if that is no address. Whether somebody listens shows when it is used.
+    pub fn emulator(host: &str, project: &str) -> Result<Self, Error> {
+        Self::new(Server::new(&format!("http://{host}"), None)?, project)
+    }
+
+    /// The topics of a project at `address`, such as `https://europe-west1-pubsub.googleapis.com`, with other credentials.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) if that is no address.
+    pub fn with_credentials(address: &str, project: &str, credentials: Credentials) -> Result<Self, Error> {
+        Self::new(Server::new(address, Some(credentials))?, project)
+    }
+
+    fn new(server: Server, project: &str) -> Result<Self, Error> {
+        let plan = Plan { ordered: false, deadline: Duration::from_secs(30), deliveries: Some(10) };
+        Ok(Self {
+            server,
+            names: Names { project: project.into() },
+            plan,
+            longest: Duration::from_secs(60 * 60),
+        })
+    }
+
+    /// With order by key. Counts for subscriptions that are created from now on; one that was created without it is refused.
+    #[must_use]
+    pub fn ordered(mut self) -> Self {
+        self.plan.ordered = true;
+        self
+    }
+
+    /// With another acknowledgement deadline: the time after which a message that was not acknowledged is delivered again, once its
+    /// receiver has died. In whole seconds, 30 by default; the service takes 10 to 600. Counts for subscriptions that are created from now on.
+    #[must_use]
+    pub fn redeliver_after(mut self, deadline: Duration) -> Self {
+        self.plan.deadline = deadline.max(Duration::from_secs(1));
+        self
+    }
+
+    /// With another time for which deadlines of messages that the application holds are extended, an hour by default. Zero: not at all.
+    #[must_use]
+    pub fn hold_for(mut self, longest: Duration) -> Self {
+        self.longest = longest;
+        self
+    }
+
+    /// With another number of deliveries after which a message goes to the topic for dead letters, 10 by default; the service takes 5
+    /// to 100. `None`: it is delivered again and again. Counts for subscriptions that are created from now on.
+    #[must_use]
+    pub fn dead_letters_after(mut self, deliveries: Option<u32>) -> Self {
+        self.plan.deliveries = deliveries;
+        self
+    }
+}
+
+/// Those that Google's clients find in the environment.
+fn default_credentials() -> Result<Credentials, Error> {
+    // The one that the application installed has precedence.
+    _ = rustls::crypto::ring::default_provider().install_default();
+    Builder::default().build().map_err(|error| {
+        let text = format!(
+            "there are no application default credentials: {error}; set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth \
+             application-default login`"
+        );
+        Error::new(ErrorKind::Unauthenticated, text).because(error).at("PubSub")
+    })
+}
+
+impl Service for PubSub {
+    type Publisher = PubSubPublisher;
+    type Subscription = PubSubSubscription;
+
+    fn abilities(&self, _: &str) -> Abilities {
+        let limit = LIMIT - BATCH * OVERHEAD;
+        Abilities {
+            service: "Google Pub/Sub",
+            ordering: if self.plan.ordered { Ordering::ByKey } else { Ordering::None },
+            multicast: true,
+            max_message: limit,
+            publish_batch: BATCH,
+            publish_bytes: limit,
+            receive_batch: BATCH,
+            acknowledge_batch: BATCH,
+            retention: Some(RETENTION),
+            redelivery: Some(self.plan.deadline),
+            dead_letters: self.plan.deliveries.is_some(),
+        }
+    }
+
+    async fn publisher(&self, topic: &str) -> Result<PubSubPublisher, Error> {
+        let client = self.server.client();
+        let topic = self.names.topic(topic);
+        client.check(&topic).await?;
+        Ok(PubSubPublisher { client, topic, ordered: self.plan.ordered })
+    }
+
+    async fn subscription(&self, topic: &str, name: &str) -> Result<PubSubSubscription, Error> {
+        let client = self.server.client();
+        let name = client.subscribe(&self.names, topic, name, self.plan).await?;
+        let keeper = Keeper::new(client.clone(), name.clone(), self.plan.deadline, self.longest);
+        Ok(PubSubSubscription { client, name, keeper })
+    }
+
+    async fn create(&self, topic: &str) -> Result<(), Error> {
+        self.server.client().create(&self.names.topic(topic)).await
+    }
+
+    async fn delete(&self, topic: &str) -> Result<(), Error> {
+        self.server.client().delete(&self.names, topic).await
+    }
+}

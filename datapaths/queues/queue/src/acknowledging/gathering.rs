@@ -1,0 +1,235 @@
+//! The gathering of acknowledgements, without I/O.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// A received message, as its buffer knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    burst: u64,
+    at: usize,
+}
+
+/// The end of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The application is done with it.
+    Acknowledge,
+    /// Somebody else has to work on it.
+    GiveBack,
+}
+
+/// A call to make.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call<R> {
+    pub(super) fate: Fate,
+    pub(super) receipts: Vec<R>,
+}
+
+/// The receipts of all messages that were received and not settled yet.
+#[derive(Debug)]
+pub(super) struct Gathering<R> {
+    /// Those with messages that are still held.
+    bursts: HashMap<u64, Burst<R>>,
+    last_burst: u64,
+    acknowledge: Vec<R>,
+    give_back: Vec<R>,
+    /// The time at which the gathered acknowledgements are sent.
+    due: Option<Instant>,
+    batch: usize,
+    delay: Duration,
+}
+
+#[derive(Debug)]
+struct Burst<R> {
+    receipts: Vec<Option<R>>,
+    held: usize,
+}
+
+impl<R> Gathering<R> {
+    /// At most `batch` receipts go into a call; an acknowledgement waits for others for at most `delay`.
+    pub(super) fn new(batch: usize, delay: Duration) -> Self {
+        let (acknowledge, give_back) = (Vec::new(), Vec::new());
+        let batch = batch.max(1);
+        Self { bursts: HashMap::new(), last_burst: 0, acknowledge, give_back, due: None, batch, delay }
+    }
+
+    /// The places of a burst's messages.
+    pub(super) fn receive(&mut self, receipts: Vec<R>) -> impl Iterator<Item = Place> + use<R> {
+        self.last_burst += 1;
+        let (burst, held) = (self.last_burst, receipts.len());
+        if held > 0 {
+            let receipts = receipts.into_iter().map(Some).collect();
+            self.bursts.insert(burst, Burst { receipts, held });
+        }
+        (0..held).map(move |at| Place { burst, at })
+    }
+
+    /// Nobody holds the message any more.
+    pub(super) fn release(&mut self, place: Place, fate: Fate, now: Instant) {
+        let Some(burst) = self.bursts.get_mut(&place.burst) else { return };
+        let Some(receipt) = burst.receipts.get_mut(place.at).and_then(Option::take) else { return };
+        burst.held -= 1;
+        let was_last = burst.held == 0;
+        if was_last {
+            self.bursts.remove(&place.burst);
+        }
+        match fate {
+            Fate::Acknowledge => {
+                self.acknowledge.push(receipt);
+                self.due.get_or_insert(now + self.delay);
+            }
+            Fate::GiveBack => self.give_back.push(receipt),
+        }
+        if was_last {
+            // No other of its burst will follow.
+            self.flush(now);
+        }
+    }
+
+    /// Lets all gathered acknowledgements go at once.
+    pub(super) fn flush(&mut self, now: Instant) {
+        if !self.acknowledge.is_empty() {
+            self.due = Some(now);
+        }
+    }
+
+    /// Lets everything go at once: messages that are still held are given back.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.flush(now);
+        let held = self.bursts.drain().flat_map(|(_, burst)| burst.receipts.into_iter().flatten());
+        self.give_back.extend(held);
+    }
+
+    /// The next call to make now.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Call<R>> {
+        if !self.give_back.is_empty() {
+            let receipts = first(&mut self.give_back, self.batch);
+            return Some(Call { fate: Fate::GiveBack, receipts });
+        }
+        let is_due = self.due.is_some_and(|due| due <= now);
+        if self.acknowledge.len() < self.batch && !is_due {
+            return None;
+        }
+        let receipts = first(&mut self.acknowledge, self.batch);
+        if self.acknowledge.is_empty() {
+            self.due = None;
+        }
+        (!receipts.is_empty()).then_some(Call { fate: Fate::Acknowledge, receipts })
+    }
+
+    /// The time at which there is a call to make, if nothing happens before.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Whether nothing is left to send.
+    pub(super) fn is_settled(&self) -> bool {
+        self.acknowledge.is_empty() && self.give_back.is_empty()
+    }
+}
+
+fn first<R>(receipts: &mut Vec<R>, count: usize) -> Vec<R> {
+    let rest = receipts.split_off(count.min(receipts.len()));
+    std::mem::replace(receipts, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Fate::{Acknowledge, GiveBack};
+
+    const DELAY: Duration = Duration::from_millis(10);
+
+    fn acknowledge(receipts: impl IntoIterator<Item = u32>) -> Option<Call<u32>> {
+        Some(Call { fate: Acknowledge, receipts: receipts.into_iter().collect() })
+    }
+
+    fn gathering(batch: usize) -> (Gathering<u32>, Instant) {
+        (Gathering::new(batch, DELAY), Instant::now())
+    }
+
+    #[test]
+    fn a_burst_that_is_done_with_takes_one_call() {
+        let (mut gathering, now) = gathering(10);
+        let places: Vec<_> = gathering.receive((0..7).collect()).collect();
+        for place in &places[..6] {
+            gathering.release(*place, Acknowledge, now);
+            assert_eq!((gathering.next(now), gathering.due()), (None, Some(now + DELAY)));
+        }
+        gathering.release(places[6], Acknowledge, now);
+        assert_eq!(gathering.next(now), acknowledge(0..7));
+        assert!(gathering.is_settled() && gathering.due().is_none() && gathering.next(now + DELAY).is_none());
+    }
+
+    #[test]
+    fn a_message_alone_is_acknowledged_at_once() {
+        let (mut gathering, now) = gathering(10);
+        for receipt in 0..3 {
+            let place = gathering.receive(vec![receipt]).next().unwrap();
+            gathering.release(place, Acknowledge, now);
+            assert_eq!(gathering.next(now), acknowledge([receipt]));
+        }
+    }
+
+    #[test]
+    fn while_one_is_held_the_others_wait_for_the_delay_or_a_full_batch() {
+        let (mut gathering, now) = gathering(3);
+        let places: Vec<_> = gathering.receive((0..6).collect()).collect();
+        gathering.release(places[4], Acknowledge, now);
+        gathering.release(places[1], Acknowledge, now + DELAY / 2);
+        assert_eq!(gathering.next(now + DELAY / 2), None);
+        assert_eq!(gathering.next(now + DELAY), acknowledge([4, 1]));
+        for at in [0, 2, 3] {
+            assert_eq!(gathering.next(now + DELAY), None);
+            gathering.release(places[at], Acknowledge, now + DELAY);
+        }
+        assert_eq!(gathering.next(now + DELAY), acknowledge([0, 2, 3]));
+        assert_eq!((gathering.next(now + 9 * DELAY), gathering.due()), (None, None));
+    }
+
+    #[test]
+    fn a_call_carries_a_batch_at_most() {
+        let (mut gathering, now) = gathering(2);
+        let places: Vec<_> = gathering.receive((0..5).collect()).collect();
+        places.into_iter().for_each(|place| gathering.release(place, Acknowledge, now));
+        let calls = [(); 4].map(|()| gathering.next(now));
+        assert_eq!(calls, [acknowledge([0, 1]), acknowledge([2, 3]), acknowledge([4]), None]);
+    }
+
+    #[test]
+    fn what_is_given_back_goes_first_and_at_once() {
+        let (mut gathering, now) = gathering(10);
+        let places: Vec<_> = gathering.receive((0..3).collect()).collect();
+        gathering.release(places[0], Acknowledge, now);
+        gathering.release(places[1], GiveBack, now);
+        assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![1] }));
+        assert_eq!(gathering.next(now), None);
+        // Its burst is done with, and so is its acknowledgement due.
+        gathering.release(places[2], GiveBack, now);
+        assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![2] }));
+        assert_eq!(gathering.next(now), acknowledge([0]));
+    }
+
+    #[test]
+    fn the_end_gives_back_what_is_held_and_settles_each_message_once() {
+        let (mut gathering, now) = gathering(10);
+        let places: Vec<_> = gathering.receive((0..3).collect()).collect();
+        gathering.release(places[1], Acknowledge, now);
+        gathering.end(now);
+        assert_eq!(gathering.next(now), Some(Call { fate: GiveBack, receipts: vec![0, 2] }));
+        assert_eq!(gathering.next(now), acknowledge([1]));
+        places.into_iter().for_each(|place| gathering.release(place, Acknowledge, now));
+        assert!(gathering.is_settled() && gathering.next(now + DELAY).is_none());
+    }
+
+    #[test]
+    fn a_place_is_released_once() {
+        let (mut gathering, now) = gathering(10);
+        let places: Vec<_> = gathering.receive(vec![7, 8]).collect();
+        gathering.release(places[0], Acknowledge, now);
+        gathering.release(places[0], Acknowledge, now);
+        gathering.release(places[1], Acknowledge, now);
+        assert_eq!(gathering.next(now), acknowledge([7, 8]));
+    }
+}

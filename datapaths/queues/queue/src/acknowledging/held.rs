@@ -1,0 +1,58 @@
+//! A message as it lies in its buffer.
+
+use super::gathering::{Fate, Place};
+use super::ledger::Ledger;
+use crate::Incoming;
+use bertha_core::{Buf, Error, ErrorKind};
+use std::sync::Arc;
+
+/// Delivers the buffers of a received burst, whose drop acknowledges. A message that is longer than a buffer can be is given back.
+///
+/// # Errors
+/// For the last such message, behind the others.
+pub(crate) fn hold<R: Send + Sync + 'static>(
+    ledger: &Arc<Ledger<R>>,
+    burst: Vec<Incoming<R>>,
+    mut deliver: impl FnMut(Buf),
+) -> Result<(), Error> {
+    let (payloads, receipts): (Vec<_>, Vec<_>) =
+        burst.into_iter().map(|message| (message.payload, message.receipt)).unzip();
+    let mut outcome = Ok(());
+    for (place, payload) in ledger.receive(receipts).zip(payloads) {
+        match Buf::from_owner(Held { payload, place, ledger: ledger.clone() }) {
+            Ok(message) => deliver(message),
+            Err(held) => {
+                ledger.release(place, Fate::GiveBack);
+                outcome = Err(too_large(held.payload.len()));
+            }
+        }
+    }
+    outcome
+}
+
+#[cold]
+fn too_large(len: usize) -> Error {
+    let what = format!("a message of {len} bytes was given back, since a buffer has less than 128 MiB");
+    Error::new(ErrorKind::TooLarge, what)
+}
+
+/// The owner of a received message's bytes: dropped with the last buffer into them.
+struct Held<R> {
+    payload: Vec<u8>,
+    place: Place,
+    ledger: Arc<Ledger<R>>,
+}
+
+impl<R> AsMut<[u8]> for Held<R> {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.payload
+    }
+}
+
+impl<R> Drop for Held<R> {
+    fn drop(&mut self) {
+        // The application's work on it has failed.
+        let fate = if std::thread::panicking() { Fate::GiveBack } else { Fate::Acknowledge };
+        self.ledger.release(self.place, fate);
+    }
+}

@@ -1,0 +1,46 @@
+//! The end of a connection, as calls that wait learn of it.
+
+use futures_util::future::{Either, select};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+/// Whether this end has closed the connection.
+#[derive(Debug, Default)]
+pub(crate) struct Closing {
+    is_closed: AtomicBool,
+    closed: Notify,
+}
+
+impl Closing {
+    /// Closes; whether it was open.
+    pub(crate) fn close(&self) -> bool {
+        let was_closed = self.is_closed.swap(true, Ordering::AcqRel);
+        self.closed.notify_waiters();
+        !was_closed
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Waits until it is closed.
+    pub(crate) async fn closed(&self) {
+        // Created before the check, so that no notification is missed.
+        let closed = self.closed.notified();
+        if !self.is_closed() {
+            closed.await;
+        }
+    }
+
+    /// The output of `work`, unless it is closed before that is ready.
+    pub(crate) async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        if self.is_closed() {
+            return None;
+        }
+        match select(pin!(work), pin!(self.closed())).await {
+            Either::Left((output, _)) => Some(output),
+            Either::Right(_) => None,
+        }
+    }
+}

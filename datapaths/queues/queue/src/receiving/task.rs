@@ -1,0 +1,69 @@
+//! The task of a connection that asks the service for messages.
+
+use super::idling::Idling;
+use super::inbox::Inbox;
+use crate::acknowledging::{Ledger, hold};
+use crate::backoff::Backoff;
+use crate::calls::Counters;
+use crate::{QueueSettings, Subscription};
+use bertha_core::{Error, Runtime};
+use bertha_runtime_tokio::TokioRuntime;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Asks for messages while they are waited for, with one call at a time, until the task is dropped. A call that has begun is
+/// finished although those who waited for it are gone, so that its messages are not lost until the service delivers them again.
+pub(crate) async fn run<S: Subscription>(
+    subscription: Arc<S>,
+    inbox: Arc<Inbox>,
+    ledger: Arc<Ledger<S::Receipt>>,
+    counters: Arc<Counters>,
+    settings: QueueSettings,
+    batch: usize,
+) {
+    let mut idling = Idling::new(settings.idle_pause);
+    let mut backoff = Backoff::new(&settings);
+    loop {
+        if !inbox.is_wanted() {
+            // Whoever asks next has the whole time for it.
+            backoff = Backoff::new(&settings);
+        }
+        let limit = inbox.wanted().await.max(settings.prefetch).min(batch).max(1);
+        counters.receives();
+        let asked = TokioRuntime.now();
+        let pause = match subscription.receive(limit, settings.long_poll).await {
+            Ok(burst) if burst.is_empty() => {
+                backoff = Backoff::new(&settings);
+                let waited = TokioRuntime.now().saturating_duration_since(asked);
+                idling.pause(waited, settings.long_poll)
+            }
+            Ok(burst) => {
+                backoff = Backoff::new(&settings);
+                idling.reset();
+                counters.has_received(burst.len(), burst.iter().map(|message| message.payload.len()).sum());
+                let mut messages = VecDeque::with_capacity(burst.len());
+                let outcome = hold(&ledger, burst, |message| messages.push_back(message));
+                inbox.put(messages, outcome);
+                Duration::ZERO
+            }
+            Err(error) => on_error(error, &mut backoff, &inbox, &settings),
+        };
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+/// The pause before the call is repeated; none if the error goes to the application, which decides whether it is.
+#[cold]
+fn on_error(error: Error, backoff: &mut Backoff, inbox: &Inbox, settings: &QueueSettings) -> Duration {
+    match backoff.after(error, TokioRuntime.now(), TokioRuntime.random()) {
+        Ok(pause) => pause,
+        Err(error) => {
+            *backoff = Backoff::new(settings);
+            inbox.put(VecDeque::new(), Err(error));
+            Duration::ZERO
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The settings of queue connections.
+
+use std::time::Duration;
+
+/// The settings of a [`QueueConnection`](crate::QueueConnection).
+///
+/// ```
+/// # use bertha_queue::QueueSettings;
+/// # use std::time::Duration;
+/// let mut settings = QueueSettings::default();
+/// settings.prefetch = 10;
+/// settings.retry_for = Duration::from_secs(120);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueSettings {
+    /// The number of messages that `recv` asks the service for in one call; those that it did not return wait in memory for the next
+    /// `recv`, and no other receiver gets them meanwhile. At most [`receive_batch`](crate::Abilities::receive_batch); 1 by default.
+    pub prefetch: usize,
+    /// The time that an acknowledgement waits for others of its burst, so that one call carries them. 10 milliseconds by default.
+    pub ack_delay: Duration,
+    /// The time that one call waits at the service for messages, where the service can. 20 seconds by default.
+    pub long_poll: Duration,
+    /// The longest pause between two looks into an empty queue of a service that can't wait. Pauses begin at 10 milliseconds and double;
+    /// 500 milliseconds by default.
+    pub idle_pause: Duration,
+    /// The pause before a call is repeated for the first time; each further one is twice as long. A random part of up to a half is taken off, so that
+    /// ends which failed together don't return together. 50 milliseconds by default.
+    pub retry_pause: Duration,
+    /// The longest pause before a call is repeated. 5 seconds by default.
+    pub max_retry_pause: Duration,
+    /// The time for which a call that meets a temporary error is repeated, before the error goes to the application. 30 seconds by default.
+    pub retry_for: Duration,
+    /// The time that `close` waits for the service to take the last acknowledgements; and that a dropped connection goes on giving
+    /// messages back. 5 seconds by default.
+    pub close_timeout: Duration,
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        Self {
+            prefetch: 1,
+            ack_delay: Duration::from_millis(10),
+            long_poll: Duration::from_secs(20),
+            idle_pause: Duration::from_millis(500),
+            retry_pause: Duration::from_millis(50),
+            max_retry_pause: Duration::from_secs(5),
+            retry_for: Duration::from_secs(30),
+            close_timeout: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The service.
+
+use crate::failure::{invalid, no_topic};
+use crate::publisher::RedisPublisher;
+use crate::server::Server;
+use crate::subscription::{DeadLetters, RedisSubscription};
+use bertha_core::Error;
+use bertha_queue::{Abilities, Ordering, Service};
+use redis::{Client, RedisResult};
+use std::fmt;
+use std::time::Duration;
+
+/// The longest message.
+const LONGEST: usize = 64 << 20;
+
+/// The most messages of one call, so that the server is not held up for long.
+const BATCH: usize = 256;
+
+/// Behind the name of a topic: that of its dead letters.
+const DEAD: &str = "-dead";
+
+/// Streams in a Redis server. Cheap to clone: clones share a connection to the server.
+#[derive(Clone)]
+pub struct RedisStreams {
+    server: Server,
+    length: usize,
+    redelivery: Duration,
+    deliveries: u32,
+}
+
+impl RedisStreams {
+    /// Connects to the server at `address`: `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if the server does not accept the login;
+    /// [`Unreachable`](bertha_core::ErrorKind::Unreachable); [`Invalid`](bertha_core::ErrorKind::Invalid) if that is no address, or this build has no TLS.
+    pub async fn connect(address: &str) -> Result<Self, Error> {
+        let client = Client::open(address).map_err(|error| {
+            let what = "the address has to be redis://[user:password@]host[:port][/database], or rediss:// with the feature `tls`";
+            invalid(format!("{what} ({error})")).because(error)
+        })?;
+        Self::with_client(client).await
+    }
+
+    /// Connects by a client that has its own settings, for instance certificates.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    pub async fn with_client(client: Client) -> Result<Self, Error> {
+        #[cfg(feature = "tls")]
+        choose_cryptography();
+        let server = Server::new(client);
+        server.connection().await?;
+        Ok(Self { server, length: 1_000_000, redelivery: Duration::from_secs(30), deliveries: 5 })
+    }
+
+    /// About how many of the newest messages of a topic are kept, for publishers that are opened with this value: a subscription that falls
+    /// further behind loses the oldest.
+    #[must_use]
+    pub fn length(mut self, messages: usize) -> Self {
+        self.length = messages;
+        self
+    }
+
+    /// After what time a message that was not acknowledged is delivered again. The same at all receivers of a subscription, and longer than the
+    /// application works on a message; else it gets messages twice.
+    #[must_use]
+    pub fn redelivery(mut self, redelivery: Duration) -> Self {
+        self.redelivery = redelivery;
+        self
+    }
+
+    /// How often a message is delivered before it is put among the dead letters.
+    #[must_use]
+    pub fn deliveries(mut self, deliveries: u32) -> Self {
+        self.deliveries = deliveries.max(1);
+        self
+    }
+
+    /// The name of the topic that takes the dead letters of `topic`.
+    #[must_use]
+    pub fn dead_letters(topic: &str) -> String {
+        if topic.ends_with(DEAD) { topic.to_owned() } else { format!("{topic}{DEAD}") }
+    }
+
+    /// A call that may fail because it was made before.
+    async fn call(&self, call: &redis::Cmd, done: &str) -> Result<(), Error> {
+        let mut connection = self.server.connection().await?;
+        let answer: RedisResult<()> = call.query_async(&mut connection).await;
+        match answer {
+            Err(error) if error.code() != Some(done) => Err(self.server.failed(error).await),
+            _ => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// [`Invalid`](bertha_core::ErrorKind::Invalid) if there is no such stream.
+    async fn check(&self, topic: &str) -> Result<(), Error> {
+        let mut connection = self.server.connection().await?;
+        let kind: RedisResult<String> = redis::cmd("TYPE").arg(topic).query_async(&mut connection).await;
+        match kind {
+            Ok(kind) if kind == "stream" => Ok(()),
+            Ok(kind) if kind == "none" => Err(no_topic(topic)),
+            Ok(kind) => Err(invalid(format!("the key `{topic}` holds a {kind}, not a stream"))),
+            Err(error) => Err(self.server.failed(error).await),
+        }
+    }
+}
+
+/// Leaves a choice that the program has made.
+#[cfg(feature = "tls")]
+fn choose_cryptography() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails only if another thread was faster.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
+impl Service for RedisStreams {
+    type Publisher = RedisPublisher;
+    type Subscription = RedisSubscription;
+
+    fn abilities(&self, topic: &str) -> Abilities {
+        Abilities {
+            service: "Redis Streams",
+            ordering: Ordering::None,
+            multicast: true,
+            max_message: LONGEST,
+            publish_batch: BATCH,
+            publish_bytes: LONGEST,
+            receive_batch: BATCH,
+            acknowledge_batch: BATCH,
+            retention: None,
+            redelivery: Some(self.redelivery),
+            dead_letters: !topic.ends_with(DEAD),
+        }
+    }
+
+    async fn publisher(&self, topic: &str) -> Result<RedisPublisher, Error> {
+        self.check(topic).await?;
+        Ok(RedisPublisher { server: self.server.clone(), topic: topic.to_owned(), length: self.length })
+    }
+
+    async fn subscription(&self, topic: &str, name: &str) -> Result<RedisSubscription, Error> {
+        self.check(topic).await?;
+        let is_of_dead_letters = topic.ends_with(DEAD);
+        let first = if is_of_dead_letters { "0" } else { "$" };
+        let mut call = redis::cmd("XGROUP");
+        call.arg("CREATE").arg(topic).arg(name).arg(first);
+        self.call(&call, "BUSYGROUP").await?;
+        let dead_letters = DeadLetters {
+            topic: Self::dead_letters(topic),
+            // Those stay where they are.
+            after: if is_of_dead_letters { u32::MAX.into() } else { self.deliveries.into() },
+            length: self.length,
+        };
+        let (server, topic, name) = (self.server.clone(), topic.to_owned(), name.to_owned());
+        Ok(RedisSubscription::new(server, topic, name, self.redelivery, dead_letters))
+    }
+
+    async fn create(&self, topic: &str) -> Result<(), Error> {
+        let mut connection = self.server.connection().await?;
+        let mut calls = redis::pipe();
+        for topic in [topic.to_owned(), Self::dead_letters(topic)] {
+            // A stream without entries comes about with a group alone.
+            calls.cmd("XGROUP").arg("CREATE").arg(&topic).arg("bertha:new").arg("$").arg("MKSTREAM").ignore();
+            calls.cmd("XGROUP").arg("DESTROY").arg(&topic).arg("bertha:new").ignore();
+        }
+        let answer: RedisResult<()> = calls.atomic().query_async(&mut connection).await;
+        match answer {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.server.failed(error).await),
+        }
+    }
+
+    async fn delete(&self, topic: &str) -> Result<(), Error> {
+        let mut call = redis::cmd("DEL");
+        call.arg(topic).arg(Self::dead_letters(topic));
+        self.call(&call, "").await
+    }
+}
+
+impl fmt::Debug for RedisStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStreams")
+            .field("at", &self.server.address())
+            .field("length", &self.length)
+            .field("redelivery", &self.redelivery)
+            .field("deliveries", &self.deliveries)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,116 @@
+//! Receiving from a queue.
+
+use crate::account::{Account, LONGEST_POLL};
+use crate::encoding::{ATTRIBUTE, decode};
+use crate::failure::entry_error;
+use crate::publisher::incomplete;
+use aws_sdk_sqs::types::{
+    BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, Message,
+};
+use bertha_core::Error;
+use bertha_queue::{Incoming, Subscription};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An end that receives from a queue.
+///
+/// Waits by long polling, in whole seconds. A message that is given back is visible again at once, and counts as delivered.
+#[derive(Debug)]
+pub struct SqsSubscription {
+    pub(crate) account: Arc<Account>,
+    pub(crate) queue: String,
+    /// The time after which a message that was not acknowledged is delivered again.
+    pub(crate) visibility: Duration,
+}
+
+/// A message that was delivered, in the words of SQS: its receipt handle.
+#[derive(Debug)]
+pub struct SqsReceipt(String);
+
+impl Subscription for SqsSubscription {
+    type Receipt = SqsReceipt;
+
+    async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<SqsReceipt>>, Error> {
+        let wait = wait.min(LONGEST_POLL).as_secs();
+        let call = self
+            .account
+            .polling
+            .receive_message()
+            .queue_url(&self.queue)
+            .max_number_of_messages(limit.clamp(1, crate::service::BATCH) as i32)
+            .wait_time_seconds(wait as i32)
+            .visibility_timeout(self.visibility.as_secs() as i32)
+            .message_attribute_names(ATTRIBUTE);
+        match call.send().await {
+            Ok(answer) => Ok(answer.messages.unwrap_or_default().into_iter().filter_map(incoming).collect()),
+            Err(error) => Err(self.account.failure("sqs:ReceiveMessage", error).await),
+        }
+    }
+
+    async fn acknowledge(&self, receipts: &[SqsReceipt]) -> Result<(), Error> {
+        let mut entries = Vec::with_capacity(receipts.len());
+        for (at, SqsReceipt(receipt)) in receipts.iter().enumerate() {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(at.to_string()).receipt_handle(receipt);
+            entries.push(entry.build().map_err(incomplete)?);
+        }
+        let call = self.account.sqs.delete_message_batch().queue_url(&self.queue).set_entries(Some(entries));
+        match call.send().await {
+            Ok(answer) => outcome("sqs:DeleteMessage", answer.failed),
+            Err(error) => Err(self.account.failure("sqs:DeleteMessage", error).await),
+        }
+    }
+
+    async fn give_back(&self, receipts: &[SqsReceipt]) -> Result<(), Error> {
+        let mut entries = Vec::with_capacity(receipts.len());
+        for (at, SqsReceipt(receipt)) in receipts.iter().enumerate() {
+            let entry = ChangeMessageVisibilityBatchRequestEntry::builder()
+                .id(at.to_string())
+                .receipt_handle(receipt)
+                .visibility_timeout(0);
+            entries.push(entry.build().map_err(incomplete)?);
+        }
+        let call = self
+            .account
+            .sqs
+            .change_message_visibility_batch()
+            .queue_url(&self.queue)
+            .set_entries(Some(entries));
+        match call.send().await {
+            Ok(answer) => outcome("sqs:ChangeMessageVisibility", answer.failed),
+            Err(error) => Err(self.account.failure("sqs:ChangeMessageVisibility", error).await),
+        }
+    }
+}
+
+fn incoming(message: Message) -> Option<Incoming<SqsReceipt>> {
+    // Without a handle it can't be acknowledged, and comes again.
+    let receipt = SqsReceipt(message.receipt_handle?);
+    let attribute = message
+        .message_attributes
+        .and_then(|mut all| all.remove(ATTRIBUTE))
+        .and_then(|value| Some((value.data_type, value.binary_value?.into_inner())));
+    Some(Incoming { payload: decode(message.body, attribute), receipt })
+}
+
+/// An error if some of the messages failed for a reason that passes: the call can be repeated as a whole.
+fn outcome(call: &str, failed: Vec<BatchResultErrorEntry>) -> Result<(), Error> {
+    for entry in failed {
+        // Its visibility timeout has passed, so it is delivered again.
+        if entry.sender_fault || is_expired(&entry.code) {
+            tracing::warn!(call, code = entry.code, message = entry.message, "a receipt is no longer valid");
+            continue;
+        }
+        return Err(entry_error(call, &entry.code, entry.message.as_deref(), false));
+    }
+    Ok(())
+}
+
+fn is_expired(code: &str) -> bool {
+    matches!(
+        code,
+        "ReceiptHandleIsInvalid"
+            | "MessageNotInflight"
+            | "InvalidParameterValue"
+            | "AWS.SimpleQueueService.MessageNotInflight"
+    )
+}

@@ -1,0 +1,31 @@
+//! Topics of messaging services as the bottom of a stack.
+//!
+//! A service is one line, and the rest of a program does not know which it is:
+//!
+//! ```
+//! use bertha::chunnels::Serialize;
+//! use bertha::prelude::*;
+//! use bertha::queue::{MemoryQueue, Topic};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), bertha::Error> {
+//! let orders = Topic::new(MemoryQueue::new(), "orders");
+//! // let orders = Topic::new(Nats::connect("nats://127.0.0.1:4222").await?, "orders");
+//! orders.create().await?;
+//! let stack = || make_stack!(Serialize::<String>::new());
+//! // Receivers of one subscription share its messages; each subscription gets all of them.
+//! let billing = stack().wrap(orders.receiver("billing").await?).await?;
+//! let shop = stack().wrap(orders.publisher().await?).await?;
+//! shop.send("a book".into()).await?;
+//! assert_eq!(billing.recv().await?, "a book");
+//! # Ok(())
+//! # }
+//! ```
+
+pub use bertha_queue::*;
+#[cfg(feature = "kafka")]
+pub use bertha_queue_kafka::Kafka;
+#[cfg(feature = "nats")]
+pub use bertha_queue_nats::Nats;
+#[cfg(feature = "redis-streams")]
+pub use bertha_queue_redis::RedisStreams;

@@ -1,0 +1,48 @@
+//! Processes beside a scheduler.
+
+use bertha_core::Error;
+use bertha_datapath_caladan::{AVAILABLE, Config};
+use bertha_tests::skip;
+use std::path::Path;
+use std::process::Command;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/caladan");
+
+/// Set for processes that a test runs beside the scheduler.
+const BESIDE: &str = "BERTHA_TEST_BESIDE_CALADAN";
+
+/// Runs the ignored test `name` beside a scheduler with this policy.
+pub(crate) fn run_beside(name: &str, policy: &str) {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+    if !AVAILABLE || !root || !Path::new("/dev/fuse").exists() {
+        return skip(&format!("{name}: it needs Caladan, as scripts/caladan builds it, root, and /dev/fuse"));
+    }
+    let mut command = Command::new(SCRIPT);
+    command.arg("run").arg(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", name, "--ignored", "--nocapture"])
+        .env(BESIDE, "1")
+        .env("CALADAN_POLICY", policy);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    println!("{said}");
+    assert!(output.status.success() && said.contains("1 passed"), "{name} failed beside the scheduler");
+}
+
+/// Whether this is such a process: by hand, `--ignored` runs what is not a test.
+pub(crate) fn is_beside() -> bool {
+    std::env::var_os(BESIDE).is_some()
+}
+
+/// The settings of the process beside the scheduler, with so many threads.
+pub(crate) fn config(threads: u16) -> Config {
+    Config { threads, ..Config::new("10.77.0.2/24") }
+}
+
+/// Runs `main` over Caladan.
+pub(crate) fn run<F>(config: &Config, main: F) -> F::Output
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    bertha_datapath_caladan::run(config, main).unwrap_or_else(|error: Error| panic!("{error:?}"))
+}

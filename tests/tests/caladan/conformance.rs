@@ -1,0 +1,80 @@
+//! The conformance suites over UDP and TCP.
+
+use crate::assume_send::assume_send;
+use crate::beside::{config, is_beside, run, run_beside};
+use bertha_core::{Addr, Datapath, ErrorKind};
+use bertha_datapath_caladan::{Caladan, Tcp};
+use bertha_tests::conformance::{self, Bufs, Site};
+
+fn on() -> Addr {
+    "10.77.0.2:0".parse().unwrap()
+}
+
+async fn datagrams() {
+    let caladan = Caladan::new();
+    let site = Site { server: &caladan, client: &caladan, on: &on };
+    conformance::datapath(&site).await;
+    conformance::a_dropped_connection_forgets_its_address(&site).await;
+}
+
+async fn streams() {
+    let tcp = Tcp::new();
+    let site = Site { server: &tcp, client: &tcp, on: &on };
+    conformance::datapath(&site).await;
+    let (a, b) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&a, &b, &Bufs).await;
+    // The kernel's ports are closed.
+    let error = tcp.connect("10.77.0.1:1".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    let nobody = tcp.connect("10.77.0.99:1".parse().unwrap()).await.unwrap_err();
+    assert!(matches!(nobody.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut), "{nobody}");
+}
+
+/// A port that is in use, and addresses that are not this process's.
+async fn addresses() {
+    let caladan = Caladan::new();
+    let listener = caladan.listen(on()).await.unwrap();
+    let again = bertha_core::Listener::local_addr(&listener);
+    assert_eq!(caladan.listen(again.clone()).await.unwrap_err().kind(), ErrorKind::AddrInUse);
+    drop(listener);
+    drop(caladan.listen(again).await.unwrap());
+    for elsewhere in ["10.77.0.9:1", "[::1]:1"] {
+        let error = caladan.listen(elsewhere.parse().unwrap()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        let error = Tcp::new().listen(elsewhere.parse().unwrap()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    for nobody in ["0.0.0.0:1", "10.77.0.2:0", "224.0.0.1:1", "[::1]:1"] {
+        let error = caladan.connect(nobody.parse().unwrap()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+}
+
+#[test]
+fn udp_and_tcp() {
+    run_beside("conformance::inside", "simple");
+}
+
+#[test]
+#[ignore = "run by another test, as a process of its own"]
+fn inside() {
+    if is_beside() {
+        run(&config(2), assume_send(datagrams()));
+        run(&config(2), assume_send(streams()));
+        run(&config(2), addresses());
+    }
+}
+
+#[test]
+fn with_one_thread_that_is_preempted() {
+    run_beside("conformance::inside_with_one_thread", "ias");
+}
+
+#[test]
+#[ignore = "run by another test, as a process of its own"]
+fn inside_with_one_thread() {
+    if is_beside() {
+        run(&config(1), assume_send(datagrams()));
+        run(&config(1), assume_send(streams()));
+    }
+}
