@@ -11,6 +11,7 @@
 mod addresses;
 mod bases;
 mod bursts;
+pub mod byte_stream;
 mod bytes;
 mod cancellation;
 mod closing;
