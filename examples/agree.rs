@@ -5,14 +5,14 @@ use bertha::Error;
 use bertha::chunnels::{Bincode, Postcard, Serialize};
 use bertha::prelude::*;
 
-#[tokio::main]
+#[bertha::main]
 async fn main() -> Result<(), Error> {
     // The server can do both codecs, and likes postcard better.
     let server = make_stack!(select!(Serialize::<u32, Postcard>::new(), Serialize::<u32, Bincode>::new(),));
     println!("the server offers {}", server.explain());
     let mut incoming = server.listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
     let addr = incoming.local_addr();
-    tokio::spawn(async move {
+    bertha::spawn(async move {
         while let Some(client) = incoming.next().await {
             match client {
                 Ok(connection) => println!("server: {}", connection.explain()),

@@ -8,7 +8,7 @@ use bertha::prelude::*;
 use bertha::{Addr, Error};
 use std::env::args;
 
-#[tokio::main]
+#[bertha::main]
 async fn main() -> Result<(), Error> {
     let role = args().nth(1);
     let addr = args().nth(2).unwrap_or("127.0.0.1:0".into()).parse()?;
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Error> {
     let serving = async move {
         while let Some(client) = incoming.next().await {
             match client {
-                Ok(connection) => drop(tokio::spawn(echo(connection))),
+                Ok(connection) => bertha::spawn(echo(connection)),
                 Err(error) => println!("a client was turned away: {error}"),
             }
         }
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Error> {
         serving.await;
         return Ok(());
     }
-    tokio::spawn(serving);
+    bertha::spawn(serving);
     ask(server).await
 }
 

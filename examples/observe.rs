@@ -6,16 +6,16 @@ use bertha::chunnels::{Metrics, Reliable, Serialize};
 use bertha::prelude::*;
 use bertha::{Addr, Error};
 
-#[tokio::main]
+#[bertha::main]
 async fn main() -> Result<(), Error> {
     let server = make_stack!(Serialize::<String>::new(), Reliable::new());
     let mut incoming = server.listen(bertha::datapath(), "127.0.0.1:0".parse::<Addr>()?).await?;
     let to = incoming.local_addr();
-    tokio::spawn(async move {
+    bertha::spawn(async move {
         while let Some(client) = incoming.next().await {
             // A client that was refused is none of the others' business.
             let Ok(connection) = client else { continue };
-            tokio::spawn(echo(connection));
+            bertha::spawn(echo(connection));
         }
     });
 

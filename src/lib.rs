@@ -12,35 +12,35 @@
 //! use bertha::chunnels::Serialize;
 //! use bertha::prelude::*;
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), bertha::Error> {
-//! // Both ends state their stack; here it turns strings into bytes.
-//! let stack = || make_stack!(Serialize::<String>::new());
+//! #[bertha::main]
+//! async fn main() -> Result<(), bertha::Error> {
+//!     // Both ends state their stack; here it turns strings into bytes.
+//!     let stack = || make_stack!(Serialize::<String>::new());
 //!
-//! // The server: each client is an item, and gets a task of its own.
-//! let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
-//! let server = incoming.local_addr();
-//! tokio::spawn(async move {
-//!     while let Some(client) = incoming.next().await {
-//!         let Ok(connection) = client else { continue };
-//!         tokio::spawn(async move {
-//!             while let Ok(message) = connection.recv().await {
-//!                 if connection.send(message).await.is_err() {
-//!                     break;
+//!     // The server: each client is an item, and gets a task of its own.
+//!     let mut incoming = stack().listen(bertha::datapath(), "127.0.0.1:0".parse::<bertha::Addr>()?).await?;
+//!     let server = incoming.local_addr();
+//!     bertha::spawn(async move {
+//!         while let Some(client) = incoming.next().await {
+//!             let Ok(connection) = client else { continue };
+//!             bertha::spawn(async move {
+//!                 while let Ok(message) = connection.recv().await {
+//!                     if connection.send(message).await.is_err() {
+//!                         break;
+//!                     }
 //!                 }
-//!             }
-//!         });
-//!     }
-//! });
+//!             });
+//!         }
+//!     });
 //!
-//! // The client.
-//! let connection = stack().connect(bertha::datapath(), server).await?;
-//! connection.send("hello".into()).await?;
-//! assert_eq!(connection.recv().await?, "hello");
-//! assert_eq!(connection.explain().to_string(), "Serialize[bincode], agreed as client");
-//! connection.close().await?;
-//! # Ok(())
-//! # }
+//!     // The client.
+//!     let connection = stack().connect(bertha::datapath(), server).await?;
+//!     connection.send("hello".into()).await?;
+//!     assert_eq!(connection.recv().await?, "hello");
+//!     assert_eq!(connection.explain().to_string(), "Serialize[bincode], agreed as client");
+//!     connection.close().await?;
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # Where to read on
@@ -58,6 +58,7 @@
 //! |---|---|---|
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
+//! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
@@ -84,6 +85,8 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
+#[cfg(feature = "datapath-caladan")]
+pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
@@ -106,14 +109,20 @@ pub use bertha_negotiation::{
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
 mod datapath;
 pub mod guide;
 #[cfg(feature = "queue")]
 pub mod queue;
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+mod run;
 
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk"))]
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+pub use bertha_macros::main;
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
 pub use datapath::{DefaultDatapath, datapath};
+#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+pub use run::{not_started, run, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
 /// imported by name.
@@ -128,6 +137,7 @@ pub mod prelude {
     doctest,
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
+    not(feature = "datapath-caladan"),
     feature = "bincode",
     feature = "postcard"
 ))]

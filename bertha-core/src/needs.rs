@@ -1,6 +1,6 @@
 //! The check that each Chunnel of a stack has the guarantees that it needs below it.
 
-use crate::guarantee::Set;
+use crate::guarantee::{Ordered, Set};
 use crate::{Error, ErrorKind, Explanation, LayerInfo, Node};
 
 /// Checks for each of `layers` that the layers below it, over a datapath with the guarantees `datapath`, meet its
@@ -30,17 +30,28 @@ fn unmet(layer: &LayerInfo, missing: Set, below: &[Node], datapath: Set) -> Erro
         [] => floor,
         layers => format!("[{}] over {floor}", Explanation::of(layers)),
     };
+    let (chunnel, other) = ways_out(missing);
     let what = format!(
-        "what is below it has to be {missing}, and it stands on {standing}; put a Chunnel that is {missing} below it, or use another datapath"
+        "what is below it has to be {missing}, and it stands on {standing}; put a Chunnel that is {missing} below it{chunnel}, or use another datapath{other}"
     );
     Error::new(ErrorKind::Invalid, what).at(layer.name())
+}
+
+/// Examples of a Chunnel and a datapath, where the need is not met by what first comes to mind: over a queue, a Chunnel keeps order at one
+/// receiver alone.
+fn ways_out(missing: Set) -> (&'static str, &'static str) {
+    if missing.includes(Set::of::<Ordered>()) {
+        (" (Ordered or OrderedByKey, if there is a single receiver)", " (an ordered queue)")
+    } else {
+        ("", "")
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests panic to fail")]
 mod tests {
     use super::*;
-    use crate::guarantee::{Ordered, Reliable};
+    use crate::guarantee::Reliable;
     use crate::{Describe, Identity, make_stack};
 
     #[derive(Identity)]
@@ -92,5 +103,17 @@ mod tests {
         assert!(check_needs(&Sort { waits: false }.nodes(), Set::NONE).is_ok());
         let error = check_needs(&make_stack!(Count, Sort { waits: false }).nodes(), Set::NONE).unwrap_err();
         assert!(error.context().starts_with("what is below it has to be at-most-once, and"), "{error}");
+    }
+
+    #[test]
+    fn both_ways_to_order_are_named() {
+        let error = check_needs(&Count.nodes(), Set::NONE).unwrap_err();
+        assert!(
+            error.context().ends_with(
+                "put a Chunnel that is ordered, at-most-once below it (Ordered or OrderedByKey, if there is a single receiver), \
+                 or use another datapath (an ordered queue)"
+            ),
+            "{error}"
+        );
     }
 }

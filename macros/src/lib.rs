@@ -7,6 +7,7 @@
 
 mod attributes;
 mod capability;
+mod entry;
 mod guarantee;
 mod identity;
 mod needs;
@@ -111,4 +112,12 @@ pub fn subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn facade_subst(rule: TokenStream, pass: TokenStream) -> TokenStream {
     subst::expand(rule.into(), pass.into(), &parse_quote!(::bertha::core)).into()
+}
+
+/// Has `async fn main` run by `bertha::run`: on the runtime that the features of `bertha` call for.
+///
+/// What it awaits has to be `Send`, as in a task. If the runtime does not start, the program says why and ends with status 1.
+#[proc_macro_attribute]
+pub fn main(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    entry::expand(arguments.into(), function.into()).into()
 }

@@ -15,6 +15,10 @@ pub mod errors {}
 #[doc = include_str!("datapaths.md")]
 pub mod datapaths {}
 
+#[cfg(feature = "datapath-kernel")]
+#[doc = include_str!("caladan.md")]
+pub mod caladan {}
+
 #[cfg(all(feature = "datapath-kernel", feature = "tls", feature = "noise"))]
 #[doc = include_str!("security.md")]
 pub mod security {}

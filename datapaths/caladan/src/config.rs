@@ -36,7 +36,7 @@ pub enum Priority {
 /// priority = "latency-critical"
 /// mtu = 1500
 /// tasks = 16000
-/// log_level = 2
+/// log_level = 1
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -60,7 +60,8 @@ pub struct Config {
     /// kernel's `vm.max_map_count` has to be more than twice as much, else Caladan crashes. A new connection is refused, as
     /// [`Exhausted`](ErrorKind::Exhausted), when seven eighths are taken.
     pub tasks: usize,
-    /// Up to which level Caladan writes messages of its own to the standard output: 0 (emergencies), 2 (errors) to 5 (information).
+    /// Up to which level Caladan writes messages of its own to the standard output: 0 (emergencies), 1 (the default), 2 (errors) to
+    /// 5 (information).
     pub log_level: u8,
 }
 
@@ -76,7 +77,7 @@ impl Default for Config {
             priority: Priority::default(),
             mtu: 1500,
             tasks: 16_000,
-            log_level: 2,
+            log_level: 1,
         }
     }
 }

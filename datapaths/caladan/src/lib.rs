@@ -32,6 +32,6 @@ pub use bertha_caladan_sys::AVAILABLE;
 pub use config::{Config, Priority};
 pub use run::run;
 pub use runtime::CaladanRuntime;
-pub use task::Task;
+pub use task::{Task, spawn};
 pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Caladan, CaladanConnection, CaladanListener};

@@ -105,8 +105,11 @@ fn in_memory(text: &str) -> io::Result<File> {
 
 #[cold]
 fn not_started(error: &io::Error) -> Error {
+    // Its most frequent answer, which is no errno.
+    let says =
+        if error.raw_os_error() == Some(1) { "Caladan gives no reason".into() } else { error.to_string() };
     let what = format!(
-        "the runtime does not start: {error}; it needs Caladan's scheduler, iokerneld, and /dev/ksched (`scripts/caladan run` gives a program both), \
+        "the runtime does not start: {says}; it needs Caladan's scheduler, iokerneld, and /dev/ksched (`scripts/caladan run` gives a program both), \
          and settings that they take: set `log_level` (BERTHA_CALADAN_LOG_LEVEL) to 5 to see what Caladan says"
     );
     failure(ErrorKind::Unavailable, what)

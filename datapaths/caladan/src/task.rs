@@ -20,6 +20,11 @@ pub struct Task {
     later: Option<Key>,
 }
 
+/// Starts a task that runs until it ends.
+pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
+    Running::new(Box::pin(task)).begin();
+}
+
 /// The part of a task that its handle and its wakers share.
 struct Shared {
     parker: Parker,

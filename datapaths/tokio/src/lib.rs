@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod delay_queue;
+mod run;
 mod timer;
 
 use bertha_core::Runtime;
 use delay_queue::DelayKey;
+pub use run::{run, spawn};
 use std::fmt;
 use std::time::{Duration, Instant};
 use timer::{DistantSleep, TIMER};

@@ -21,6 +21,7 @@ mod listening;
 mod messages;
 mod oversize;
 mod passing_on;
+pub mod queue;
 mod recorder;
 mod serving;
 mod site;

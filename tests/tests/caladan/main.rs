@@ -10,6 +10,8 @@
 mod assume_send;
 mod beside;
 mod conformance;
+mod neighbours;
 mod preemption;
 mod runtime;
+mod stacks;
 mod strangers;

@@ -231,7 +231,7 @@ impl<S: Service> QueueConnection<S> {
     #[cold]
     fn no_order_by_key(&self, ordering: Ordering) -> Error {
         let what = format!(
-            "topic `{}` keeps {ordering}; use a queue that keeps order by key, or OrderedByKey at the single receiver",
+            "topic `{}` keeps {ordering}; use an ordered queue that keeps order by key, or OrderedByKey at the single receiver",
             self.topic
         );
         Error::new(ErrorKind::Invalid, what).at(self.abilities.service)

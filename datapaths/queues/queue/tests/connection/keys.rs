@@ -27,7 +27,7 @@ async fn a_topic_without_order_by_key_names_both_ways_out() {
         let (publisher, _) = ends(&service, QueueSettings::default()).await;
         let error = publisher.keeps_order_by_key().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.context().contains("queue that keeps order by key"), "{error}");
+        assert!(error.context().contains("an ordered queue that keeps order by key"), "{error}");
         assert!(error.context().contains("OrderedByKey at the single receiver"), "{error}");
         assert_eq!(publisher.send_by_key(1, buf(1)).await.unwrap_err().kind(), ErrorKind::Invalid);
         let burst = [(1, buf(1))].into_iter();

@@ -1,0 +1,48 @@
+//! The runtime that this build's datapath calls for.
+
+use crate::Error;
+
+#[cfg(all(
+    feature = "datapath-caladan",
+    any(feature = "redis", feature = "etcd", feature = "nats", feature = "kafka", feature = "redis-streams")
+))]
+compile_error!(
+    "the stores `redis` and `etcd` and the services `nats`, `kafka` and `redis-streams` talk to their servers over tokio, and \
+     `datapath-caladan` puts another runtime in its place: switch either it or them off"
+);
+
+/// Runs `main` on the runtime that [`datapath()`](crate::datapath()) calls for, and returns its output: Caladan's with the feature
+/// `datapath-caladan`, else tokio with several threads. Caladan's takes its settings from the environment.
+///
+/// [`#[bertha::main]`](macro@crate::main) is the short form. A program that uses tokio alone may start it by itself as well.
+///
+/// # Errors
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if this build or this machine does not have the runtime,
+/// [`Invalid`](crate::ErrorKind::Invalid) if one of its settings makes no sense.
+pub fn run<F>(main: F) -> Result<F::Output, Error>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    #[cfg(feature = "datapath-caladan")]
+    return bertha_datapath_caladan::Caladan::run(main);
+    #[cfg(not(feature = "datapath-caladan"))]
+    bertha_runtime_tokio::run(main)
+}
+
+/// Starts a task on that runtime, from within one. It runs until it ends. Chunnels, and whoever wants tasks to end with what they belong to,
+/// use the [`Runtime`](crate::Runtime) of their connection.
+pub fn spawn<T>(task: impl Future<Output = T> + Send + 'static) {
+    let task = async move { drop(task.await) };
+    #[cfg(feature = "datapath-caladan")]
+    bertha_datapath_caladan::spawn(task);
+    #[cfg(not(feature = "datapath-caladan"))]
+    bertha_runtime_tokio::spawn(task);
+}
+
+/// Says why the runtime did not start, and ends the program. For `#[bertha::main]`.
+#[doc(hidden)]
+#[allow(clippy::print_stderr, reason = "the program has no other way to say it")]
+pub fn not_started(error: &Error) -> ! {
+    eprintln!("Error: {error:?}");
+    std::process::exit(1)
+}

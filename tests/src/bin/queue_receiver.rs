@@ -1,0 +1,43 @@
+//! A receiver of a topic that holds its messages, until it is killed.
+//!
+//! `queue_receiver SERVICE TOPIC SUBSCRIPTION COUNT` says `holds COUNT` once it has so many.
+
+use bertha_core::{Connection, Error, ErrorKind};
+use bertha_queue::{Service, Topic};
+use std::io::Write;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [service, topic, subscription, count] = &arguments[..] else {
+        return Err(invalid("usage: queue_receiver SERVICE TOPIC SUBSCRIPTION COUNT".into()));
+    };
+    let count = count.parse().map_err(|_| invalid(format!("{count} is no number")))?;
+    let asked = Asked { topic, subscription, count };
+    // What is in front of the first colon names the service.
+    match service.split_once(':') {
+        Some(("memory", _)) => hold(bertha_queue::MemoryQueue::new(), asked).await,
+        _ => Err(invalid(format!("{service} is no service that this program was built with"))),
+    }
+}
+
+struct Asked<'a> {
+    topic: &'a str,
+    subscription: &'a str,
+    count: usize,
+}
+
+async fn hold(service: impl Service, asked: Asked<'_>) -> Result<(), Error> {
+    let Asked { topic, subscription, count } = asked;
+    let receiver = Topic::new(service, topic).receiver(subscription).await?;
+    let mut held = Vec::new();
+    while held.len() < count {
+        held.push(receiver.recv().await?);
+    }
+    writeln!(std::io::stdout(), "holds {count}").map_err(Error::from)?;
+    std::future::pending().await
+}
+
+fn invalid(what: String) -> Error {
+    Error::new(ErrorKind::Invalid, what)
+}

@@ -1,0 +1,171 @@
+//! The conformance suite of queues: the promises of [`Service`] and [`QueueConnection`], as checks that every service passes, and the
+//! service in memory.
+//!
+//! A service's test implements [`QueueSite`] and calls [`queue`]. The checks run one after the other, since one of them counts the time that
+//! the process computes, and another restarts the server.
+//!
+//! [`QueueConnection`]: bertha_queue::QueueConnection
+
+mod cancellation;
+mod crash;
+mod credentials;
+mod duplex;
+mod idleness;
+mod large;
+mod loss;
+mod multicast;
+mod order;
+mod poison;
+mod redelivery;
+mod restart;
+mod scene;
+mod sharing;
+mod throttling;
+
+pub use cancellation::*;
+pub use crash::Receiver;
+pub use credentials::*;
+pub use duplex::{Duplex, connections_keep_their_promises};
+pub use idleness::*;
+pub use large::*;
+pub use loss::*;
+pub use multicast::*;
+pub use order::*;
+pub use poison::*;
+pub use redelivery::*;
+pub use restart::*;
+pub use sharing::*;
+pub use throttling::*;
+
+use bertha_core::Error;
+use bertha_queue::{Ordering, QueueSettings, Service};
+use std::fmt;
+use std::time::Duration;
+
+/// A service to check: how to reach it, and what can be done to it.
+pub trait QueueSite {
+    /// The service.
+    type Service: Service;
+
+    /// The orders that its topics can keep.
+    fn orders(&self) -> &[Ordering];
+
+    /// A client of its own, whose topics keep `ordering`, which is one of [`orders`](Self::orders).
+    fn service(&self, ordering: Ordering) -> impl Future<Output = Self::Service>;
+
+    /// A client whose topics deliver a message again as soon as the service can, and put it aside after as few deliveries, if
+    /// [`dead_letters`](Self::dead_letters) finds it there. The default is a usual one.
+    fn impatient(&self) -> impl Future<Output = Self::Service> {
+        self.service(self.orders()[0])
+    }
+
+    /// Has a process receive `messages` messages of a subscription of such an impatient client's topic, and kills it before it
+    /// acknowledges them. [`Receiver`] does it.
+    fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) -> impl Future<Output = ()>;
+
+    /// The messages of an impatient client's topic that were put aside. Only called if there is such a thing.
+    fn dead_letters(&self, _topic: &str) -> impl Future<Output = Vec<Vec<u8>>> {
+        async { Vec::new() }
+    }
+
+    /// Ends the server without notice and starts it again, if the test can.
+    fn restart(&self) -> impl Future<Output = Restarted> {
+        async { Restarted::Not }
+    }
+
+    /// A client with credentials that the server refuses, or the error of making one. None if the server accepts everybody.
+    fn refused(&self) -> impl Future<Output = Option<Result<Self::Service, Error>>> {
+        async { None }
+    }
+
+    /// A client that can be throttled, if the test can.
+    fn throttled(&self) -> impl Future<Output = Option<Throttled<Self::Service>>> {
+        async { None }
+    }
+
+    /// How much is checked.
+    fn sizes(&self) -> Sizes {
+        Sizes::default()
+    }
+
+    /// How its connections behave.
+    fn settings(&self) -> QueueSettings {
+        QueueSettings::default()
+    }
+}
+
+/// How much is checked. Slow emulators need fewer messages.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Sizes {
+    /// The number of messages of which none may be lost: 10,000.
+    pub messages: u64,
+    /// The number of messages of each other check: 100.
+    pub few: u64,
+    /// The time for which a queue is empty: 3 seconds.
+    pub idle: Duration,
+    /// The time after which something that must happen is taken not to: 60 seconds.
+    pub patience: Duration,
+    /// Whether the checks of every connection are made as well.
+    pub connections: bool,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        let (idle, patience) = (Duration::from_secs(3), Duration::from_secs(60));
+        Self { messages: 10_000, few: 100, idle, patience, connections: true }
+    }
+}
+
+/// A client that can be throttled.
+pub struct Throttled<S> {
+    /// The client.
+    pub service: S,
+    /// Has the next calls, or the requests that they make, fail as throttled.
+    pub throttle: Box<dyn Fn(usize)>,
+}
+
+impl<S> fmt::Debug for Throttled<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Throttled").finish_non_exhaustive()
+    }
+}
+
+/// What became of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restarted {
+    /// It was not restarted.
+    Not,
+    /// It has its topics and messages again.
+    WithData,
+    /// It is empty.
+    Empty,
+}
+
+/// All checks that every service must pass.
+pub async fn queue<Q: QueueSite>(site: &Q) {
+    macro_rules! each {
+        ($($check:ident)*) => {$( Box::pin($check(site)).await; )*};
+    }
+    each! {
+        every_byte_survives
+        an_empty_queue_is_waited_for
+        messages_with_a_key_stay_in_order
+        messages_to_one_receiver_stay_in_order
+        a_stack_gets_the_order_that_is_kept
+        no_message_is_lost
+        competing_receivers_share
+        every_subscription_gets_all
+        a_message_that_is_held_comes_to_nobody_else
+        a_message_whose_work_fails_comes_again
+        messages_of_a_closed_receiver_come_again
+        messages_of_a_killed_receiver_come_again
+        a_message_that_always_fails_is_put_aside
+        a_cancelled_recv_loses_nothing
+        too_large_a_message_is_named
+        refused_credentials_are_named
+        throttling_is_met_with_pauses
+        connections_keep_their_promises
+        a_restart_is_survived
+    }
+}

@@ -1,0 +1,68 @@
+//! Messages that were not acknowledged come again.
+
+use super::QueueSite;
+use super::scene::{Scene, number};
+use bertha_core::{Buf, Connection};
+
+/// "A drop while the thread panics gives the message back."
+pub async fn a_message_whose_work_fails_comes_again<Q: QueueSite>(site: &Q) {
+    let scene = Scene::impatient(site).await;
+    let [publisher, receiver] = scene.ends().await;
+    scene.publish(&publisher, [1]).await;
+    fail(scene.next(&receiver).await);
+    let again = scene.next(&receiver).await;
+    assert_eq!(number(&again), 1);
+    drop(again);
+    scene.succeeds("drain", receiver.drain()).await;
+    let calls = receiver.calls();
+    assert_eq!((calls.give_back, calls.acknowledge, calls.received), (1, 1, 2));
+    scene.end().await;
+}
+
+/// Closed or dropped, a receiver gives back what it holds, and acknowledges what it has let go of.
+pub async fn messages_of_a_closed_receiver_come_again<Q: QueueSite>(site: &Q) {
+    for closes in [true, false] {
+        let scene = Scene::impatient(site).await;
+        let [publisher, receiver] = scene.ends().await;
+        scene.publish(&publisher, [1]).await;
+        let held = scene.next(&receiver).await;
+        scene.publish(&publisher, [2]).await;
+        if scene.abilities().ordering != bertha_queue::Ordering::ByKey {
+            assert_eq!(number(&scene.next(&receiver).await), 2);
+            scene.succeeds("drain", receiver.drain()).await;
+        }
+        if closes {
+            scene.succeeds("close", receiver.close()).await;
+        }
+        drop(receiver);
+        // Too late.
+        drop(held);
+        let other = scene.receiver("all").await;
+        assert_eq!(number(&scene.next(&other).await), 1, "what was acknowledged came again");
+        scene.end().await;
+    }
+}
+
+/// "A message that is not acknowledged, because the process was killed [...], is delivered again, to any receiver of the subscription."
+pub async fn messages_of_a_killed_receiver_come_again<Q: QueueSite>(site: &Q) {
+    let scene = Scene::impatient(site).await;
+    // The subscription has to be there before the messages.
+    let [publisher, receiver] = scene.ends().await;
+    scene.succeeds("close", receiver.close()).await;
+    drop(receiver);
+    scene.publish(&publisher, 0..10).await;
+    scene.soon("a killed receiver", site.kill_a_receiver(scene.topic.name(), "all", 5)).await;
+    let other = scene.receiver("all").await;
+    scene.receive(&other, 10).await;
+    scene.end().await;
+}
+
+/// Has the work on `message` fail.
+pub(super) fn fail(message: Buf) {
+    let work = std::thread::spawn(move || {
+        let _message = message;
+        // Without a report: it is meant to.
+        std::panic::resume_unwind(Box::new("the work on a message failed"));
+    });
+    assert!(work.join().is_err());
+}

@@ -1,0 +1,74 @@
+//! Several receivers of one subscription.
+
+use super::QueueSite;
+use super::scene::{Scene, number};
+use bertha_core::Connection;
+use bertha_queue::QueueConnection;
+use futures_util::future::{Either, join, join3, select};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
+
+/// "The receivers of one subscription share its messages: each message goes to one of them." Both get some, and together all.
+pub async fn competing_receivers_share<Q: QueueSite>(site: &Q) {
+    let scene = Scene::usual(site).await;
+    let [publisher, first] = scene.ends().await;
+    let second = scene.receiver("all").await;
+    let came = [RefCell::new(Vec::new()), RefCell::new(Vec::new())];
+    let sent = RefCell::new(0);
+    // A service may take a while until it lets a new receiver have its share.
+    let is_shared = || came.iter().all(|came| !came.borrow().is_empty());
+    let is_complete = || {
+        let all: BTreeSet<u64> = came.iter().flat_map(|came| came.borrow().clone()).collect();
+        is_shared() && all.len() as u64 == *sent.borrow()
+    };
+    let send = async {
+        while *sent.borrow() < scene.sizes.few || !is_shared() {
+            let next = *sent.borrow();
+            scene.publish(&publisher, next..next + 10).await;
+            *sent.borrow_mut() += 10;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let receive = async |receiver: &QueueConnection<Q::Service>, came: &RefCell<Vec<u64>>| {
+        while !is_complete() {
+            let received = tokio::time::timeout(Duration::from_millis(300), receiver.recv()).await;
+            if let Ok(message) = received {
+                came.borrow_mut().push(number(&message.unwrap_or_else(|error| panic!("recv: {error:?}"))));
+            }
+        }
+    };
+    let share = join3(send, receive(&first, &came[0]), receive(&second, &came[1]));
+    scene.soon("messages for both receivers", share).await;
+    scene.end().await;
+}
+
+/// While a message is held, no other receiver gets it.
+pub async fn a_message_that_is_held_comes_to_nobody_else<Q: QueueSite>(site: &Q) {
+    let scene = Scene::usual(site).await;
+    let [publisher, first] = scene.ends().await;
+    let second = scene.receiver("all").await;
+    scene.publish(&publisher, [1]).await;
+    let held = scene.soon("recv at either of two", async {
+        match select(pin!(first.recv()), pin!(second.recv())).await {
+            Either::Left((message, _)) | Either::Right((message, _)) => message,
+        }
+    });
+    let held = held.await;
+    let held = held.unwrap_or_else(|error| panic!("recv: {error:?}"));
+    let nothing =
+        |duration| join(scene.nothing_comes(&first, duration), scene.nothing_comes(&second, duration));
+    nothing(Duration::from_millis(700)).await;
+    drop(held);
+    scene.succeeds("drain", first.drain()).await;
+    scene.succeeds("drain", second.drain()).await;
+    let calls = [first.calls(), second.calls()];
+    assert_eq!(
+        calls.map(|calls| calls.acknowledge + calls.unacknowledged).iter().sum::<u64>(),
+        1,
+        "{calls:?}"
+    );
+    nothing(Duration::from_millis(300)).await;
+    scene.end().await;
+}

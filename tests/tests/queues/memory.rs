@@ -1,0 +1,125 @@
+//! The conformance suite of queues over the service in memory, with each order that it can keep.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+use bertha_core::{Connection, Error};
+use bertha_queue::{MemoryQueue, Ordering, QueueSettings, Topic};
+use bertha_tests::conformance::queue::{QueueSite, Restarted, Sizes, Throttled, queue};
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+struct Memory {
+    /// For usual clients, of which all are the same service.
+    usual: MemoryQueue,
+    impatient: MemoryQueue,
+    orders: Vec<Ordering>,
+}
+
+impl Memory {
+    fn new(service: MemoryQueue, orders: &[Ordering]) -> Self {
+        let impatient =
+            service.clone().ordering(orders[0]).redelivery(Duration::from_millis(200)).dead_letters_after(3);
+        Self { usual: service, impatient, orders: orders.to_vec() }
+    }
+}
+
+impl QueueSite for Memory {
+    type Service = MemoryQueue;
+
+    fn orders(&self) -> &[Ordering] {
+        &self.orders
+    }
+
+    async fn service(&self, ordering: Ordering) -> MemoryQueue {
+        self.usual.clone().ordering(ordering)
+    }
+
+    async fn impatient(&self) -> MemoryQueue {
+        self.impatient.clone()
+    }
+
+    /// In a runtime that ends, which is all that is left of a process whose memory the service shares.
+    async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
+        let topic = Topic::new(self.impatient.clone(), topic);
+        let subscription = subscription.to_owned();
+        let receive = async move {
+            let receiver = topic.receiver(&subscription).await?;
+            let mut held = Vec::new();
+            while held.len() < messages {
+                held.push(receiver.recv().await?);
+            }
+            Ok::<_, Error>((held, receiver))
+        };
+        let process = std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let held = runtime.block_on(receive).unwrap();
+            drop(runtime);
+            // Of no effect any more.
+            drop(held);
+        });
+        process.join().unwrap();
+    }
+
+    async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
+        self.impatient.dead_letters(topic)
+    }
+
+    async fn restart(&self) -> Restarted {
+        self.usual.set_away(true);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        self.usual.redeliver();
+        self.usual.set_away(false);
+        Restarted::WithData
+    }
+
+    async fn refused(&self) -> Option<Result<MemoryQueue, Error>> {
+        let other = MemoryQueue::new();
+        other.set_refusing(true);
+        Some(Ok(other))
+    }
+
+    async fn throttled(&self) -> Option<Throttled<MemoryQueue>> {
+        let service = self.usual.clone().ordering(self.orders[0]);
+        let faults = service.clone();
+        Some(Throttled { service, throttle: Box::new(move |calls| faults.throttle(calls)) })
+    }
+
+    fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        sizes.idle = Duration::from_secs(1);
+        sizes
+    }
+
+    fn settings(&self) -> QueueSettings {
+        let mut settings = QueueSettings::default();
+        settings.retry_pause = Duration::from_millis(5);
+        settings
+    }
+}
+
+/// One test at a time, since the suite counts the time that the process computes.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+#[tokio::test]
+async fn every_promise_is_kept() {
+    let _alone = ALONE.lock().await;
+    queue(&Memory::new(MemoryQueue::new(), &[Ordering::None, Ordering::ByKey, Ordering::OneReceiver])).await;
+}
+
+#[tokio::test]
+async fn every_promise_is_kept_with_an_order_by_key() {
+    let _alone = ALONE.lock().await;
+    queue(&Memory::new(MemoryQueue::new(), &[Ordering::ByKey])).await;
+}
+
+#[tokio::test]
+async fn every_promise_is_kept_with_an_order_for_one_receiver_and_no_multicast() {
+    let _alone = ALONE.lock().await;
+    queue(&Memory::new(MemoryQueue::new().without_multicast(), &[Ordering::OneReceiver])).await;
+}
+
+/// The calls of some services don't wait for messages.
+#[tokio::test]
+async fn every_promise_is_kept_without_waiting() {
+    let _alone = ALONE.lock().await;
+    queue(&Memory::new(MemoryQueue::new().without_waiting(), &[Ordering::None])).await;
+}
