@@ -22,8 +22,8 @@
 //! ```
 //!
 //! The end of the stream between two messages is [`Closed`](bertha_core::ErrorKind::Closed); within one, or where bytes do not follow
-//! the format so that no later message can be found, it is [`Reset`](bertha_core::ErrorKind::Reset). `close` ends this half of the
-//! stream behind the last message.
+//! the format so that no later message can be found, it is [`Reset`](bertha_core::ErrorKind::Reset). Sending goes on after it, since
+//! the peer may have ended its own half alone. `close` ends this half of the stream behind the last message.
 
 #[cfg(feature = "codec")]
 mod codec;

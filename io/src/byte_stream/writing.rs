@@ -131,15 +131,15 @@ async fn send<C: Connection<Data = Chunk>>(connection: Arc<C>, chunk: Chunk) -> 
     connection.send(chunk).await
 }
 
-/// Ends the stream, and sees everything out of the layers below.
+/// Ends the stream, and sees everything out of the layers below. A peer that is gone needs no end: as over TCP, where its reset comes
+/// too late for a shutdown.
 async fn end<C: Connection<Data = Chunk>>(connection: Arc<C>) -> Result<(), Error> {
     let ended = async {
         connection.send(Chunk::end()).await?;
         connection.drain().await
     };
     match ended.await {
-        // It is over already.
-        Err(error) if error.kind() == ErrorKind::Closed => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Reset) => Ok(()),
         ended => ended,
     }
 }

@@ -72,12 +72,10 @@ impl AsyncRead for Faulty {
             room.put_slice(&larger.filled()[..fits]);
             return if poll.is_pending() && room.remaining() == 0 { Poll::Ready(Ok(())) } else { poll };
         }
-        self.reads += 1;
-        if self.fault == Fault::ReadsTwice && self.reads % 10 == 0 && self.last.len() <= room.remaining() {
+        if self.fault == Fault::ReadsTwice && self.reads == 10 && self.last.len() <= room.remaining() {
+            self.reads = 0;
             room.put_slice(&self.last);
-            if !self.last.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
+            return Poll::Ready(Ok(()));
         }
         let before = room.filled().len();
         let poll = Pin::new(&mut self.inner).poll_read(cx, room);
@@ -85,7 +83,9 @@ impl AsyncRead for Faulty {
         if self.fault == Fault::NeverEnds && poll.is_ready() && read.is_empty() && room.remaining() > 0 {
             return Poll::Pending;
         }
-        self.last = read;
+        if !read.is_empty() {
+            (self.reads, self.last) = (self.reads + 1, read);
+        }
         poll
     }
 }

@@ -1,6 +1,7 @@
 //! The end of a stream.
 
 use super::{Stream, read_all, read_to, stretch};
+use futures_util::future::join;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A shutdown ends what was written, for good; the other half goes on.
@@ -12,9 +13,11 @@ pub async fn a_shutdown_leaves_the_other_half_open<A: Stream, B: Stream>(mut a: 
         assert_eq!(b.read(&mut [0]).await.unwrap(), 0, "bytes behind the end");
     }
     a.write_all(b"x").await.expect_err("a write after the shutdown succeeded");
-    b.write_all(&stretch(0, 100_000)).await.unwrap();
-    b.flush().await.unwrap();
-    read_to(&mut a, 0, 100_000).await;
+    let write = async {
+        b.write_all(&stretch(0, 100_000)).await.unwrap();
+        b.flush().await.unwrap();
+    };
+    join(write, read_to(&mut a, 0, 100_000)).await;
     b.shutdown().await.unwrap();
     assert_eq!(a.read(&mut [0]).await.unwrap(), 0);
 }
