@@ -59,6 +59,7 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
+//! | `datapath-caladan-tokio` | no | the same sockets beside tokio, for programs that need that; [`datapath()`] is `caladan::Bridged` |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
@@ -85,7 +86,7 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
-#[cfg(feature = "datapath-caladan")]
+#[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio"))]
 pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
@@ -109,19 +110,44 @@ pub use bertha_negotiation::{
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 mod datapath;
 pub mod guide;
 #[cfg(feature = "queue")]
 pub mod queue;
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 mod run;
 
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 pub use bertha_macros::main;
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 pub use datapath::{DefaultDatapath, datapath};
-#[cfg(any(feature = "datapath-kernel", feature = "datapath-dpdk", feature = "datapath-caladan"))]
+#[cfg(any(
+    feature = "datapath-kernel",
+    feature = "datapath-dpdk",
+    feature = "datapath-caladan",
+    feature = "datapath-caladan-tokio"
+))]
 pub use run::{not_started, run, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
@@ -137,7 +163,7 @@ pub mod prelude {
     doctest,
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
-    not(feature = "datapath-caladan"),
+    not(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio")),
     feature = "bincode",
     feature = "postcard"
 ))]

@@ -31,7 +31,7 @@ pub(crate) fn explain(error: rustls::Error, side: &Side, shown: Option<&[u8]>) -
         }
         Tls::AlertReceived(alert) => return refused_by_peer(*alert, side).because(error),
         Tls::NoApplicationProtocol => (ErrorKind::Refused, other_protocol(other)),
-        Tls::General(text) if text == NO_CERTIFICATE_RESOLVED => {
+        Tls::General(text) if text.ends_with(NO_CERTIFICATE_RESOLVED) => {
             (ErrorKind::Refused, format!("{}, and named none (ALPN)", other_protocol(other)))
         }
         Tls::PeerIncompatible(
@@ -50,7 +50,7 @@ pub(crate) fn explain(error: rustls::Error, side: &Side, shown: Option<&[u8]>) -
     Error::new(kind, what).because(error)
 }
 
-/// The text of `rustls` for a [certificate resolver](super::side) that offers none.
+/// The text of `rustls` for a [certificate resolver](super::side) that offers none. `quinn` keeps texts alone, with others in front.
 const NO_CERTIFICATE_RESOLVED: &str = "no server certificate chain resolved";
 
 fn other_protocol(other: &str) -> String {

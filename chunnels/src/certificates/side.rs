@@ -89,6 +89,21 @@ impl Side {
         Self { shared: Arc::new(Shared { role, identity, trust, built: Mutex::new(None) }) }
     }
 
+    /// The same end, which names these protocols in the place of [`PROTOCOL`].
+    #[cfg(test)]
+    pub(crate) fn speaking(&self, protocols: &[&[u8]]) -> Self {
+        let mut built = self.built().unwrap();
+        let protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        match &mut built.config {
+            Config::Client(config, _) => Arc::make_mut(config).alpn_protocols = protocols,
+            Config::Server(config) => Arc::make_mut(config).alpn_protocols = protocols,
+        }
+        let Shared { role, identity, trust, .. } = &*self.shared;
+        let other = Self::new(role.clone(), identity.clone(), trust.clone());
+        *other.shared.built.lock() = Some(built);
+        other
+    }
+
     pub(crate) fn is_client(&self) -> bool {
         matches!(self.shared.role, RoleInTls::Client(_))
     }

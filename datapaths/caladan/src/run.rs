@@ -56,7 +56,7 @@ where
 }
 
 /// Starts the runtime, unless it runs.
-fn start(config: &Config) -> Result<(), Error> {
+pub(crate) fn start(config: &Config) -> Result<(), Error> {
     let mut runtime = RUNTIME.lock();
     let started = match &mut *runtime {
         Some(started) if started.config != *config => {

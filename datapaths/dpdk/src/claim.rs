@@ -7,10 +7,15 @@ use crate::Subnet;
 use crate::failure::failure;
 use bertha_core::{Error, ErrorKind};
 use std::fs::{File, TryLockError};
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The folder of the locks, in which root alone makes files; so other users can't claim an interface.
 const FOLDER: &str = "/run";
+
+/// The attempts to lock a file that its owners remove.
+const ATTEMPTS: usize = 100;
 
 /// The name of the kernel's interface that a virtual device is attached to.
 pub(crate) fn interface(device: &str) -> Option<&str> {
@@ -56,21 +61,57 @@ impl Claim {
             let address = subnet.address;
             let name = format!("bertha-dpdk-{}-{interface}-{address}.lock", namespace.display());
             let path = PathBuf::from(FOLDER).join(name.replace(['/', ':'], "_"));
-            // Without the privilege for a lock, the driver is not likely to have that for the interface.
-            let Ok(file) = File::create(&path) else { continue };
-            match file.try_lock() {
-                Ok(()) => claim.locks.push(Lock { path, _file: file }),
-                Err(TryLockError::WouldBlock) => {
+            match lock(&path) {
+                Ok(Tried::Locked(file)) => claim.locks.push(Lock { path, _file: file }),
+                Ok(Tried::Taken | Tried::Gone) => {
                     let what = format!(
                         "another DPDK port is open at the interface `{interface}` with the address {address}; give each one of its own"
                     );
                     return Err(failure(ErrorKind::AddrInUse, what));
                 }
-                Err(TryLockError::Error(error)) => tracing::debug!(%error, ?path, "no lock"),
+                // Without the privilege for a lock, the driver is not likely to have that for the interface.
+                Err(error) => tracing::debug!(%error, ?path, "no lock"),
             }
         }
         Ok(claim)
     }
+}
+
+/// The outcome of an attempt to lock a file.
+#[derive(Debug)]
+enum Tried {
+    Locked(File),
+    /// Another has it.
+    Taken,
+    /// Its owner has removed it since it was opened, so a lock on it keeps nobody out.
+    Gone,
+}
+
+/// Locks the file at `path`, which is made if there is none. Owners that come and go may get in between, for so many attempts.
+fn lock(path: &Path) -> io::Result<Tried> {
+    let mut tried = Tried::Gone;
+    for _ in 0..ATTEMPTS {
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        tried = lock_opened(path, file)?;
+        if !matches!(tried, Tried::Gone) {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// Locks a file that was opened at `path`.
+fn lock_opened(path: &Path, file: File) -> io::Result<Tried> {
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(Tried::Taken),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let locked = file.metadata()?;
+    Ok(match std::fs::metadata(path) {
+        Ok(there) if (there.dev(), there.ino()) == (locked.dev(), locked.ino()) => Tried::Locked(file),
+        _ => Tried::Gone,
+    })
 }
 
 impl Drop for Lock {
@@ -110,5 +151,21 @@ mod tests {
         assert!(error.context().contains("`bertha-test` with the address 10.0.0.1"), "{error}");
         drop(first);
         assert!(claim("10.0.0.1/24").is_ok());
+    }
+
+    /// The owner gives a claim up after another has opened the file, and before that locks it; a third makes the file anew.
+    #[test]
+    fn a_file_that_was_removed_is_no_claim() {
+        let path = std::env::temp_dir().join(format!("bertha-claim-{}", std::process::id()));
+        let Ok(Tried::Locked(file)) = lock(&path) else { panic!("nobody has it") };
+        let owner = Lock { path: path.clone(), _file: file };
+        let opened = File::options().write(true).open(&path).unwrap();
+        drop(owner);
+        let Ok(Tried::Locked(file)) = lock(&path) else { panic!("nobody has it") };
+        let third = Lock { path: path.clone(), _file: file };
+        assert!(matches!(lock_opened(&path, opened).unwrap(), Tried::Gone));
+        assert!(matches!(lock(&path).unwrap(), Tried::Taken));
+        drop(third);
+        assert!(!path.exists());
     }
 }

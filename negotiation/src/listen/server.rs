@@ -13,12 +13,16 @@ use crate::link::{Agreed, CandidateSlot, FromLink, LateAnswers, Start};
 use crate::wire;
 use crate::{Agreement, Fresh, Link, Negotiated, Runs, Settings, ZeroRtt};
 use bertha_core::{Base, Buf, ConnectContext, Connection, Error, Node, Picks, Role, Runtime};
+use futures_util::future::FutureExt;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+
+/// The messages behind a vain one that are looked at, at most.
+const MOST_BEHIND: usize = 64;
 
 pub(super) struct Server<S, D: Runs<S>> {
     stack: S,
@@ -126,15 +130,39 @@ where
     S: Send + Sync + 'static,
     D: Runs<S>,
 {
-    /// Deals with a new base connection.
+    /// Deals with a new base connection, by its first message.
     pub(super) async fn meet(self: Arc<Self>, base: Arc<D::Connection>) -> Outcome<D::Connection, D::Out> {
         let limit = offer_timeout(&self.settings);
         let what = "the client connected and sent no offer";
         let received = within(base.base().runtime(), limit, what, pin!(base.recv())).await;
-        match received {
-            Ok(first) => self.greet(base, first).await,
-            Err(error) => Outcome::Failed(error),
+        let first = match received {
+            Ok(first) => first,
+            Err(error) => return Outcome::Failed(error),
+        };
+        match self.clone().greet(base.clone(), first).await {
+            vain @ (Outcome::Nothing | Outcome::Refused { .. }) => {
+                Box::pin(self.greet_behind(base, vain)).await
+            }
+            outcome => outcome,
         }
+    }
+
+    /// Deals with the messages that have arrived behind one that came to nothing, before they are dropped with the connection: anybody
+    /// may have sent that one in the name of a client whose offer is behind it.
+    async fn greet_behind(
+        self: Arc<Self>,
+        base: Arc<D::Connection>,
+        mut outcome: Outcome<D::Connection, D::Out>,
+    ) -> Outcome<D::Connection, D::Out> {
+        for _ in 0..MOST_BEHIND {
+            let Some(Ok(message)) = base.recv().now_or_never() else { break };
+            match self.clone().greet(base.clone(), message).await {
+                Outcome::Nothing => {}
+                refused @ Outcome::Refused { .. } => outcome = refused,
+                outcome => return outcome,
+            }
+        }
+        outcome
     }
 
     /// Deals with the first message on a base connection.

@@ -1,7 +1,8 @@
-//! Stacks that encrypt, in the simulator: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates.
+//! Stacks that encrypt, in the simulator and over real datapaths: `Noise` with a shared key and with static keys, and `Quic` and `Tls` with certificates.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod altered;
+mod datapaths;
 mod lossy;
 mod noise;
 mod quic;

@@ -1,13 +1,14 @@
 //! Noise: a shared key, or static keys.
 
-use crate::scene::{Hosts, over_datagrams, over_streams};
+use crate::scene::{Hosts, SERVER, over_datagrams, over_streams};
 use bertha_chunnels::{Fault, Fragment, Noise, NoiseKey, Ordered, Reliable};
 use bertha_core::guarantee::{
     AtMostOnce, Authenticated, Encrypted, ForwardSecret, IntegrityChecked, PeerIdentified, Set,
 };
-use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack};
-use bertha_negotiation::Settings;
+use bertha_core::{Base, Connection, ErrorKind, PeerIdentity, make_stack, select};
+use bertha_negotiation::{Credentials, Negotiate, Settings, SharedKey};
 use bertha_tests::conformance::{self, Bufs};
+use futures_util::future::join;
 use std::time::Duration;
 
 const KEY: [u8; 32] = [7; 32];
@@ -142,5 +143,45 @@ fn a_shared_key_alone_identifies_nobody() {
         let peers = [here.explain().peer(), there.explain().peer()];
         let expected = [server_key(), client_key()].map(|key| Some(PeerIdentity::NoiseKey(key.public())));
         assert_eq!(peers, expected);
+    });
+}
+
+/// A shared key does not reach the floor, whichever end has it, and whatever shares the key: the Chunnel or the credentials.
+#[test]
+fn a_floor_of_a_known_peer_refuses_a_shared_key_at_either_end() {
+    let floor = || {
+        let mut settings = Settings::default();
+        settings.floor = Set::of::<PeerIdentified>();
+        settings
+    };
+    let [(shared, _), (client, server)] = patterns();
+    over_datagrams(async |hosts| {
+        let server_for_both = || make_stack!(select!(shared.clone(), server.clone()));
+        let mut incoming =
+            server_for_both().listen(hosts.server.clone(), (SERVER, 7)).settings(floor()).await.unwrap();
+        let to = incoming.local_addr();
+        let plain = Settings::default();
+        let connecting = make_stack!(shared.clone());
+        let connecting = connecting.connect(hosts.client.clone(), to.clone()).settings(plain.clone());
+        let (refused, reported) = join(connecting.into_future(), incoming.next()).await;
+        for error in [refused.unwrap_err(), reported.unwrap().unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+            assert!(error.to_string().contains("Noise"), "{error}");
+        }
+        let either = make_stack!(select!(shared.clone(), client.clone()));
+        let connecting = either.connect(hosts.client.clone(), to).settings(plain);
+        let (here, there) = join(connecting.into_future(), incoming.next()).await;
+        assert_eq!(here.unwrap().explain().peer(), Some(PeerIdentity::NoiseKey(server_key().public())));
+        there.unwrap().unwrap();
+    });
+    over_datagrams(async |hosts| {
+        let mut settings = floor();
+        settings.credentials = Credentials::shared(SharedKey::new(KEY));
+        let stack = || make_stack!(shared.clone());
+        let listening = stack().listen(hosts.server.clone(), (SERVER, 8)).settings(settings.clone());
+        assert_eq!(listening.await.err().unwrap().kind(), ErrorKind::Invalid);
+        let connecting = stack();
+        let connecting = connecting.connect(hosts.client.clone(), (SERVER, 8)).settings(settings);
+        assert_eq!(connecting.await.err().unwrap().kind(), ErrorKind::Invalid);
     });
 }

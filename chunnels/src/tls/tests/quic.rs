@@ -1,9 +1,10 @@
 //! Two ends of QUIC.
 
+use super::authority::{Authority, NAME};
 use super::scene::{Nowhere, TRANSCRIPT};
 use crate::Quic;
 use crate::quic::QuicConnection;
-use bertha_core::{Chunnel, ConnectContext, Datapath, Error, Listener, Role};
+use bertha_core::{Chunnel, ConnectContext, Datapath, Error, ErrorKind, Listener, Role};
 use bertha_datapath_sim::{Sim, SimConnection};
 
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 7);
@@ -43,8 +44,6 @@ pub(super) fn try_ends_of(
 
 #[test]
 fn ends_with_different_agreements_refuse_each_other() {
-    use super::authority::{Authority, NAME};
-    use bertha_core::ErrorKind;
     let authority = Authority::new("Example CA");
     let client = Quic::client(NAME, authority.trust()).unwrap();
     let server = Quic::server(authority.identity()).unwrap();
@@ -55,4 +54,29 @@ fn ends_with_different_agreements_refuse_each_other() {
     }
     let (here, there) = try_ends(&client, &server);
     assert!(here.is_ok() && there.is_ok());
+}
+
+#[test]
+fn another_protocol_or_none_is_refused_by_both_ends() {
+    let authority = Authority::new("Example CA");
+    let client = Quic::client(NAME, authority.trust()).unwrap();
+    let server = Quic::server(authority.identity()).unwrap();
+    let check = |error: Error, text: &str| {
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains(text), "{error}");
+    };
+    let another = "another protocol than bertha/3";
+    for protocols in [&[&b"h3"[..], b"hq-interop"][..], &[]] {
+        let stranger = Quic::of(client.side.speaking(protocols));
+        let (here, there) = try_ends(&stranger, &server);
+        check(there.unwrap_err(), another);
+        here.unwrap_err();
+    }
+    // A server that speaks another refuses by itself; one that knows none is refused by the client.
+    for (protocols, text) in [(&[&b"h3"[..]][..], another), (&[], "did not confirm")] {
+        let stranger = Quic::of(server.side.speaking(protocols));
+        let (here, there) = try_ends(&client, &stranger);
+        check(here.unwrap_err(), text);
+        there.unwrap_err();
+    }
 }

@@ -2,11 +2,9 @@
 
 use super::authority::{Authority, NAME, end, raw_key};
 use super::scene::{Raw, TRANSCRIPT, ends, try_ends, wire, works};
-use crate::certificates::side::Config;
 use crate::{Tls, TlsIdentity, Trust};
 use bertha_core::{Error, ErrorKind};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, date_time_ymd};
-use std::sync::Arc;
 
 /// Two ends that must not connect, and parts of the texts of their errors.
 struct Case {
@@ -246,30 +244,13 @@ async fn ends_with_different_kinds_of_proof_are_refused() {
     }
 }
 
-/// The configuration of an end that offers these protocols.
-fn offering(tls: &Tls, protocols: &[&[u8]]) -> Config {
-    let protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-    match tls.side.config().unwrap() {
-        Config::Client(config, name) => {
-            let mut config = (*config).clone();
-            config.alpn_protocols = protocols;
-            Config::Client(Arc::new(config), name)
-        }
-        Config::Server(config) => {
-            let mut config = (*config).clone();
-            config.alpn_protocols = protocols;
-            Config::Server(Arc::new(config))
-        }
-    }
-}
-
 #[tokio::test]
 async fn another_protocol_or_none_is_refused_by_both_ends() {
     let authority = Authority::new("Example CA");
     let (client, server) = (client(authority.trust()), server(authority.identity()));
     for protocols in [&[&b"h2"[..], b"http/1.1"][..], &[]] {
         let (here, there) = wire();
-        let connecting = Raw::new(offering(&client, protocols), here);
+        let connecting = Raw::new(client.side.speaking(protocols).config().unwrap(), here);
         let (raw, refused) = tokio::join!(connecting, super::scene::end(&server, there, Some(TRANSCRIPT)));
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -280,7 +261,7 @@ async fn another_protocol_or_none_is_refused_by_both_ends() {
     for (protocols, text) in [(&[&b"h2"[..]][..], "another protocol than bertha/3"), (&[], "did not confirm")]
     {
         let (here, there) = wire();
-        let accepting = Raw::new(offering(&server, protocols), there);
+        let accepting = Raw::new(server.side.speaking(protocols).config().unwrap(), there);
         let (raw, refused) = tokio::join!(accepting, super::scene::end(&client, here, Some(TRANSCRIPT)));
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");

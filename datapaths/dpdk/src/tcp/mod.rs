@@ -33,7 +33,8 @@ const QUEUE: usize = 0;
 /// Of several queues of a port, it uses the first alone. Reports of path MTUs are ignored: the path has to carry as much as the
 /// interface.
 ///
-/// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, and 256 connections that were
+/// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, fewer if
+/// their buffers take more than 32 MiB, and 256 connections that were
 /// dropped and wait for their peer, or for late segments.
 #[derive(Debug)]
 pub struct Tcp<Data = Buf> {
@@ -107,8 +108,9 @@ impl<Data: Octets> Tcp<Data> {
         self
     }
 
-    /// The connections of a listener that wait to be accepted at most, 1024 by default. A peer that comes when so many wait gets no answer,
-    /// and tries again; handshakes that are under way then, 128 at most, come to their end.
+    /// The connections of a listener that wait to be accepted at most: 1024 by default, and no more than have their buffers in 32 MiB,
+    /// which are 128 unless the buffers are given other sizes. A peer that comes when so many wait gets no answer, and tries again;
+    /// handshakes that are under way then come to their end.
     #[must_use]
     pub fn backlog(mut self, connections: usize) -> Self {
         self.backlog = connections.max(1);

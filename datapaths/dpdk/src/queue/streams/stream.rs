@@ -35,6 +35,13 @@ pub(crate) struct Settings {
     pub(crate) timeout: Duration,
 }
 
+impl Settings {
+    /// The bytes of a connection's buffers.
+    pub(super) fn buffers(&self) -> usize {
+        self.receive + self.send
+    }
+}
+
 /// The part that all connections of an interface have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ground {

@@ -17,6 +17,13 @@ const MAX_CONNECTIONS: usize = 16_384;
 /// flood of strangers shuts out no peer that answers quickly.
 const MAX_HALF_OPEN: usize = 128;
 
+/// The bytes of the buffers of a listener's peers in the middle of the handshake at most, and those of the connections that wait to be
+/// accepted: nobody has agreed to these.
+const MAX_UNACCEPTED: usize = 32 << 20;
+
+/// The least peers in the middle of the handshake, however large their buffers.
+const MIN_HALF_OPEN: usize = 8;
+
 /// The connections that the application has dropped and that are kept until their peer has acknowledged everything, or late segments
 /// are gone. Beyond that the oldest is forgotten.
 const MAX_LINGERING: usize = 256;
@@ -66,6 +73,8 @@ struct Acceptor {
     settings: Settings,
     /// When so many connections wait, no more handshakes begin; those under way may still come to an end.
     limit: usize,
+    /// The peers in the middle of the handshake at most.
+    most_half_open: usize,
     half_open: VecDeque<usize>,
     waiting: VecDeque<usize>,
     /// Announced when a connection can be accepted.
@@ -151,7 +160,11 @@ impl Streams {
             }
         };
         let (half_open, waiting) = (VecDeque::new(), VecDeque::new());
-        let acceptor = Acceptor { port, on: on.ip(), settings, limit, half_open, waiting, event };
+        let affordable = MAX_UNACCEPTED / settings.buffers().max(1);
+        let limit = limit.min(affordable).max(1);
+        let most_half_open = affordable.clamp(MIN_HALF_OPEN, MAX_HALF_OPEN);
+        let acceptor =
+            Acceptor { port, on: on.ip(), settings, limit, most_half_open, half_open, waiting, event };
         let acceptor = self.acceptors.insert(acceptor);
         self.listening.insert(port, acceptor);
         Some((acceptor, port))
@@ -224,8 +237,8 @@ impl Streams {
             return None;
         }
         let stream = Stream::listen(self.ground, own, flow, &acceptor.settings, random, now);
-        let oldest =
-            if acceptor.half_open.len() >= MAX_HALF_OPEN { acceptor.half_open.pop_front() } else { None };
+        let is_full = acceptor.half_open.len() >= acceptor.most_half_open;
+        let oldest = if is_full { acceptor.half_open.pop_front() } else { None };
         if let Some(oldest) = oldest {
             self.remove(oldest);
         }

@@ -308,7 +308,11 @@ fn who_announces_too_much_is_malformed_and_the_peer_cannot_exhaust_memory() {
 
 /// The first segment of a connection from a stranger.
 fn syn(world: &mut World, number: u32) -> Vec<u8> {
-    let peer = SocketAddr::new([10, 0, 0, 1].into(), 9);
+    syn_to(world, 9, number)
+}
+
+fn syn_to(world: &mut World, port: u16, number: u32) -> Vec<u8> {
+    let peer = SocketAddr::new([10, 0, 0, 1].into(), port);
     let key = world.ends[1].connect(peer, &settings(), [number.into(), 1], world.now).unwrap().0;
     world.step(1, key);
     let syn = world.cables[1].0.pop().unwrap();
@@ -361,6 +365,37 @@ fn the_backlog_is_bounded_and_a_listener_that_ends_resets_it() {
     assert_eq!(world.ends[0].len(), 0);
     // The port is free again.
     assert!(world.ends[0].listen("[::]:9".parse().unwrap(), settings(), 4, 0, 1).is_some());
+}
+
+/// However large the buffers and the backlog are: nobody has accepted these peers.
+#[test]
+fn peers_that_nobody_has_accepted_cost_a_bounded_amount_of_memory() {
+    let large = Settings { receive: 1 << 20, send: 1 << 20, ..settings() };
+    let mut world = World::new(1, 0, 4);
+    let on = "[::]:10".parse().unwrap();
+    let (acceptor, _) = world.ends[0].listen(on, large.clone(), 1024, 0, 1).unwrap();
+    let clients: Vec<usize> = (0..100)
+        .map(|_| {
+            let client = world.connect("10.0.0.1:10");
+            (0..20).for_each(|_| world.pass());
+            client
+        })
+        .collect();
+    let most = (64 << 20) / (large.receive + large.send);
+    assert!((8..=most).contains(&world.ends[0].len()), "{}", world.ends[0].len());
+    // The others come to it once it accepts.
+    for _ in 0..clients.len() {
+        world.until("accept", |world| world.ends[0].accept(acceptor));
+    }
+    // And whoever asks for a connection and says no more.
+    let mut world = World::new(2, 0, 4);
+    world.ends[0].listen(on, large, 1024, 0, 1).unwrap();
+    for number in 0..100 {
+        let syn = syn_to(&mut world, 10, number);
+        world.arrive(0, &syn);
+        world.cables[0].0.clear();
+    }
+    assert!((8..=most).contains(&world.ends[0].len()), "{}", world.ends[0].len());
 }
 
 #[test]

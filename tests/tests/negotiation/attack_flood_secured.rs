@@ -1,0 +1,188 @@
+//! The floods against servers with `Noise`, `Quic` and `Tls`, whose handshakes come after the agreement and cost more.
+
+use crate::counting::Counting;
+use crate::scene::{server_addr, simulate};
+use crate::siege::{Flood, Siege, address, check, credentials, recorded, with};
+use bertha_chunnels::{Noise, NoiseKey, Ordered, Quic, Reliable, Tls, TlsIdentity, Trust};
+use bertha_core::{
+    Buf, Carries, Chunnel, ConnectContext, Connection, Datapath, Describe, Error, Identity, LayerInfo, Node,
+    Runtime, make_stack,
+};
+use bertha_datapath_sim::{Datagram, Network, SimDatapath};
+use bertha_negotiation::{Credentials, Negotiate, Runs};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Agrees to a stack, and says nothing in it.
+#[derive(Debug, Clone, Identity)]
+#[chunnel(layers = Self::layers)]
+struct Silent {
+    layers: Vec<LayerInfo>,
+}
+
+impl Silent {
+    /// In the place of `stack`, which has no alternatives.
+    fn like(stack: &impl Describe) -> Self {
+        let layers = stack.nodes().into_iter().map(|node| match node {
+            Node::Layer(layer) => layer,
+            Node::Select { .. } => panic!("an alternative"),
+        });
+        Self { layers: layers.collect() }
+    }
+
+    fn layers(&self) -> Vec<LayerInfo> {
+        self.layers.clone()
+    }
+}
+
+impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Silent {
+    type Connection = Inner;
+
+    async fn connect_wrap(&self, inner: Inner, _: ConnectContext<'_, Inner>) -> Result<Inner, Error> {
+        Ok(inner)
+    }
+}
+
+/// The places of the server: few, so that a flood soon has them.
+const SLOTS: usize = 64;
+
+/// An identity for `store.example`, and the trust in it.
+fn certificate() -> (TlsIdentity, Trust) {
+    let made = rcgen::generate_simple_self_signed(["store.example".to_owned()]).unwrap();
+    let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem()).unwrap();
+    (identity, Trust::ca_pem(made.cert.pem()).unwrap())
+}
+
+/// Without credentials, and with identities: a certificate alone, and both.
+fn kinds() -> [[Credentials; 2]; 2] {
+    let [none, _, identities, _] = credentials();
+    [none, identities]
+}
+
+fn siege<'a, C, S>(
+    (client, server): (&C, &S),
+    credentials: &'a [Credentials; 2],
+    streams: bool,
+) -> Siege<'a, C, S>
+where
+    C: Clone,
+    S: Clone,
+{
+    let (client, server) = (client.clone(), server.clone());
+    Siege { client, server, credentials, streams, slots: Some(SLOTS), pause: 16 }
+}
+
+/// Offers of the past are replayed from addresses that nobody has.
+fn replayed<C, S>(stacks: (&C, &S))
+where
+    C: Negotiate + Clone + 'static,
+    SimDatapath: Runs<C, Out: Connection<Data = Buf>>,
+    S: Negotiate + Clone + 'static,
+    Counting: Runs<S, Out: Connection<Data = Buf>>,
+{
+    for kind in &kinds() {
+        for (per_second, is_near) in [(200, true), (5_000, false)] {
+            let flood = Flood { per_second, lasts: Duration::from_millis(1200), is_near };
+            let result = simulate(1, async |network: Network| {
+                network.answer_closed_ports(false);
+                let offer = recorded(&network, stacks.0.clone(), &kind[0]).await;
+                let to = server_addr().ip("flood").unwrap();
+                let inject = network.clone();
+                let strike = async |struck| {
+                    let from = address(flood, struck);
+                    inject.inject(&Datagram { from, to, payload: offer.clone() }).unwrap();
+                };
+                siege(stacks, kind, false).run(&network, flood, strike).await
+            });
+            check(1, &format!("{flood:?}"), result, SLOTS + 100);
+        }
+    }
+}
+
+/// Clients with addresses of their own come to an agreement, and then say no word of the secure Chunnel's handshake.
+fn agreed_and_silent<C, S>(stacks: (&C, &S), streams: bool)
+where
+    C: Describe,
+    C: Negotiate + Clone + 'static,
+    SimDatapath: Runs<C, Out: Connection<Data = Buf>>,
+    S: Negotiate + Clone + 'static,
+    Counting: Runs<S, Out: Connection<Data = Buf>>,
+{
+    for kind in &kinds() {
+        let flood = Flood { per_second: 300, lasts: Duration::from_millis(1500), is_near: false };
+        let result = simulate(1, async |network: Network| {
+            let (attack, tasks) = (network.clone(), network.runtime().clone());
+            let kept = Arc::new(Mutex::new(Vec::new()));
+            let strike = async |_| {
+                let host = attack.host([100, 0, 0, 9]);
+                let host = if streams { host.streams() } else { host };
+                let (stack, settings, kept) = (Silent::like(stacks.0), with(&kind[0], None), kept.clone());
+                std::mem::forget(tasks.spawn(async move {
+                    let connected = stack.connect(host, server_addr()).settings(settings).await;
+                    kept.lock().unwrap().extend(connected);
+                }));
+            };
+            siege(stacks, kind, streams).run(&network, flood, strike).await
+        });
+        check(1, "agreed and silent", result, 4 * SLOTS + 100);
+    }
+}
+
+/// Streams of which nothing comes.
+fn silent_streams<C, S>(stacks: (&C, &S))
+where
+    C: Negotiate + Clone + 'static,
+    SimDatapath: Runs<C, Out: Connection<Data = Buf>>,
+    S: Negotiate + Clone + 'static,
+    Counting: Runs<S, Out: Connection<Data = Buf>>,
+{
+    for kind in &kinds() {
+        for (per_second, is_near) in [(40, true), (1000, false)] {
+            let flood = Flood { per_second, lasts: Duration::from_millis(1500), is_near };
+            let result = simulate(1, async |network: Network| {
+                let (attack, tasks) = (network.clone(), network.runtime().clone());
+                let kept = Arc::new(Mutex::new(Vec::new()));
+                let strike = async |struck| {
+                    let (datapath, kept) = (attack.host(address(flood, struck).ip()).streams(), kept.clone());
+                    std::mem::forget(tasks.spawn(async move {
+                        let connected = datapath.connect(server_addr()).await;
+                        kept.lock().unwrap().extend(connected);
+                    }));
+                };
+                siege(stacks, kind, true).run(&network, flood, strike).await
+            });
+            check(1, &format!("{flood:?}"), result, SLOTS + 100);
+        }
+    }
+}
+
+#[test]
+fn floods_keep_nobody_out_of_noise() {
+    let (client, server) = (NoiseKey::from_bytes([1; 32]), NoiseKey::from_bytes([2; 32]));
+    let here = make_stack!(Noise::client(client.clone(), server.public()));
+    let there = make_stack!(Noise::server(server, [client.public()]));
+    replayed((&here, &there));
+    agreed_and_silent((&here, &there), false);
+}
+
+#[test]
+fn floods_keep_nobody_out_of_quic() {
+    let (identity, trust) = certificate();
+    let here = make_stack!(Quic::client("store.example", trust).unwrap());
+    let there = make_stack!(Quic::server(identity).unwrap());
+    replayed((&here, &there));
+    agreed_and_silent((&here, &there), false);
+}
+
+#[test]
+fn floods_keep_nobody_out_of_tls() {
+    let (identity, trust) = certificate();
+    let here = Tls::client("store.example", trust).unwrap();
+    let there = Tls::server(identity).unwrap();
+    let over = |tls: &Tls| make_stack!(tls.clone(), Ordered::new(), Reliable::new());
+    replayed((&over(&here), &over(&there)));
+    agreed_and_silent((&over(&here), &over(&there)), false);
+    let (here, there) = (make_stack!(here), make_stack!(there));
+    silent_streams((&here, &there));
+    agreed_and_silent((&here, &there), true);
+}
