@@ -62,7 +62,7 @@
 //! | `datapath-caladan-tokio` | no | the same sockets beside tokio, for programs that need that; [`datapath()`] is `caladan::Bridged` |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
-//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch` | yes | transport over datagrams; see [`chunnels`] |
+//! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |

@@ -15,6 +15,7 @@
 //! | `bytes` | [`Bytes`] | carries a stream of bytes over messages |
 //! | `framing` | [`LengthFramed`], [`LineFramed`], [`Framed`] | carry messages over a stream of bytes |
 //! | `codec` | `CodecFramed` | the same, in a format of `tokio_util::codec` |
+//! | `nagle` | [`Nagle`] | sends and receives messages of any type in bursts |
 //! | `checksum` | [`Checksum`] | drops damaged messages |
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
@@ -63,8 +64,12 @@ pub mod fault;
 pub mod fragment;
 #[cfg(feature = "framing")]
 pub mod framing;
+#[cfg(any(feature = "batch", feature = "nagle"))]
+mod gathering;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "nagle")]
+pub mod nagle;
 #[cfg(feature = "noise")]
 pub mod noise;
 #[cfg(feature = "nothing")]
@@ -83,7 +88,7 @@ pub mod retry;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
+#[cfg(any(feature = "batch", feature = "fault", feature = "nagle", feature = "quic", feature = "reliable"))]
 mod task_end;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -112,6 +117,8 @@ pub use framing::CodecFramed;
 pub use framing::{Framed, LengthFramed, LineFramed};
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "nagle")]
+pub use nagle::Nagle;
 #[cfg(feature = "noise")]
 pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]

@@ -9,6 +9,8 @@ pub mod conformance;
 pub mod fuzz_targets;
 mod seeds;
 mod services;
+mod throttling_proxy;
 
 pub use seeds::{seeds, with_seeds};
-pub use services::{service, skip};
+pub use services::{service, skip, skip_anywhere};
+pub use throttling_proxy::ThrottlingProxy;

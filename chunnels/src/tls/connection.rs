@@ -18,6 +18,10 @@ use tokio::sync::Mutex as AsyncMutex;
 /// The pieces that are received from below in one call, at most.
 const BURST: usize = 16;
 
+/// The bytes of messages that become records together; the last message goes beyond. Then records are still in the processor's
+/// cache when they are sent.
+const GROUP_BYTES: usize = 128 << 10;
+
 /// The messages that wait for a receiver before more are decrypted. One more piece of a record may be: 16 KiB.
 const WAITING: usize = 64;
 
@@ -312,10 +316,9 @@ impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
         });
         let mut group = Vec::with_capacity(GROUP);
         loop {
-            // A group takes the memory of one message of the largest size, at most two.
             let mut bytes = 0;
             while group.len() < GROUP
-                && bytes < LARGEST
+                && bytes < GROUP_BYTES
                 && let Some(message) = fitting.next()
             {
                 bytes += message.len();
