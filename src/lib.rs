@@ -110,44 +110,19 @@ pub use bertha_negotiation::{
 };
 pub use bertha_rendezvous::{MultiEndpoint, Rendezvous, RunsAmong};
 
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 mod datapath;
 pub mod guide;
 #[cfg(feature = "queue")]
 pub mod queue;
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 mod run;
 
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 pub use bertha_macros::main;
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 pub use datapath::{DefaultDatapath, datapath};
-#[cfg(any(
-    feature = "datapath-kernel",
-    feature = "datapath-dpdk",
-    feature = "datapath-caladan",
-    feature = "datapath-caladan-tokio"
-))]
+#[cfg(feature = "_datapath")]
 pub use run::{not_started, run, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
