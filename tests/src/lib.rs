@@ -14,5 +14,5 @@ mod services;
 mod throttling_proxy;
 
 pub use seeds::{seeds, with_seeds};
-pub use services::{service, skip};
+pub use services::{service, skip, skip_anywhere};
 pub use throttling_proxy::ThrottlingProxy;
