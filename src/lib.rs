@@ -65,6 +65,9 @@
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
+//! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |
+//! | `codec` | no | messages in the formats of `tokio_util::codec` |
+//! | `io` | no | connections of bytes as `AsyncRead` and `AsyncWrite`, and back, in `io`; `futures-io`, `stream` and `tower` add more traits |
 //! | `compress` | no | smaller messages, with LZ4 |
 //! | `quic` | no | QUIC as a transport that encrypts |
 //! | `tls` | no | TLS 1.3 above any stream, with certificates or raw public keys |
@@ -74,7 +77,7 @@
 //! | `bincode`, `postcard` | yes | codecs for `Serialize` |
 //! | `redis`, `etcd` | no | stores for [`rendezvous`]; `etcd` needs `protoc` to build |
 //! | `queue` | no | topics of messaging services as the bottom of a stack, in `queue`, with a service in memory |
-//! | `nats`, `kafka`, `redis-streams` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
+//! | `nats`, `kafka`, `redis-streams`, `sqs`, `azure-queue`, `pubsub` | no | the service of that name; `kafka` builds librdkafka, with a C compiler and `make` |
 
 #![forbid(unsafe_code)]
 
@@ -89,11 +92,13 @@ pub use bertha_datapath_caladan as caladan;
 pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
+#[cfg(feature = "io")]
+pub use bertha_io as io;
 pub use bertha_negotiation as negotiation;
 pub use bertha_rendezvous as rendezvous;
 
 pub use bertha_core::{
-    Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunnel, ConnectContext, Connection, Datapath,
+    Addr, Base, BoxConnection, BoxStack, Buf, Carries, Chunk, Chunnel, ConnectContext, Connection, Datapath,
     Describe, Error, ErrorKind, Group, Mismatch, NumParticipantsAtMost, Optimized, Pass, PeerIdentity,
     Policy, Role, Runtime, Secured, Situation, Wrap, guarantee, make_stack, optimize, select,
 };

@@ -8,6 +8,8 @@
 pub mod conformance;
 pub mod fuzz_targets;
 mod seeds;
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+pub mod servers;
 mod services;
 mod throttling_proxy;
 
