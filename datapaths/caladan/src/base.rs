@@ -2,14 +2,15 @@
 
 use crate::CaladanRuntime;
 use crate::failure::failure;
-use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Error, ErrorKind, Properties, Runtime};
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The [`Base`] of connections over Caladan, by UDP and TCP alike, so that they can be alternatives of one erased type.
+/// The [`Base`] of connections over Caladan, by UDP and TCP alike, so that they can be alternatives of one erased type. Its runtime is that of
+/// the tasks that have the connection.
 #[derive(Debug)]
-pub struct CaladanBase {
-    runtime: CaladanRuntime,
+pub struct CaladanBase<R = CaladanRuntime> {
+    runtime: R,
     reserved: AtomicUsize,
     mtu: usize,
     local: SocketAddrV4,
@@ -22,6 +23,15 @@ impl CaladanBase {
         Self { runtime: CaladanRuntime, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
     }
 
+    /// The same for tasks of another runtime.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn on<R>(&self, runtime: R) -> CaladanBase<R> {
+        let Self { mtu, local, peer, properties, .. } = *self;
+        CaladanBase { runtime, reserved: AtomicUsize::new(0), mtu, local, peer, properties }
+    }
+}
+
+impl<R> CaladanBase<R> {
     /// The error for a message that does not fit.
     #[cold]
     pub(crate) fn too_large(&self, len: usize) -> Error {
@@ -36,10 +46,10 @@ impl CaladanBase {
     }
 }
 
-impl Base for CaladanBase {
-    type Runtime = CaladanRuntime;
+impl<R: Runtime> Base for CaladanBase<R> {
+    type Runtime = R;
 
-    fn runtime(&self) -> &CaladanRuntime {
+    fn runtime(&self) -> &R {
         &self.runtime
     }
 

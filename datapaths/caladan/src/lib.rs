@@ -4,6 +4,9 @@
 //! Caladan's runtime takes the place of tokio's: a program starts it with [`run`], and everything that it awaits has to be Bertha's, or work
 //! on any executor. What needs tokio's I/O or timers panics or waits for ever there, as it says itself.
 //!
+//! With the feature `tokio` there is `Bridged` beside it, for programs that stay on tokio: Caladan's runtime runs on threads of its own then, and
+//! messages go over rings between the two.
+//!
 //! # Where Caladan is missing
 //!
 //! The crate builds everywhere. Where the build found no Caladan, [`run`] answers [`Unavailable`](bertha_core::ErrorKind::Unavailable) and says
@@ -16,6 +19,8 @@ mod address;
 mod base;
 #[expect(unsafe_code, reason = "the thin layer above bertha-caladan-sys, each call with its proof")]
 mod bindings;
+#[cfg(feature = "tokio")]
+mod bridge;
 mod clock;
 mod config;
 mod failure;
@@ -29,6 +34,8 @@ mod udp;
 pub use base::CaladanBase;
 /// Whether the build found a Caladan to link.
 pub use bertha_caladan_sys::AVAILABLE;
+#[cfg(feature = "tokio")]
+pub use bridge::{Bridged, BridgedConnection, BridgedListener};
 pub use config::{Config, Priority};
 pub use run::run;
 pub use runtime::CaladanRuntime;

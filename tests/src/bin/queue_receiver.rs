@@ -4,7 +4,27 @@
 
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_queue::{Service, Topic};
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+use bertha_tests::servers;
 use std::io::Write;
+#[cfg(any(
+    feature = "nats",
+    feature = "kafka",
+    feature = "redis-streams",
+    feature = "sqs",
+    feature = "azure-queue"
+))]
+use std::time::Duration;
+
+/// The time after which the tests' impatient clients get a message again.
+#[cfg(any(
+    feature = "nats",
+    feature = "kafka",
+    feature = "redis-streams",
+    feature = "sqs",
+    feature = "azure-queue"
+))]
+const IMPATIENT: Duration = Duration::from_secs(1);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -17,6 +37,35 @@ async fn main() -> Result<(), Error> {
     // What is in front of the first colon names the service.
     match service.split_once(':') {
         Some(("memory", _)) => hold(bertha_queue::MemoryQueue::new(), asked).await,
+        #[cfg(feature = "sqs")]
+        Some(("sqs", endpoint)) => hold(servers::sqs(endpoint).redeliver_after(IMPATIENT), asked).await,
+        #[cfg(feature = "sqs")]
+        Some(("sns", endpoint)) => {
+            hold(servers::sqs(endpoint).through_sns().redeliver_after(IMPATIENT), asked).await
+        }
+        #[cfg(feature = "azure-queue")]
+        Some(("azure-queue", address)) => {
+            hold(servers::azure_queue(address)?.redeliver_after(IMPATIENT), asked).await
+        }
+        #[cfg(feature = "pubsub")]
+        Some(("pubsub", host)) => hold(servers::pubsub(host)?, asked).await,
+        #[cfg(feature = "nats")]
+        Some(("nats", address)) => {
+            hold(bertha_queue_nats::Nats::connect(address).await?.redelivery(IMPATIENT), asked).await
+        }
+        #[cfg(feature = "nats")]
+        Some(("nats-by-key", address)) => {
+            let nats = bertha_queue_nats::Nats::connect(address).await?;
+            hold(nats.redelivery(IMPATIENT).ordered_by_key(8), asked).await
+        }
+        #[cfg(feature = "kafka")]
+        Some(("kafka", brokers)) => {
+            hold(bertha_queue_kafka::Kafka::connect(brokers).await?.session_timeout(IMPATIENT), asked).await
+        }
+        #[cfg(feature = "redis-streams")]
+        Some(("redis", address)) => {
+            hold(bertha_queue_redis::RedisStreams::connect(address).await?.redelivery(IMPATIENT), asked).await
+        }
         _ => Err(invalid(format!("{service} is no service that this program was built with"))),
     }
 }

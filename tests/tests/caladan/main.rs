@@ -9,6 +9,7 @@
 
 mod assume_send;
 mod beside;
+mod bridged;
 mod conformance;
 mod neighbours;
 mod preemption;

@@ -21,8 +21,10 @@ pub(crate) fn on_caladan(action: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Does all that other threads wish. By the clock.
-pub(crate) fn serve() {
+/// Does all that other threads wish, and returns how much that was. By threads of the runtime.
+pub(crate) fn serve() -> usize {
     let actions = take(&mut *ACTIONS.lock());
+    let count = actions.len();
     actions.into_iter().for_each(|action| action());
+    count
 }

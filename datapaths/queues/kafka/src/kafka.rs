@@ -156,7 +156,23 @@ impl Kafka {
 }
 
 /// Lets a new group begin with what comes from now on. A group that has begun, or whose receivers are just beginning, stays as it is.
+///
+/// Asks again for a while where the broker can't say yet: it has heard of a new topic before it keeps it.
 fn begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
+    loop {
+        match try_to_begin(consumer, topic, partitions) {
+            Err(error)
+                if error.kind() == bertha_core::ErrorKind::Unreachable && Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn try_to_begin(consumer: &StreamConsumer<Member>, topic: &str, partitions: i32) -> Result<(), Error> {
     let mut all = TopicPartitionList::new();
     all.add_partition_range(topic, 0, partitions - 1);
     let known = consumer.committed_offsets(all, ANSWER_TIMEOUT).map_err(failure)?;

@@ -90,11 +90,17 @@ impl KafkaSubscription {
     }
 }
 
-/// Whether the client goes on by itself.
+/// Whether the client goes on by itself. It reports each attempt to connect, so there are many while a broker is away.
 fn is_news(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
-        Some(RDKafkaErrorCode::PollExceeded | RDKafkaErrorCode::PartitionEOF)
+        Some(
+            RDKafkaErrorCode::BrokerTransportFailure
+                | RDKafkaErrorCode::AllBrokersDown
+                | RDKafkaErrorCode::Resolve
+                | RDKafkaErrorCode::PollExceeded
+                | RDKafkaErrorCode::PartitionEOF
+        )
     )
 }
 

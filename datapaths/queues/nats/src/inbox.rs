@@ -3,9 +3,10 @@
 use crate::failure::{Cause, unreachable};
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::consumer::pull::BatchConfig;
-use async_nats::{Client, Message, StatusCode, Subscriber};
+use async_nats::{Client, Message, StatusCode, Subject, Subscriber};
 use bertha_core::Error;
 use futures_util::{FutureExt, StreamExt};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// For how much longer than the server a request is thought to be there.
@@ -17,8 +18,16 @@ pub(crate) struct Inbox {
     messages: Subscriber,
     /// For each consumer its request at the server, if there is one.
     requests: Vec<Option<Request>>,
-    /// The end of the last call.
-    used: Instant,
+    /// Messages that have come and were not taken.
+    kept: VecDeque<Kept>,
+    /// The server waits so long for an acknowledgement, or for a word that it is on its way.
+    redelivery: Duration,
+}
+
+struct Kept {
+    message: Message,
+    /// The time of its arrival, or of the last word about it.
+    since: Instant,
 }
 
 struct Request {
@@ -41,10 +50,11 @@ pub(crate) enum Arrival {
 impl Inbox {
     /// # Errors
     /// If the client is closed.
-    pub(crate) async fn open(client: &Client, consumers: usize) -> Result<Self, Error> {
+    pub(crate) async fn open(client: &Client, consumers: usize, redelivery: Duration) -> Result<Self, Error> {
         let prefix = client.new_inbox();
         let messages = client.subscribe(format!("{prefix}.*")).await.map_err(unreachable)?;
-        Ok(Self { prefix, messages, requests: (0..consumers).map(|_| None).collect(), used: Instant::now() })
+        let requests = (0..consumers).map(|_| None).collect();
+        Ok(Self { prefix, messages, requests, kept: VecDeque::new(), redelivery })
     }
 
     /// Asks for so many messages of a consumer, unless a request is there: to be sent as soon as there are any, and all at once that
@@ -77,32 +87,46 @@ impl Inbox {
         self.requests.iter().flatten().any(|request| request.until > now)
     }
 
-    pub(crate) fn on_used(&mut self) {
-        self.used = Instant::now();
-    }
-
-    /// Whether a call has ended within this time.
-    pub(crate) fn is_in_use(&self, time: Duration) -> bool {
-        self.used.elapsed() < time
-    }
-
     /// The next arrival. Nothing if the client was closed. Cancellation-safe.
     pub(crate) async fn next(&mut self) -> Option<Arrival> {
         let message = self.messages.next().await?;
         Some(self.sort(message))
     }
 
-    /// An arrival that is there.
-    pub(crate) fn ready(&mut self) -> Option<Arrival> {
+    /// An arrival that is there. Messages that were kept come first.
+    pub(crate) async fn ready(&mut self) -> Option<Arrival> {
+        while let Some(Kept { message, since }) = self.kept.pop_front() {
+            // Otherwise it is with somebody else by now, or soon.
+            if since.elapsed() < self.redelivery {
+                return Some(Arrival::Message(message));
+            }
+        }
         let message = self.messages.next().now_or_never()??;
         Some(self.sort(message))
+    }
+
+    /// Keeps what has come, and tells the server that it is on its way, so that it does not deliver it to others.
+    pub(crate) async fn keep(&mut self, client: &Client) -> Result<(), Error> {
+        while let Some(message) = self.messages.next().now_or_never().flatten() {
+            if let Arrival::Message(message) = self.sort(message) {
+                self.kept.push_back(Kept { message, since: Instant::now() });
+            }
+        }
+        let word_after = self.redelivery / 4;
+        for kept in self.kept.iter_mut().filter(|kept| kept.since.elapsed() > word_after) {
+            if let Some(reply) = &kept.message.reply {
+                client.publish(reply.clone(), "+WPI".into()).await.map_err(unreachable)?;
+                kept.since = Instant::now();
+            }
+        }
+        Ok(())
     }
 
     fn sort(&mut self, message: Message) -> Arrival {
         let Some(status) = message.status else {
             if let Some(request) = self.number_of(&message).and_then(|number| self.requests[number].as_mut())
             {
-                request.left -= 1;
+                request.left = request.left.saturating_sub(1);
                 if request.left == 0 {
                     request.until = Instant::now();
                 }
@@ -120,17 +144,20 @@ impl Inbox {
         if is_gone { Arrival::Gone(text) } else { Arrival::End }
     }
 
-    /// The consumer that sent the message: the partition in its subject.
+    /// The consumer that sent the message, by its subject: the partition, or the one behind them.
     fn number_of(&self, message: &Message) -> Option<usize> {
-        if self.requests.len() == 1 {
-            return Some(0);
-        }
-        let number = message.subject.rsplit('.').next()?.parse().ok()?;
-        (number < self.requests.len()).then_some(number)
+        let last = self.requests.len() - 1;
+        let partition = message.subject.rsplit('.').next()?.parse().ok();
+        Some(partition.filter(|number| *number < last).unwrap_or(last))
     }
 
-    /// Ends the deliveries; what has arrived can still be taken.
-    pub(crate) async fn shut(&mut self) {
+    /// Ends the deliveries, and returns how to reply to what has come and was not taken.
+    pub(crate) async fn shut(mut self) -> Vec<Subject> {
+        let mut replies: Vec<Subject> = self.kept.drain(..).filter_map(|kept| kept.message.reply).collect();
         let _ = self.messages.drain().await;
+        while let Some(message) = self.messages.next().await {
+            replies.extend(message.reply.filter(|_| message.status.is_none()));
+        }
+        replies
     }
 }

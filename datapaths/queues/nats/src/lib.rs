@@ -6,7 +6,7 @@
 //! | | without order | [`ordered_by_key`](Nats::ordered_by_key) |
 //! |---|---|---|
 //! | ordering | none: a message that is delivered again comes behind later ones | by key, among any number of receivers |
-//! | messages of a subscription that are being worked on | any number | one for each partition |
+//! | messages of a subscription that are being worked on | any number | one for each partition, and any number without a key |
 //! | multicast | yes | yes |
 //! | longest message | the server's `max_payload` (1 MiB) less 256 bytes | the same |
 //! | retention | [`retention`](Nats::retention), 4 days | the same |
@@ -18,7 +18,9 @@
 //!
 //! The stream has a subject for each partition, a key belongs to one of them, and the server hands out one message of a partition at a
 //! time: the next one when that is acknowledged. So order holds whatever receivers do, also when messages are delivered again, and a
-//! subscription works on at most as many messages at once as there are partitions. The number is the topic's, fixed when it is created.
+//! subscription works on at most as many messages with keys at once as there are partitions. The number is the topic's, fixed when it is created.
+//! A receiver that works on a message may have one of each other partition with it, which wait for it as they would behind a consumer of Kafka.
+//! Messages without a key have no order, and wait for nothing.
 //!
 //! # Dead letters
 //!

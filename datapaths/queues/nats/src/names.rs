@@ -15,20 +15,27 @@ pub(crate) fn is_of_dead_letters(topic: &str) -> bool {
     topic.ends_with(DEAD)
 }
 
-/// The subjects of a topic: its name, or one for each partition.
+/// The last part of the subject of messages without a key, in a topic that keeps order by key.
+const WITHOUT_KEY: &str = "any";
+
+/// The subjects of a topic: its name; or one for each partition, and behind them that of messages without a key.
 pub(crate) fn subjects(topic: &str, partitions: Option<usize>) -> Vec<String> {
-    match partitions {
-        None => vec![topic.to_owned()],
-        Some(count) => (0..count).map(|partition| format!("{topic}.{partition}")).collect(),
+    let Some(count) = partitions else { return vec![topic.to_owned()] };
+    let partitions = (0..count).map(|partition| format!("{topic}.{partition}"));
+    partitions.chain([format!("{topic}.{WITHOUT_KEY}")]).collect()
+}
+
+/// The name of the consumer of a subscription, for one of its topic's subjects.
+pub(crate) fn consumer(subscription: &str, topic: &str, subject: &str) -> String {
+    match subject.strip_prefix(topic).and_then(|rest| rest.strip_prefix('.')) {
+        None => subscription.to_owned(),
+        Some(part) => format!("{subscription}-{part}"),
     }
 }
 
-/// The name of the consumer of a subscription, for one of its subjects.
-pub(crate) fn consumer(subscription: &str, partition: Option<usize>) -> String {
-    match partition {
-        None => subscription.to_owned(),
-        Some(partition) => format!("{subscription}-{partition}"),
-    }
+/// Whether messages of this subject stay in order.
+pub(crate) fn is_ordered(topic: &str, subject: &str) -> bool {
+    subject != topic && subject.strip_prefix(topic) != Some(&format!(".{WITHOUT_KEY}"))
 }
 
 /// # Errors

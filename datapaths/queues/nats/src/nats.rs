@@ -5,9 +5,9 @@ use crate::events::Events;
 use crate::failure::{Answered, forbidden, invalid, of_answer, of_connecting};
 use crate::names;
 use crate::publisher::NatsPublisher;
-use crate::subscription::NatsSubscription;
+use crate::subscription::{Consumer, DeadLetters, NatsSubscription};
 use async_nats::jetstream::Context;
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::stream::{Config, DiscardPolicy};
 use async_nats::{Client, ConnectOptions};
@@ -15,7 +15,6 @@ use bertha_core::{Error, ErrorKind};
 use bertha_queue::{Abilities, Ordering, Service};
 use futures_util::future::try_join_all;
 use std::fmt;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 /// The time limit of each answer of the server.
@@ -96,7 +95,7 @@ impl Nats {
     }
 
     /// The same, for topics that keep messages with the same key in order among any number of receivers. A topic that is created has so
-    /// many partitions: a subscription works on at most as many messages at once.
+    /// many partitions: a subscription works on at most as many messages with keys at once.
     ///
     /// # Panics
     /// If there are none.
@@ -218,17 +217,16 @@ impl Service for Nats {
             context: self.context.clone(),
             events: self.events.clone(),
             topic: topic.to_owned(),
-            next: AtomicUsize::new(0),
         })
     }
 
     async fn subscription(&self, topic: &str, name: &str) -> Result<NatsSubscription, Error> {
         names::check("a subscription", name)?;
         let subjects = self.subjects(topic).await?;
-        let is_ordered = self.partitions(topic).is_some();
-        let consumers = subjects.iter().enumerate().map(|(number, subject)| {
+        let consumers = subjects.iter().map(async |subject| {
+            let is_ordered = names::is_ordered(topic, subject);
             let config = pull::Config {
-                durable_name: Some(names::consumer(name, is_ordered.then_some(number))),
+                durable_name: Some(names::consumer(name, topic, subject)),
                 deliver_policy: match names::is_of_dead_letters(topic) {
                     true => DeliverPolicy::All,
                     false => DeliverPolicy::New,
@@ -241,17 +239,19 @@ impl Service for Nats {
                 filter_subject: subject.clone(),
                 ..pull::Config::default()
             };
-            self.call(topic, self.context.create_consumer_on_stream(config, topic))
+            let consumer = self.call(topic, self.context.create_consumer_on_stream(config, topic)).await?;
+            Ok::<_, Error>(Consumer { consumer, is_ordered })
         });
-        let consumers: Vec<PullConsumer> = try_join_all(consumers).await?;
-        let dead_letters = names::dead_letters(topic);
+        let consumers = try_join_all(consumers).await?;
+        let dead_letters =
+            names::dead_letters(topic).map(|topic| DeadLetters { topic, after: self.deliveries });
         Ok(NatsSubscription::new(
             self.client.clone(),
             self.context.clone(),
             self.events.clone(),
             consumers,
-            is_ordered,
-            dead_letters.map(|topic| crate::subscription::DeadLetters { topic, after: self.deliveries }),
+            self.redelivery,
+            dead_letters,
         ))
     }
 

@@ -6,9 +6,8 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
 use bertha_core::Error;
 use bertha_queue::{Outgoing, Publisher, Unsent};
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An end that publishes to a topic of NATS.
 ///
@@ -18,26 +17,24 @@ pub struct NatsPublisher {
     pub(crate) context: Context,
     pub(crate) events: Events,
     pub(crate) topic: String,
-    /// More than one where order by key is kept.
+    /// Where order by key is kept: one for each partition, and the last for messages without a key.
     pub(crate) subjects: Vec<String>,
     pub(crate) is_ordered: bool,
-    /// Where the next message without a key goes.
-    pub(crate) next: AtomicUsize,
 }
 
 impl NatsPublisher {
     async fn publish_in_order(&self, burst: &[Outgoing<'_>]) -> Vec<Unsent> {
         let mut partitions: Vec<Vec<usize>> = vec![Vec::new(); self.subjects.len()];
+        let last = self.subjects.len() - 1;
+        let mut without_key = Vec::new();
         for (at, message) in burst.iter().enumerate() {
-            let count = self.subjects.len();
-            let partition = match message.key {
-                Some(key) => (key % count as u64) as usize,
-                None => self.next.fetch_add(1, Ordering::Relaxed) % count,
-            };
-            partitions[partition].push(at);
+            match message.key {
+                Some(key) => partitions[(key % last as u64) as usize].push(at),
+                None => without_key.push(at),
+            }
         }
         let partitions = partitions.into_iter().enumerate().filter(|(_, places)| !places.is_empty());
-        let unsent = join_all(partitions.map(async |(partition, places)| {
+        let in_order = join_all(partitions.map(async |(partition, places)| {
             for (index, at) in places.iter().enumerate() {
                 let Err(error) = self.publish_one(&self.subjects[partition], &burst[*at]).await else {
                     continue;
@@ -51,18 +48,22 @@ impl NatsPublisher {
             }
             Vec::new()
         }));
-        let mut unsent: Vec<Unsent> = unsent.await.into_iter().flatten().collect();
+        let at_once = self.publish_at_once(burst, &without_key, &self.subjects[last]);
+        let (in_order, at_once) = join(in_order, at_once).await;
+        let mut unsent: Vec<Unsent> = in_order.into_iter().flatten().chain(at_once).collect();
         unsent.sort_unstable_by_key(|unsent| unsent.at);
         unsent
     }
 
-    async fn publish_at_once(&self, burst: &[Outgoing<'_>]) -> Vec<Unsent> {
-        let mut confirmations = Vec::with_capacity(burst.len());
-        for message in burst {
-            confirmations.push(self.context.send_publish(self.subjects[0].clone(), encode(message)).await);
+    /// Publishes those of the burst at these places.
+    async fn publish_at_once(&self, burst: &[Outgoing<'_>], places: &[usize], subject: &str) -> Vec<Unsent> {
+        let mut confirmations = Vec::with_capacity(places.len());
+        for at in places {
+            let confirmation = self.context.send_publish(subject.to_owned(), encode(&burst[*at])).await;
+            confirmations.push((*at, confirmation));
         }
         let mut unsent = Vec::new();
-        for (at, confirmation) in confirmations.into_iter().enumerate() {
+        for (at, confirmation) in confirmations {
             let result = match confirmation {
                 Ok(confirmation) => confirmation.await.map(drop),
                 Err(error) => Err(error),
@@ -93,7 +94,10 @@ impl Publisher for NatsPublisher {
         let published = async {
             match self.is_ordered {
                 true => self.publish_in_order(burst).await,
-                false => self.publish_at_once(burst).await,
+                false => {
+                    let all: Vec<usize> = (0..burst.len()).collect();
+                    self.publish_at_once(burst, &all, &self.subjects[0]).await
+                }
             }
         };
         tokio::select! {

@@ -10,16 +10,8 @@ use async_nats::{Client, Message, Subject};
 use bertha_core::Error;
 use bertha_queue::{Incoming, Subscription};
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, Notify, watch};
-use tokio::task::AbortHandle;
-
-/// For how long after a call messages that come late are kept for the next one.
-const LATE: Duration = Duration::from_millis(100);
-
-/// How often it is looked whether requests that nobody waits for have ended.
-const EXPIRY: Duration = Duration::from_secs(1);
+use tokio::sync::{Mutex, watch};
 
 /// A request without a time would stay for ever.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -30,27 +22,24 @@ const MORE: Duration = Duration::from_millis(50);
 /// An end that receives from a subscription in NATS.
 ///
 /// A call asks each of the subscription's consumers once, and has what is there at once, or what comes first. Where order by key is kept, the
-/// requests of partitions that had nothing stay at the server for the next call; a message that comes more than 100 ms after the last call
-/// is given back, so that a receiver that is busy holds up no partition.
+/// requests of partitions that had nothing stay at the server; what they bring is kept for the next call, at most one message of each
+/// partition, which waits for this receiver meanwhile. If no call is made for the time after which messages are delivered again, others get them.
 pub struct NatsSubscription {
-    shared: Arc<Shared>,
-    keeper: Option<AbortHandle>,
-}
-
-struct Shared {
     client: Client,
     context: Context,
     events: Events,
     connections: Mutex<watch::Receiver<u64>>,
-    consumers: Vec<PullConsumer>,
-    /// One message at a time from each consumer.
-    is_ordered: bool,
+    consumers: Vec<Consumer>,
+    redelivery: Duration,
     dead_letters: Option<DeadLetters>,
     inbox: Mutex<Option<Inbox>>,
-    /// A call waits for the inbox.
-    wanted: Notify,
-    /// A call has left requests behind.
-    left: Notify,
+}
+
+/// One that the server hands out messages of.
+pub(crate) struct Consumer {
+    pub(crate) consumer: PullConsumer,
+    /// One message at a time.
+    pub(crate) is_ordered: bool,
 }
 
 /// Where messages go that fail again and again.
@@ -69,63 +58,14 @@ impl NatsSubscription {
         client: Client,
         context: Context,
         events: Events,
-        consumers: Vec<PullConsumer>,
-        is_ordered: bool,
+        consumers: Vec<Consumer>,
+        redelivery: Duration,
         dead_letters: Option<DeadLetters>,
     ) -> Self {
-        let connections = Mutex::new(events.connections());
-        let (inbox, wanted, left) = (Mutex::new(None), Notify::new(), Notify::new());
-        let shared = Arc::new(Shared {
-            client,
-            context,
-            events,
-            connections,
-            consumers,
-            is_ordered,
-            dead_letters,
-            inbox,
-            wanted,
-            left,
-        });
-        let keeper = is_ordered.then(|| tokio::spawn(keep(shared.clone())).abort_handle());
-        Self { shared, keeper }
+        let (connections, inbox) = (Mutex::new(events.connections()), Mutex::new(None));
+        Self { client, context, events, connections, consumers, redelivery, dead_letters, inbox }
     }
-}
 
-/// Gives back what arrives while nobody receives.
-async fn keep(shared: Arc<Shared>) {
-    loop {
-        shared.left.notified().await;
-        // Another call within this time leaves its own note.
-        tokio::time::sleep(LATE).await;
-        let mut inbox = shared.inbox.lock().await;
-        let Some(inbox) = inbox.as_mut() else { continue };
-        // A call held it meanwhile.
-        if inbox.is_in_use(LATE) {
-            shared.left.notify_one();
-            continue;
-        }
-        while inbox.has_requests() {
-            let arrival = tokio::select! {
-                biased;
-                () = shared.wanted.notified() => break,
-                arrival = inbox.next() => arrival,
-                () = tokio::time::sleep(EXPIRY) => continue,
-            };
-            match arrival {
-                Some(Arrival::Message(message)) => {
-                    if let Some(reply) = message.reply {
-                        let _ = shared.client.publish(reply, "-NAK".into()).await;
-                    }
-                }
-                Some(_) => {}
-                None => return,
-            }
-        }
-    }
-}
-
-impl Shared {
     /// The message, unless it has been delivered too often; that goes to the dead letters.
     async fn take(&self, message: Message) -> Option<Incoming<NatsReceipt>> {
         let message = async_nats::jetstream::Message { message, context: self.context.clone() };
@@ -150,7 +90,7 @@ impl Shared {
             deliveries = dead.after,
             "a message goes to the dead letters"
         );
-        let identity = format!("{sequence} {}", self.consumers[0].cached_info().name);
+        let identity = format!("{sequence} {}", self.consumers[0].consumer.cached_info().name);
         let letter = PublishMessage::build().message_id(identity).payload(payload.to_vec().into());
         let stored = async { self.context.send_publish(dead.topic.clone(), letter).await?.await };
         match stored.await {
@@ -159,13 +99,16 @@ impl Shared {
         }
     }
 
-    async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<NatsReceipt>>, Error> {
-        self.wanted.notify_one();
+    async fn receive_here(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<NatsReceipt>>, Error> {
         let mut inbox = self.inbox.lock().await;
         let inbox = match &mut *inbox {
             Some(inbox) => inbox,
-            empty => empty.insert(Inbox::open(&self.client, self.consumers.len()).await?),
+            empty => {
+                let new = Inbox::open(&self.client, self.consumers.len(), self.redelivery).await?;
+                empty.insert(new)
+            }
         };
+        inbox.keep(&self.client).await?;
         let mut connections = self.connections.lock().await;
         let deadline = Instant::now() + wait;
         let mut burst = Vec::new();
@@ -173,23 +116,24 @@ impl Shared {
         let mut ends = 0;
         loop {
             while burst.len() < limit
-                && let Some(arrival) = inbox.ready()
+                && let Some(arrival) = inbox.ready().await
             {
                 ends += self.sort(arrival, &mut burst).await?;
             }
             let is_late = Instant::now() >= deadline;
-            if burst.len() >= limit || is_late || (self.is_ordered && !burst.is_empty()) {
+            // Partitions have no end of a burst to wait for.
+            if burst.len() >= limit || is_late || (self.consumers.len() > 1 && !burst.is_empty()) {
                 break;
             }
             let until = if burst.is_empty() {
-                // The server refuses to look for several where others have asked for what is there.
-                let count = if self.is_ordered || ends > 0 { 1 } else { limit };
                 if ends > self.consumers.len() {
                     tokio::time::sleep(MORE).await;
                 }
-                let left = deadline.saturating_duration_since(Instant::now());
-                for (number, consumer) in self.consumers.iter().enumerate() {
-                    inbox.ask(number, consumer, count, left.max(SHORTEST)).await?;
+                let left = deadline.saturating_duration_since(Instant::now()).max(SHORTEST);
+                for (number, Consumer { consumer, is_ordered }) in self.consumers.iter().enumerate() {
+                    // The server refuses to look for several where others have asked for what is there.
+                    let count = if *is_ordered || ends > 0 { 1 } else { limit };
+                    inbox.ask(number, consumer, count, left).await?;
                 }
                 deadline
             } else if inbox.has_requests() {
@@ -207,10 +151,7 @@ impl Shared {
                 () = tokio::time::sleep_until(until.into()) => if !burst.is_empty() { break },
             }
         }
-        if self.is_ordered {
-            inbox.on_used();
-            self.left.notify_one();
-        }
+        inbox.keep(&self.client).await?;
         Ok(burst)
     }
 
@@ -245,52 +186,38 @@ impl Subscription for NatsSubscription {
     type Receipt = NatsReceipt;
 
     async fn receive(&self, limit: usize, wait: Duration) -> Result<Vec<Incoming<NatsReceipt>>, Error> {
-        let shared = &self.shared;
-        let topic = &shared.consumers[0].cached_info().stream_name;
+        let topic = &self.consumers[0].consumer.cached_info().stream_name;
         tokio::select! {
-            burst = shared.receive(limit, wait) => burst,
-            text = shared.events.refusal(topic) => Err(forbidden(&text)),
+            burst = self.receive_here(limit, wait) => burst,
+            text = self.events.refusal(topic) => Err(forbidden(&text)),
         }
     }
 
     async fn acknowledge(&self, receipts: &[NatsReceipt]) -> Result<(), Error> {
-        self.shared.reply(receipts, "+ACK").await
+        self.reply(receipts, "+ACK").await
     }
 
     async fn give_back(&self, receipts: &[NatsReceipt]) -> Result<(), Error> {
-        self.shared.reply(receipts, "-NAK").await
+        self.reply(receipts, "-NAK").await
     }
 
     /// Gives back what has arrived and was not received.
     async fn close(&self) -> Result<(), Error> {
-        if let Some(keeper) = &self.keeper {
-            keeper.abort();
-        }
-        let Some(mut inbox) = self.shared.inbox.lock().await.take() else { return Ok(()) };
-        inbox.shut().await;
-        while let Some(arrival) = inbox.next().await {
-            if let Arrival::Message(Message { reply: Some(reply), .. }) = arrival {
-                self.shared.client.publish(reply, "-NAK".into()).await.map_err(unreachable)?;
+        if let Some(inbox) = self.inbox.lock().await.take() {
+            for reply in inbox.shut().await {
+                self.client.publish(reply, "-NAK".into()).await.map_err(unreachable)?;
             }
         }
-        self.shared.client.flush().await.map_err(unreachable)
-    }
-}
-
-impl Drop for NatsSubscription {
-    fn drop(&mut self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.abort();
-        }
+        self.client.flush().await.map_err(unreachable)
     }
 }
 
 impl fmt::Debug for NatsSubscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let info = self.shared.consumers[0].cached_info();
+        let info = self.consumers[0].consumer.cached_info();
         f.debug_struct("NatsSubscription")
             .field("topic", &info.stream_name)
-            .field("consumers", &self.shared.consumers.len())
+            .field("consumers", &self.consumers.len())
             .finish_non_exhaustive()
     }
 }

@@ -26,8 +26,9 @@ pub async fn messages_of_a_closed_receiver_come_again<Q: QueueSite>(site: &Q) {
         let [publisher, receiver] = scene.ends().await;
         scene.publish(&publisher, [1]).await;
         let held = scene.next(&receiver).await;
-        scene.publish(&publisher, [2]).await;
+        // Where keys have an order, a message that is held may hold up another, or come behind it.
         if scene.abilities().ordering != bertha_queue::Ordering::ByKey {
+            scene.publish(&publisher, [2]).await;
             assert_eq!(number(&scene.next(&receiver).await), 2);
             scene.succeeds("drain", receiver.drain()).await;
         }

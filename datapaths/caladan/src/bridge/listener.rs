@@ -1,0 +1,56 @@
+//! Accepting on one runtime for another.
+
+use super::attention::Attention;
+use super::connection::BridgedConnection;
+use super::ring::Ring;
+use crate::failure::failure;
+use crate::{CaladanBase, Task};
+use bertha_core::{Addr, Buf, Connection, Error, ErrorKind, Listener, Properties};
+use std::fmt;
+use std::sync::Arc;
+
+/// Accepts base connections over Caladan for tasks of tokio. 128 that were not accepted yet wait on top of those that wait in Caladan.
+pub struct BridgedListener {
+    pub(super) accepted: Arc<Ring<Result<BridgedConnection, Error>>>,
+    pub(super) local: Addr,
+    pub(super) properties: Option<Properties>,
+    pub(super) _accepting: Task,
+    pub(super) _attention: Attention,
+}
+
+/// Accepts until the listener can't go on.
+pub(super) async fn accept<L>(listener: L, accepted: Arc<Ring<Result<BridgedConnection, Error>>>)
+where
+    L: Listener<Connection: Connection<Data = Buf, Base = CaladanBase>>,
+{
+    loop {
+        let connection = listener.accept().await.map(BridgedConnection::new);
+        let is_last = connection.is_err();
+        if !accepted.push(connection).await || is_last {
+            return;
+        }
+    }
+}
+
+impl Listener for BridgedListener {
+    type Connection = BridgedConnection;
+
+    async fn accept(&self) -> Result<BridgedConnection, Error> {
+        let ended = || Err(failure(ErrorKind::Closed, "the listener has ended"));
+        self.accepted.pop().await.unwrap_or_else(ended)
+    }
+
+    fn local_addr(&self) -> Addr {
+        self.local.clone()
+    }
+
+    fn properties(&self) -> Option<Properties> {
+        self.properties
+    }
+}
+
+impl fmt::Debug for BridgedListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BridgedListener").field("local", &self.local).finish_non_exhaustive()
+    }
+}
