@@ -23,9 +23,15 @@
 //! ```
 
 pub use bertha_queue::*;
+#[cfg(feature = "azure-queue")]
+pub use bertha_queue_azure::AzureQueue;
 #[cfg(feature = "kafka")]
 pub use bertha_queue_kafka::Kafka;
 #[cfg(feature = "nats")]
 pub use bertha_queue_nats::Nats;
+#[cfg(feature = "pubsub")]
+pub use bertha_queue_pubsub::PubSub;
 #[cfg(feature = "redis-streams")]
 pub use bertha_queue_redis::RedisStreams;
+#[cfg(feature = "sqs")]
+pub use bertha_queue_sqs::Sqs;

@@ -181,7 +181,7 @@ where
         || async {
             // Dropped at the end, for a store that does not notice it otherwise.
             let _done = done;
-            let mut client = Client::new(connect().await?, setup.in_flight);
+            let mut client = Client::new(connect().await?, setup.in_flight, setup.timeout);
             let sample = load_and_measure(&mut client, setup, &mut setup.workload.script()?).await;
             client.close().await?;
             sample

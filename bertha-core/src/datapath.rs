@@ -7,11 +7,14 @@ use crate::{Addr, Buf, Connection, Error, Properties};
 /// Its connections carry [`Buf`]s, each a message of at most [`mtu`](crate::Base::mtu) bytes. Implementers say in
 /// [`Properties`](crate::Properties) which promises they make about loss and order, and never wait for negotiation, which
 /// runs over the base connections.
-pub trait Datapath: Send + Sync + 'static {
+///
+/// A way to streams of bytes is a `Datapath<Chunk>`: its connections carry [`Chunk`](crate::Chunk)s, on which a framing Chunnel has to
+/// stand, and over which nothing can be negotiated without one.
+pub trait Datapath<Data = Buf>: Send + Sync + 'static {
     /// A base connection.
-    type Connection: Connection<Data = Buf>;
+    type Connection: Connection<Data = Data>;
     /// The listener for base connections.
-    type Listener: Listener<Connection = Self::Connection>;
+    type Listener: Listener<Data, Connection = Self::Connection>;
 
     /// Opens a base connection to `to`. Over datagrams this sends nothing.
     ///
@@ -34,9 +37,9 @@ pub trait Datapath: Send + Sync + 'static {
 /// received. The listener keeps no state for an address once its connection was dropped, and never holds more than a
 /// bounded number of connections that were not accepted yet; beyond that, messages from unknown addresses are dropped
 /// and counted.
-pub trait Listener: Send + Sync + 'static {
+pub trait Listener<Data = Buf>: Send + Sync + 'static {
     /// A base connection.
-    type Connection: Connection<Data = Buf>;
+    type Connection: Connection<Data = Data>;
 
     /// Waits for the next base connection. Cancellation-safe.
     ///

@@ -12,6 +12,10 @@
 //! | `at_most_once` | [`AtMostOnce`] | drops duplicates |
 //! | `fragment` | [`Fragment`] | splits messages that are too large for the layers below |
 //! | `batch` | [`Batch`] | sends short messages together |
+//! | `bytes` | [`Bytes`] | carries a stream of bytes over messages |
+//! | `framing` | [`LengthFramed`], [`LineFramed`], [`Framed`] | carry messages over a stream of bytes |
+//! | `codec` | `CodecFramed` | the same, in a format of `tokio_util::codec` |
+//! | `nagle` | [`Nagle`] | sends and receives messages of any type in bursts |
 //! | `checksum` | [`Checksum`] | drops damaged messages |
 //! | `compress` | `Compress` | compresses messages |
 //! | `pace` | [`Pace`] | sends at a bounded rate |
@@ -24,11 +28,13 @@
 //! Over a datagram datapath, `make_stack!(Ordered::new(), Fragment::new(), Reliable::new())` has the guarantees of TCP, with messages
 //! instead of a stream.
 //!
-//! All but `compress`, `quic`, `noise`, `tls` and `fault` are on by default.
+//! All but `codec`, `compress`, `quic`, `noise`, `tls` and `fault` are on by default.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+#[cfg(any(feature = "framing", feature = "tls"))]
+mod arrived;
 #[cfg(feature = "at_most_once")]
 pub mod at_most_once;
 #[cfg(feature = "batch")]
@@ -42,6 +48,8 @@ pub mod batch;
     feature = "total_order"
 ))]
 mod burst;
+#[cfg(feature = "bytes")]
+pub mod bytes;
 #[cfg(any(feature = "quic", feature = "tls"))]
 pub mod certificates;
 #[cfg(feature = "checksum")]
@@ -54,8 +62,14 @@ pub mod congestion;
 pub mod fault;
 #[cfg(feature = "fragment")]
 pub mod fragment;
+#[cfg(feature = "framing")]
+pub mod framing;
+#[cfg(any(feature = "batch", feature = "nagle"))]
+mod gathering;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "nagle")]
+pub mod nagle;
 #[cfg(feature = "noise")]
 pub mod noise;
 #[cfg(feature = "nothing")]
@@ -74,7 +88,7 @@ pub mod retry;
 pub mod serialize;
 #[cfg(feature = "shard")]
 pub mod shard;
-#[cfg(any(feature = "batch", feature = "fault", feature = "quic", feature = "reliable"))]
+#[cfg(any(feature = "batch", feature = "fault", feature = "nagle", feature = "quic", feature = "reliable"))]
 mod task_end;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -85,6 +99,8 @@ pub mod total_order;
 pub use at_most_once::{AtMostOnce, AtMostOnceByPublisher};
 #[cfg(feature = "batch")]
 pub use batch::Batch;
+#[cfg(feature = "bytes")]
+pub use bytes::Bytes;
 #[cfg(any(feature = "quic", feature = "tls"))]
 pub use certificates::{TlsIdentity, Trust};
 #[cfg(feature = "checksum")]
@@ -95,8 +111,14 @@ pub use compress::Compress;
 pub use fault::Fault;
 #[cfg(feature = "fragment")]
 pub use fragment::Fragment;
+#[cfg(feature = "codec")]
+pub use framing::CodecFramed;
+#[cfg(feature = "framing")]
+pub use framing::{Framed, LengthFramed, LineFramed};
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+#[cfg(feature = "nagle")]
+pub use nagle::Nagle;
 #[cfg(feature = "noise")]
 pub use noise::{Noise, NoiseKey};
 #[cfg(feature = "nothing")]

@@ -10,12 +10,13 @@ use crate::link::FromLink;
 use crate::{Negotiated, Runs, Settings};
 use bertha_core::{Addr, BoxFuture, Datapath, Describe, Error, Listener, Properties, Role};
 use futures_util::future::FutureExt;
-use futures_util::select_biased;
+use futures_util::stream::unfold;
+use futures_util::{Stream, select_biased};
 use handshakes::{Beginning, Handshakes, Place};
 use server::{Entering, Outcome, Server, offer_timeout};
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -86,7 +87,7 @@ where
     tracing::debug!(stack = %stack.explain(), addr = %listener.local_addr(), "listening");
     let server = Arc::new(Server::new((stack, nodes), (datapath, listener), settings, to_listener));
     let stages = Stages::new(&server.settings);
-    Ok(Incoming { server, from_links, stages, refused: VecDeque::new() })
+    Ok(Incoming { server, from_links, stages, refused: VecDeque::new(), is_closed: false })
 }
 
 /// The clients of a server: each item is a connection, or the error that kept one client from getting one.
@@ -99,6 +100,7 @@ pub struct Incoming<S, D: Runs<S>> {
     from_links: mpsc::Receiver<FromLink<D::Connection>>,
     stages: Stages<OutcomeOf<S, D>>,
     refused: VecDeque<u64>,
+    is_closed: bool,
 }
 
 type OutcomeOf<S, D> = Outcome<<D as Datapath>::Connection, <D as Runs<S>>::Out>;
@@ -130,6 +132,10 @@ impl<T: 'static> Stages<T> {
         [&mut self.entering, &mut self.unconfirmed, &mut self.unproven, &mut self.silent]
     }
 
+    fn are_empty(&mut self) -> bool {
+        self.all().into_iter().all(|stage| stage.len() == 0)
+    }
+
     /// The result of a stage of a handshake.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         self.all().into_iter().map(|stage| stage.poll_next(cx)).find(Poll::is_ready).unwrap_or(Poll::Pending)
@@ -142,11 +148,22 @@ where
     D: Runs<S>,
 {
     /// Waits for the next client. One bad client is an item of its own and does not end the loop; nothing after the
-    /// last item but `None`, when the datapath's listener has failed for good. Cancellation-safe.
+    /// last item but `None`, when the datapath's listener has failed for good, or after [`close`](Self::close). Cancellation-safe.
     pub async fn next(&mut self) -> Option<Result<Negotiated<D::Out>, Error>> {
         loop {
+            if self.is_closed && self.stages.are_empty() {
+                return None;
+            }
             let server = self.server.clone();
-            let mut accept = pin!(server.listener.accept().fuse());
+            let is_closed = self.is_closed;
+            let accept = async {
+                if is_closed {
+                    // Those who knock are not heard any more.
+                    pending::<()>().await;
+                }
+                server.listener.accept().await
+            };
+            let mut accept = pin!(accept.fuse());
             let stages = &mut self.stages;
             let outcome = select_biased! {
                 outcome = poll_fn(|cx| stages.poll_next(cx)).fuse() => outcome,
@@ -236,7 +253,37 @@ where
     }
 }
 
+impl<S, D> Incoming<S, D>
+where
+    S: Send + Sync + 'static,
+    D: Runs<S>,
+{
+    /// The clients as a stream, which ends where [`next`](Self::next) returns `None`.
+    ///
+    /// ```
+    /// # use bertha_core::Error;
+    /// # use bertha_negotiation::{Incoming, Runs};
+    /// use futures_util::StreamExt;
+    /// # async fn example<S: Send + Sync + 'static, D: Runs<S>>(incoming: Incoming<S, D>) {
+    /// let at_most_ten = incoming.into_stream().take(10);
+    /// # let _ = at_most_ten;
+    /// # }
+    /// ```
+    pub fn into_stream(self) -> impl Stream<Item = Result<Negotiated<D::Out>, Error>> + Send {
+        unfold(self, |mut incoming| async move {
+            let client = incoming.next().await?;
+            Some((client, incoming))
+        })
+    }
+}
+
 impl<S, D: Runs<S>> Incoming<S, D> {
+    /// Accepts no further clients. [`next`](Self::next) still gives those whose handshakes are under way, and then `None`. Connections
+    /// live on; the address becomes free once this value and, over datagrams, the last of them is dropped.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
     /// Where the server listens, with the port that the system chose.
     pub fn local_addr(&self) -> Addr {
         self.server.listener.local_addr()

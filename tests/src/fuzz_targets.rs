@@ -81,7 +81,7 @@ fn check_decision(message: &[u8], nodes: &[Node]) {
             let Accepted { id, reply, answer, .. } = *accepted;
             assert_eq!(wire::decode::<Answer>(&reply).unwrap(), answer);
             assert_eq!(answer.id, id);
-            assert_eq!(answer.server_picks.len(), nodes.iter().map(Node::selects).sum());
+            assert_eq!(answer.server_picks.len(), nodes.iter().map(Node::selects).sum::<usize>());
         }
     }
 }
@@ -204,7 +204,7 @@ pub fn handshake(bytes: &[u8]) {
         match handshake.handle(&message) {
             Ok(Progress::Agreed(answer, _)) => {
                 assert_eq!(answer.id, ID);
-                assert_eq!(answer.client_picks.len(), nodes.iter().map(Node::selects).sum());
+                assert_eq!(answer.client_picks.len(), nodes.iter().map(Node::selects).sum::<usize>());
             }
             Ok(Progress::Again | Progress::Early | Progress::Ignored) => {}
             Err(error) => assert!(!error.to_string().is_empty()),

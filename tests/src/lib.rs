@@ -8,7 +8,11 @@
 pub mod conformance;
 pub mod fuzz_targets;
 mod seeds;
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+pub mod servers;
 mod services;
+mod throttling_proxy;
 
 pub use seeds::{seeds, with_seeds};
-pub use services::{service, skip};
+pub use services::{service, skip, skip_anywhere};
+pub use throttling_proxy::ThrottlingProxy;

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use bertha_chunnels::{
-    AtMostOnce, Batch, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nothing, Ordered,
-    OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
+    AtMostOnce, Batch, Checksum, ClientShard, Compress, Fault, Fragment, Keyed, Metrics, Nagle, Nothing,
+    Ordered, OrderedByKey, Pace, Postcard, Reliable, Serialize, ServerShard, ShardMap,
 };
 use bertha_core::{Addr, Base, Boxed, Connection, Describe, Runtime, make_stack, select};
 use bertha_datapath_sim::{Network, Sim, SimDatapath};
@@ -156,6 +156,35 @@ fn messages_that_travel_together() {
         let stack = make_stack!(Batch::new(), Ordered::new(), Reliable::new());
         let (here, there) = connected(stack.clone(), client, server).await;
         conformance::the_peer_hears_of_a_close(&here, &there, &Bufs).await;
+    });
+}
+
+/// Messages of which none is too large: `Nagle` takes a message before the layer that judges its size.
+struct Fitting<M>(M);
+
+impl<T, M: Messages<T>> Messages<T> for Fitting<M> {
+    fn make<C: Connection<Data = T>>(&self, connection: &C, number: u64) -> T {
+        self.0.make(connection, number)
+    }
+
+    fn number(&self, message: &T) -> u64 {
+        self.0.number(message)
+    }
+
+    fn oversize<C: Connection<Data = T>>(&self, _: &C) -> Option<T> {
+        None
+    }
+}
+
+#[test]
+fn messages_that_are_handed_down_in_bursts() {
+    everywhere(async |_, client, server| {
+        for nagle in
+            [Nagle::new().wait(Duration::from_millis(1)), Nagle::new().messages(3).wait(Duration::ZERO)]
+        {
+            passes!(client, server, &Fitting(Bufs); nagle);
+            passes!(client, server, &Fitting(Numbers); nagle, Serialize::<Numbered>::new());
+        }
     });
 }
 

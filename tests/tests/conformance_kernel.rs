@@ -1,8 +1,8 @@
 //! The conformance suites over kernel sockets.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
-use bertha_core::{Addr, Datapath};
-use bertha_datapath_kernel::{Tcp, Udp, Unix, Waiting};
+use bertha_core::{Addr, Chunk, Datapath, Listener};
+use bertha_datapath_kernel::{Tcp, Udp, Unix, UnixStream, Waiting};
 use bertha_tests::conformance::{self, Bufs, Site};
 use std::io::Write;
 use std::net::{TcpStream, UdpSocket};
@@ -35,13 +35,15 @@ async fn udp(udp: Udp, on: &str) {
     .await;
 }
 
-async fn unix(unix: Unix) {
+/// A name in the abstract namespace that nobody has.
+fn unix_name() -> Addr {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let on = || {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        format!("unix:@bertha-conformance-{}-{number}", std::process::id()).parse().unwrap()
-    };
-    let site = Site { server: &unix, client: &unix, on: &on };
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("unix:@bertha-conformance-{}-{number}", std::process::id()).parse().unwrap()
+}
+
+async fn unix(unix: Unix) {
+    let site = Site { server: &unix, client: &unix, on: &unix_name };
     datagrams(&site, async |to| {
         let name = to.unix("test").unwrap().to_str().unwrap().strip_prefix('@').unwrap();
         let to = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
@@ -146,4 +148,83 @@ async fn unix_that_polls() {
     for waiting in POLLING {
         unix(Unix::new().waiting(waiting)).await;
     }
+}
+
+async fn unix_stream(unix: UnixStream) {
+    let site = Site { server: &unix, client: &unix, on: &unix_name };
+    conformance::datapath(&site).await;
+    conformance::nobody_there_is_unreachable(&site).await;
+    conformance::a_listener_survives(&site, async |to| {
+        let name = to.unix("test").unwrap().to_str().unwrap().strip_prefix('@').unwrap();
+        let to = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
+        for bytes in garbage() {
+            let mut stream = std::os::unix::net::UnixStream::connect_addr(&to).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let _some = stream.write(&bytes).unwrap();
+        }
+    })
+    .await;
+    let (client, server) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&client, &server, &Bufs).await;
+    let (client, server) = site.connected().await;
+    conformance::the_peer_hears_of_a_close(&server, &client, &Bufs).await;
+}
+
+#[tokio::test]
+async fn unix_streams_on_one_thread() {
+    unix_stream(UnixStream::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unix_streams_on_several_threads() {
+    unix_stream(UnixStream::new()).await;
+}
+
+#[tokio::test]
+async fn unix_streams_that_poll() {
+    for waiting in POLLING {
+        unix_stream(UnixStream::new().waiting(waiting)).await;
+    }
+}
+
+/// Both ends of a connection of bytes.
+async fn of_bytes<D: Datapath<Chunk>>(datapath: &D, on: Addr) -> (D::Connection, D::Connection)
+where
+    D::Listener: Listener<Chunk, Connection = D::Connection>,
+{
+    let listener = datapath.listen(on).await.unwrap();
+    let client = datapath.connect(listener.local_addr()).await.unwrap();
+    (client, listener.accept().await.unwrap())
+}
+
+#[tokio::test]
+async fn bytes_over_tcp_on_one_thread() {
+    for on in LOOPBACK {
+        conformance::bytes(async || of_bytes(&Tcp::new().bytes(), on.parse().unwrap()).await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_over_tcp_on_several_threads() {
+    for on in LOOPBACK {
+        conformance::bytes(async || of_bytes(&Tcp::new().bytes(), on.parse().unwrap()).await).await;
+    }
+}
+
+#[tokio::test]
+async fn bytes_over_tcp_that_polls() {
+    for waiting in POLLING {
+        let tcp = Tcp::new().waiting(waiting).bytes();
+        conformance::bytes(async || of_bytes(&tcp, LOOPBACK[0].parse().unwrap()).await).await;
+    }
+}
+
+#[tokio::test]
+async fn bytes_over_unix_streams_on_one_thread() {
+    conformance::bytes(async || of_bytes(&UnixStream::new().bytes(), unix_name()).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_over_unix_streams_on_several_threads() {
+    conformance::bytes(async || of_bytes(&UnixStream::new().bytes(), unix_name()).await).await;
 }

@@ -145,6 +145,14 @@ pub(crate) fn probe(name: &str, trials: u64) -> Option<Result<(), Error>> {
         "bare" => Way::Bare,
         "1-rtt" => Way::OneRtt,
         "0-rtt" => Way::ZeroRtt,
+        #[cfg(feature = "tls")]
+        "tls" => Way::Tls { resumed: false },
+        #[cfg(feature = "tls")]
+        "tls-resumed" => Way::Tls { resumed: true },
+        #[cfg(feature = "tls")]
+        "tokio-rustls" => Way::TokioRustls { resumed: false },
+        #[cfg(feature = "tls")]
+        "tokio-rustls-resumed" => Way::TokioRustls { resumed: true },
         _ => return None,
     };
     Some(way.on_one_thread(trials as usize).map(drop))

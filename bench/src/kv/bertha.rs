@@ -88,7 +88,7 @@ async fn measure(setup: &Setup, map: ShardMap, server: SocketAddr) -> Result<Sam
         Checksum::new(),
     );
     let connection = stack.connect(bertha::datapath(), server).await.map_err(failed("connecting"))?;
-    let mut client = Client::new(connection, setup.in_flight * setup.shards.max(1));
+    let mut client = Client::new(connection, setup.in_flight * setup.shards.max(1), setup.timeout);
     let sample = load_and_measure(&mut client, setup, &mut setup.workload.script()?).await;
     client.close().await?;
     sample

@@ -1,14 +1,14 @@
 //! The closed loop over one connection.
 
 use super::BURST;
-use super::closed_loop::{ClosedLoop, Due, TIMEOUT};
+use super::closed_loop::{ClosedLoop, Due};
 use super::workload::{Phase, Script};
 use crate::harness::Recorder;
 use crate::{Error, ErrorKind};
 use bertha::prelude::*;
 use bertha_kvstore::{Body, Message};
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::vec;
 use tokio::time::sleep;
 
@@ -70,9 +70,9 @@ impl Iterator for Requests<'_> {
 }
 
 impl<C: Connection<Data = Message>> Client<C> {
-    /// A client that keeps `in_flight` requests in flight, at least one.
-    pub(crate) fn new(connection: C, in_flight: usize) -> Self {
-        Self { connection, window: ClosedLoop::new(in_flight), due: Vec::new() }
+    /// A client that keeps `in_flight` requests in flight, at least one, and sends all of them again after `timeout` without a reply.
+    pub(crate) fn new(connection: C, in_flight: usize, timeout: Duration) -> Self {
+        Self { connection, window: ClosedLoop::new(in_flight, timeout), due: Vec::new() }
     }
 
     /// The number of requests that were sent again.
@@ -95,7 +95,7 @@ impl<C: Connection<Data = Message>> Client<C> {
         window.begin(requests);
         let now = Instant::now();
         due.extend(std::iter::from_fn(|| window.fill(now)));
-        let mut timeout = pin!(sleep(TIMEOUT));
+        let mut timeout = pin!(sleep(window.timeout()));
         loop {
             connection.send_batch(Requests { script, phase, due: due.drain(..) }).await.map_err(failed)?;
             if window.is_over() {
@@ -106,7 +106,7 @@ impl<C: Connection<Data = Message>> Client<C> {
                 biased;
                 received = connection.recv_batch(&mut replies, BURST) => { received.map_err(failed)?; }
                 () = &mut timeout => {
-                    timeout.as_mut().reset(tokio::time::Instant::now() + TIMEOUT);
+                    timeout.as_mut().reset(tokio::time::Instant::now() + replies.window.timeout());
                     replies.due.extend(replies.window.lost()?);
                 }
             }

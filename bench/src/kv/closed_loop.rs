@@ -5,10 +5,7 @@ use crate::{Error, ErrorKind};
 use bertha_kvstore::{Body, Message};
 use std::time::{Duration, Instant};
 
-/// After this long without a single reply, everything in flight counts as lost and is sent again.
-pub(crate) const TIMEOUT: Duration = Duration::from_millis(200);
-
-/// So many times in a row; then the server counts as gone.
+/// Everything in flight is sent again so many times in a row; then the server counts as gone.
 const ATTEMPTS: u32 = 25;
 
 /// The requests in flight.
@@ -22,6 +19,7 @@ pub(crate) struct ClosedLoop {
     completed_before: u64,
     silent: u32,
     resent: u64,
+    timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +40,21 @@ pub(crate) struct Due {
 }
 
 impl ClosedLoop {
-    /// With so many requests in flight, at least one.
-    pub(crate) fn new(outstanding: usize) -> Self {
+    /// With so many requests in flight, at least one. After `timeout` without a single reply, all of them count as lost.
+    pub(crate) fn new(outstanding: usize, timeout: Duration) -> Self {
         let sent = Instant::now();
         let slots = (0..outstanding.max(1) as u64).map(|id| Slot { id, position: 0, sent, waiting: false });
         let slots = slots.collect();
-        Self { slots, requests: 0, issued: 0, completed: 0, completed_before: 0, silent: 0, resent: 0 }
+        Self {
+            slots,
+            requests: 0,
+            issued: 0,
+            completed: 0,
+            completed_before: 0,
+            silent: 0,
+            resent: 0,
+            timeout,
+        }
     }
 
     /// Begins a run of this many requests. Those in flight before are forgotten, and late replies to them ignored.
@@ -93,7 +100,12 @@ impl ClosedLoop {
         self.completed >= self.requests
     }
 
-    /// [`TIMEOUT`] has passed. Gives the requests that are to be sent again: none, if replies came meanwhile.
+    /// The time after which to ask for what is [lost](Self::lost).
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The [time-out](Self::timeout) has passed. Gives the requests that are to be sent again: none, if replies came meanwhile.
     ///
     /// # Errors
     /// [`ErrorKind::Stalled`] if none has come for too long.
@@ -132,13 +144,16 @@ impl ClosedLoop {
 mod tests {
     use super::*;
 
+    const TIMEOUT: Duration = Duration::from_millis(200);
+
     fn reply(id: u64) -> Message {
         Message::get(id, "").reply(Body::Stored)
     }
 
     #[test]
     fn each_reply_makes_room_for_one_request_until_all_are_made() {
-        let (mut window, mut latency, now) = (ClosedLoop::new(2), Recorder::new().unwrap(), Instant::now());
+        let (mut window, mut latency, now) =
+            (ClosedLoop::new(2, TIMEOUT), Recorder::new().unwrap(), Instant::now());
         window.begin(3);
         let first: Vec<_> = std::iter::from_fn(|| window.fill(now)).collect();
         assert_eq!(first, [Due { id: 2, position: 0 }, Due { id: 3, position: 1 }]);
@@ -154,7 +169,8 @@ mod tests {
 
     #[test]
     fn requests_are_sent_again_after_silence_alone() {
-        let (mut window, mut latency, now) = (ClosedLoop::new(2), Recorder::new().unwrap(), Instant::now());
+        let (mut window, mut latency, now) =
+            (ClosedLoop::new(2, TIMEOUT), Recorder::new().unwrap(), Instant::now());
         window.begin(3);
         while window.fill(now).is_some() {}
         window.reply(&reply(2), now, &mut latency).unwrap();
@@ -167,7 +183,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_an_error() {
-        let (mut window, mut latency, now) = (ClosedLoop::new(1), Recorder::new().unwrap(), Instant::now());
+        let (mut window, mut latency, now) =
+            (ClosedLoop::new(1, TIMEOUT), Recorder::new().unwrap(), Instant::now());
         window.begin(1);
         window.fill(now);
         let refusal = Message { key: "k".into(), id: 1, body: Body::Missing };

@@ -155,6 +155,10 @@ mod tests {
         for name in ["udp", "udp-nothing", "udp-noise", "memory", "memory-checked", "memory-nothing"] {
             probe(name, 3).unwrap().unwrap();
         }
+        #[cfg(feature = "tls")]
+        for name in ["tls", "tokio-rustls"] {
+            probe(name, 3).unwrap().unwrap();
+        }
         assert!(probe("other", 3).is_none());
     }
 }

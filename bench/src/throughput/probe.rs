@@ -1,6 +1,8 @@
 //! Transfers whose instructions are counted.
 
 use super::bertha::{Ends, listen, measure, message, serve, transport};
+#[cfg(feature = "tls")]
+use super::tls;
 use super::{CHUNK, Setup, file, memory};
 use crate::Error;
 use crate::harness::runtime;
@@ -20,6 +22,10 @@ pub(crate) fn probe(name: &str, messages: u64) -> Option<Result<(), Error>> {
         "udp-noise" => {
             Some(on_one_thread(&setup, header, make_stack!(transport(header), Noise::shared(&[7; 32]))))
         }
+        #[cfg(feature = "tls")]
+        "tls" => Some(tls::bertha_on_one_thread(&setup)),
+        #[cfg(feature = "tls")]
+        "tokio-rustls" => Some(tls::by_hand_on_one_thread(&setup)),
         "memory" => Some(memory::plain(messages as usize)),
         "memory-checked" => Some(memory::above_a_check(messages as usize)),
         "memory-nothing" => Some(memory::with_nothing(messages as usize)),

@@ -118,5 +118,14 @@ fn count(report: &mut Report, messages: u64) -> Result<(), Error> {
     ] {
         report.count(name, megabyte(probe))?;
     }
+    #[cfg(feature = "tls")]
+    {
+        let tls = report.count("1 MB by Tls over kernel TCP, both ends", megabyte("tls"))?;
+        let name = "1 MB by tokio-rustls over kernel TCP, both ends";
+        let by_hand = report.count(name, megabyte("tokio-rustls"))?;
+        if let (Some(tls), Some(by_hand)) = (tls, by_hand) {
+            report.figure("instructions per MB, Tls to tokio-rustls, over kernel TCP", tls / by_hand, "x");
+        }
+    }
     Ok(())
 }

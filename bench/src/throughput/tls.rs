@@ -1,11 +1,11 @@
 //! The transfer over TLS 1.3 above the kernel's TCP: by `Tls`, and by `tokio-rustls` as programs use it.
 
-use super::bertha::{Ends, between};
+use super::bertha::{Ends, between, listen, serve};
 use super::{CHUNK, REQUEST, Setup, file};
-use crate::harness::{Placement, meet};
+use crate::harness::{Placement, meet, runtime};
 use crate::{Error, ErrorKind};
 use bertha_chunnels::{Tls, TlsIdentity, Trust};
-use bertha_core::make_stack;
+use bertha_core::{Bottom, Stack, make_stack};
 use bertha_datapath_kernel::Tcp;
 use futures_util::future::try_join_all;
 use std::error::Error as StdError;
@@ -14,12 +14,15 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot::{Receiver, Sender};
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 const NAME: &str = "localhost";
+
+type Layers = Stack<Tls, Bottom>;
 
 type Outcome<T> = Result<T, Box<dyn StdError + Send + Sync>>;
 
@@ -30,58 +33,114 @@ fn certificate() -> Result<rcgen::CertifiedKey<rcgen::KeyPair>, Error> {
 }
 
 pub(super) fn bertha(setup: &Setup) -> Result<f64, Error> {
+    let (server, client) = stacks()?;
+    between(&ends(), setup, CHUNK, server, client)
+}
+
+fn ends() -> Ends<Tcp> {
+    Ends { server: Tcp::new(), client: Tcp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() }
+}
+
+/// The stacks of a server and of a client that trusts it.
+fn stacks() -> Result<(Layers, Layers), Error> {
     let made = certificate()?;
-    let ends = || {
+    let stacks = || {
         let identity = TlsIdentity::from_pem(made.cert.pem(), made.signing_key.serialize_pem())?;
         let client = Tls::client(NAME, Trust::ca_pem(made.cert.pem())?)?;
         Ok((make_stack!(Tls::server(identity)?), make_stack!(client)))
     };
-    let (server, client) = ends().map_err(super::bertha::failed)?;
-    let ends = Ends { server: Tcp::new(), client: Tcp::new(), at: (Ipv4Addr::LOCALHOST, 0).into() };
-    between(&ends, setup, CHUNK, server, client)
+    stacks().map_err(super::bertha::failed)
+}
+
+/// Moves the files once, on one thread.
+pub(super) fn bertha_on_one_thread(setup: &Setup) -> Result<(), Error> {
+    let ((server, client), ends, file) = (stacks()?, ends(), file(setup));
+    runtime()?.block_on(async {
+        let incoming = listen(server, &ends).await?;
+        let addr = incoming.local_addr();
+        let serving = serve(incoming, setup.connections, file, CHUNK);
+        let measuring = super::bertha::measure(&client, &ends.client, addr, setup);
+        let (served, measured) = futures_util::join!(serving, measuring);
+        served.and(measured.map(drop))
+    })
+}
+
+/// Moves the files once, on one thread.
+pub(super) fn by_hand_on_one_thread(setup: &Setup) -> Result<(), Error> {
+    let server = Server::new(setup)?;
+    let root = server.certificate.clone();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    runtime()?.block_on(async {
+        let serving = async { server.serve(tell).await.map_err(failed) };
+        let measuring = measured(setup, told, root);
+        let (served, measured) = futures_util::join!(serving, measuring);
+        served.and(measured.map(drop))
+    })
 }
 
 pub(super) fn by_hand(setup: &Setup) -> Result<f64, Error> {
-    let made = certificate()?;
-    let certificate = made.cert.der().clone();
-    let (root, key) = (certificate.clone(), PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let file = file(setup);
+    let server = Server::new(setup)?;
+    let root = server.certificate.clone();
     let (tell, told) = tokio::sync::oneshot::channel();
     meet(
         Placement::AcrossCores,
-        || async {
-            let serving = async {
-                let config = ServerConfig::builder().with_no_client_auth();
-                let acceptor =
-                    TlsAcceptor::from(Arc::new(config.with_single_cert(vec![certificate], key.into())?));
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-                // A client that has given up has an error of its own.
-                let _ = tell.send(listener.local_addr()?);
-                let mut clients = Vec::new();
-                for _ in 0..setup.connections {
-                    let ((stream, _), file) = (listener.accept().await?, file.clone());
-                    let acceptor = acceptor.clone();
-                    clients.push(tokio::spawn(async move {
-                        stream.set_nodelay(true)?;
-                        let mut stream = acceptor.accept(stream).await?;
-                        stream.read_exact(&mut [0; REQUEST.len()]).await?;
-                        stream.write_all(&file).await?;
-                        stream.shutdown().await
-                    }));
-                }
-                for client in clients {
-                    client.await??;
-                }
-                Ok(())
-            };
-            serving.await.map_err(failed)
-        },
-        || async {
-            let server =
-                told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
-            measure(setup, server, root).await.map_err(failed)
-        },
+        || async { server.serve(tell).await.map_err(failed) },
+        || measured(setup, told, root),
     )
+}
+
+/// The server by hand.
+struct Server {
+    connections: usize,
+    file: Arc<[u8]>,
+    certificate: CertificateDer<'static>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Server {
+    fn new(setup: &Setup) -> Result<Self, Error> {
+        let made = certificate()?;
+        Ok(Self {
+            connections: setup.connections,
+            file: file(setup),
+            certificate: made.cert.der().clone(),
+            key: PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()),
+        })
+    }
+
+    async fn serve(self, tell: Sender<SocketAddr>) -> Outcome<()> {
+        let config = ServerConfig::builder().with_no_client_auth();
+        let config = config.with_single_cert(vec![self.certificate], self.key.into())?;
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        // A client that has given up has an error of its own.
+        let _ = tell.send(listener.local_addr()?);
+        let mut clients = Vec::new();
+        for _ in 0..self.connections {
+            let ((stream, _), file) = (listener.accept().await?, self.file.clone());
+            let acceptor = acceptor.clone();
+            clients.push(tokio::spawn(async move {
+                stream.set_nodelay(true)?;
+                let mut stream = acceptor.accept(stream).await?;
+                stream.read_exact(&mut [0; REQUEST.len()]).await?;
+                stream.write_all(&file).await?;
+                stream.shutdown().await
+            }));
+        }
+        for client in clients {
+            client.await??;
+        }
+        Ok(())
+    }
+}
+
+async fn measured(
+    setup: &Setup,
+    told: Receiver<SocketAddr>,
+    root: CertificateDer<'static>,
+) -> Result<f64, Error> {
+    let server = told.await.map_err(Error::while_doing(ErrorKind::Socket, "waiting for the server"))?;
+    measure(setup, server, root).await.map_err(failed)
 }
 
 async fn measure(setup: &Setup, server: SocketAddr, root: CertificateDer<'static>) -> Outcome<f64> {

@@ -66,6 +66,11 @@ impl Buf {
         }
     }
 
+    /// A buffer without bytes and without room for any.
+    pub(crate) fn empty() -> Self {
+        Self { view: View::pooled(0, 0) }
+    }
+
     /// A pooled buffer that holds a copy of `bytes`, with `headroom` bytes in front.
     ///
     /// # Errors

@@ -2,9 +2,8 @@
 
 use super::filling::Filling;
 use super::frame;
-use super::task::{self, Shared};
-use crate::task_end::{self, runtime_ended};
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, Runtime};
+use crate::gathering::{self, Shared, Task};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind};
 use futures_util::future::{Either, select};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -24,7 +23,7 @@ use tokio::sync::Notify;
 /// `send` fails with [`TooLarge`](ErrorKind::TooLarge) for a message that does not fit below. An error that a batch meets below
 /// and that ends the connection is that of every later `send`; a batch that met any other is [lost](Self::lost).
 pub struct BatchConnection<Inner: Connection> {
-    shared: Arc<Shared<Inner>>,
+    shared: Arc<Shared<Inner, Filling>>,
     /// The bytes of the headers of this layer and those below.
     below: usize,
     /// Batches that were received and hold messages not handed out yet: at most one for each concurrent `recv`.
@@ -33,7 +32,7 @@ pub struct BatchConnection<Inner: Connection> {
     more: Notify,
     malformed: AtomicU64,
     /// Ends the task with the connection.
-    _task: <<Inner::Base as Base>::Runtime as Runtime>::Task,
+    _task: Task<Inner>,
 }
 
 impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
@@ -42,13 +41,9 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         let max = inner.mtu().saturating_sub(base.reserved());
         base.reserve(frame::MAX_HEADER);
         let below = base.reserved();
-        let shared = Arc::new(Shared::new(
-            inner,
-            Filling::new(bytes.clamp(frame::MAX_HEADER, max.max(frame::MAX_HEADER)), wait),
-        ));
-        let ended = shared.clone();
-        let runtime = shared.inner.base().runtime();
-        let _task = task_end::spawn(runtime, task::run(shared.clone()), move || ended.fail(&runtime_ended()));
+        let filling = Filling::new(bytes.clamp(frame::MAX_HEADER, max.max(frame::MAX_HEADER)), wait);
+        let shared = Arc::new(Shared::new("Batch", inner, filling));
+        let _task = gathering::spawn(&shared);
         let (received, malformed) = Default::default();
         Self { shared, below, received, more: Notify::new(), malformed, _task }
     }
@@ -60,7 +55,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
 
     /// The number of batches that the connection below failed to send.
     pub fn lost(&self) -> u64 {
-        self.shared.state.lock().lost
+        self.shared.state.lock().refusals
     }
 
     /// A buffer for a batch, without the headroom of the layers above.
@@ -77,29 +72,7 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
         if message.len() > max {
             return Err(too_large(message.len(), max));
         }
-        loop {
-            // Created before the check, so that no notification is missed.
-            let changed = self.shared.sent.notified();
-            let now = self.shared.now();
-            {
-                let mut state = self.shared.state.lock();
-                if let Some((kind, what)) = &state.failure {
-                    return Err(Error::new(*kind, what.clone()).at("Batch"));
-                }
-                if state.is_closed {
-                    return Err(closed());
-                }
-                if state.filling.has_capacity() {
-                    let was_empty = state.filling.is_empty();
-                    let pushed = state.filling.push(message, now, |len| self.buffer(len));
-                    if was_empty || state.filling.due().is_some_and(|due| due <= now) {
-                        self.shared.to_send.notify_one();
-                    }
-                    return pushed;
-                }
-            }
-            changed.await;
-        }
+        self.shared.push(|filling, now| filling.push(message, now, |len| self.buffer(len))).await
     }
 
     /// The next message of the received batches.
@@ -120,27 +93,6 @@ impl<Inner: Connection<Data = Buf>> BatchConnection<Inner> {
             }
         }
     }
-
-    /// Sends every message that waits, and returns once all are sent or the connection has failed.
-    async fn flush(&self) {
-        self.shared.state.lock().filling.flush();
-        self.shared.to_send.notify_one();
-        loop {
-            // Created before the check, so that no notification is missed.
-            let changed = self.shared.sent.notified();
-            {
-                let state = self.shared.state.lock();
-                if state.failure.is_some() || (state.filling.is_empty() && !state.is_sending) {
-                    return;
-                }
-            }
-            changed.await;
-        }
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        if self.shared.state.lock().is_closed { Err(closed()) } else { Ok(()) }
-    }
 }
 
 #[cold]
@@ -148,11 +100,6 @@ fn too_large(len: usize, max: usize) -> Error {
     let what =
         format!("message of {len} bytes, at most {max} fit below; put Fragment above to split messages");
     Error::new(ErrorKind::TooLarge, what).at("Batch")
-}
-
-#[cold]
-fn closed() -> Error {
-    Error::new(ErrorKind::Closed, "this end closed the connection").at("Batch")
 }
 
 impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
@@ -173,7 +120,7 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
 
     async fn recv(&self) -> Result<Buf, Error> {
         loop {
-            self.check()?;
+            self.shared.check()?;
             if let Some(message) = self.pop() {
                 // Another `recv` may find more.
                 self.more.notify_one();
@@ -198,16 +145,16 @@ impl<Inner: Connection<Data = Buf>> Connection for BatchConnection<Inner> {
     }
 
     async fn drain(&self) -> Result<(), Error> {
-        self.flush().await;
+        self.shared.flush().await;
         self.shared.inner.drain().await
     }
 
     async fn close(&self) -> Result<(), Error> {
-        self.shared.state.lock().is_closed = true;
+        self.shared.close();
         self.received.lock().clear();
-        self.flush().await;
+        self.shared.flush().await;
         // Wakes senders that wait for capacity.
-        self.shared.sent.notify_waiters();
+        self.shared.notify_sent();
         self.shared.inner.close().await
     }
 }

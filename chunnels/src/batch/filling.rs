@@ -1,6 +1,7 @@
 //! The collecting of messages into batches, without I/O.
 
 use super::frame;
+use crate::gathering::Gather;
 use bertha_core::{Buf, Error};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,11 +28,6 @@ struct Open {
 impl Filling {
     pub(super) fn new(bytes: usize, wait: Duration) -> Self {
         Self { open: None, full: VecDeque::with_capacity(MAX_WAITING), bytes, wait }
-    }
-
-    /// Whether another message can be taken.
-    pub(super) fn has_capacity(&self) -> bool {
-        self.full.len() < MAX_WAITING
     }
 
     /// Adds a message. `make` allocates a buffer of a length.
@@ -74,28 +70,32 @@ impl Filling {
         body.copy_from_slice(&message);
         Ok(())
     }
+}
 
-    /// The next batch to send now.
-    pub(super) fn pop(&mut self, now: Duration) -> Option<Buf> {
+impl Gather for Filling {
+    type Item = Buf;
+
+    fn pop(&mut self, now: Duration) -> Option<Buf> {
         if self.full.is_empty() && self.open.as_ref().is_some_and(|open| open.due <= now) {
             self.flush();
         }
         self.full.pop_front()
     }
 
-    /// The time at which the next batch is sent.
-    pub(super) fn due(&self) -> Option<Duration> {
+    fn due(&self) -> Option<Duration> {
         if self.full.is_empty() { self.open.as_ref().map(|open| open.due) } else { Some(Duration::ZERO) }
     }
 
-    /// Lets every message go at once.
-    pub(super) fn flush(&mut self) {
+    fn flush(&mut self) {
         self.full.extend(self.open.take().map(|open| open.batch));
     }
 
-    /// Whether nothing is left to send.
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.open.is_none() && self.full.is_empty()
+    }
+
+    fn has_capacity(&self) -> bool {
+        self.full.len() < MAX_WAITING
     }
 }
 

@@ -26,7 +26,6 @@ mod chunnel;
 mod connection;
 mod filling;
 mod frame;
-mod task;
 
 pub use chunnel::Batch;
 pub use connection::BatchConnection;

@@ -4,7 +4,7 @@ use super::{TlsConnection, start};
 use crate::certificates::side::Side;
 use crate::certificates::{TlsIdentity, Trust};
 use bertha_core::guarantee::{PeerIdentified, Set};
-use bertha_core::{Buf, Carries, Chunnel, ConnectContext, Error, Identity};
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity, Octets};
 
 /// Carries messages over TLS 1.3. See the [module](crate::tls).
 ///
@@ -55,7 +55,7 @@ impl Tls {
     }
 }
 
-impl<Inner: Carries<Buf, Self>> Chunnel<Inner> for Tls {
+impl<Inner: Connection<Data: Octets>> Chunnel<Inner> for Tls {
     type Connection = TlsConnection<Inner>;
 
     /// Completes the handshake: one round trip, and with negotiation another for the proofs of the agreement.

@@ -3,9 +3,10 @@
 use super::frame::LARGEST;
 use super::machine::{End, GROUP, Machine};
 use super::pieces::Pieces;
+use crate::arrived::Arrived;
 use crate::certificates::refusal;
 use crate::certificates::side::Side;
-use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind};
+use bertha_core::{BoxFuture, Buf, Connection, Error, ErrorKind, Octets};
 use futures_util::poll;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -16,6 +17,10 @@ use tokio::sync::Mutex as AsyncMutex;
 
 /// The pieces that are received from below in one call, at most.
 const BURST: usize = 16;
+
+/// The bytes of messages that become records together; the last message goes beyond. Then records are still in the processor's
+/// cache when they are sent.
+const GROUP_BYTES: usize = 128 << 10;
 
 /// The messages that wait for a receiver before more are decrypted. One more piece of a record may be: 16 KiB.
 const WAITING: usize = 64;
@@ -67,7 +72,7 @@ struct Incoming {
     end: Option<(ErrorKind, String)>,
 }
 
-impl<Inner: Connection<Data = Buf>> TlsConnection<Inner> {
+impl<Inner: Connection<Data: Octets>> TlsConnection<Inner> {
     /// A connection after its handshake. `arrived` came behind it.
     pub(super) fn new(
         side: Side,
@@ -162,7 +167,15 @@ impl<Inner: Connection<Data = Buf>> TlsConnection<Inner> {
                 return Err(Error::new(*kind, what.clone()).at("Tls"));
             }
             if incoming.pieces.is_empty() {
-                match self.inner.recv_batch(&mut incoming.pieces, BURST).await {
+                let mut arrived = Arrived::<Inner::Data>::new(&mut incoming.pieces);
+                let received = self.inner.recv_batch(&mut arrived, BURST).await;
+                let has_ended = arrived.has_ended && incoming.pieces.is_empty();
+                match received {
+                    Ok(_) if has_ended => {
+                        let error = self.failed(Error::new(ErrorKind::Closed, "the stream below ended"));
+                        incoming.end = Some((error.kind(), error.context().to_owned()));
+                        return Err(error);
+                    }
                     Ok(_) => {}
                     Err(error) if error.kind().may_pass() => return Err(error),
                     Err(error) => {
@@ -239,14 +252,14 @@ impl Outgoing {
     }
 
     /// Begins to send these records. They are sent once the call is [finished](TlsConnection::finish).
-    fn begin<Inner: Connection<Data = Buf>>(&mut self, inner: &Arc<Inner>, mut records: Vec<Buf>) {
+    fn begin<Inner: Connection<Data: Octets>>(&mut self, inner: &Arc<Inner>, mut records: Vec<Buf>) {
         let inner = inner.clone();
         self.under_way = Some(match (records.pop(), records.is_empty()) {
             (None, _) => return,
-            (Some(record), true) => Box::pin(async move { inner.send(record).await }),
+            (Some(record), true) => Box::pin(async move { inner.send(record.into()).await }),
             (Some(last), false) => {
                 records.push(last);
-                Box::pin(async move { inner.send_batch(records.into_iter()).await })
+                Box::pin(async move { inner.send_batch(records.into_iter().map(Into::into)).await })
             }
         });
     }
@@ -258,7 +271,7 @@ fn too_large(len: usize) -> Error {
     Error::new(ErrorKind::TooLarge, what).at("Tls")
 }
 
-impl<Inner: Connection<Data = Buf>> Connection for TlsConnection<Inner> {
+impl<Inner: Connection<Data: Octets>> Connection for TlsConnection<Inner> {
     type Data = Buf;
     type Base = Inner::Base;
 
@@ -303,10 +316,9 @@ impl<Inner: Connection<Data = Buf>> Connection for TlsConnection<Inner> {
         });
         let mut group = Vec::with_capacity(GROUP);
         loop {
-            // A group takes the memory of one message of the largest size, at most two.
             let mut bytes = 0;
             while group.len() < GROUP
-                && bytes < LARGEST
+                && bytes < GROUP_BYTES
                 && let Some(message) = fitting.next()
             {
                 bytes += message.len();

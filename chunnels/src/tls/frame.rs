@@ -8,12 +8,12 @@ pub const LENGTH: usize = 4;
 /// The largest message, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// The memory of a message whose first bytes arrive, at most. It doubles as more of them do, so that a peer which announces a large
-/// message without sending it costs little.
-const FIRST: usize = 16 << 10;
+/// The memory of a message whose first bytes arrive, at most: a pooled buffer. It doubles as more of them do, so that a peer which
+/// announces a large message without sending it costs little.
+const FIRST: usize = 64 << 10;
 
 /// Decodes messages from a stream that arrives in pieces. Holds one message, and at most twice the memory of what has arrived
-/// of it, or 16 KiB.
+/// of it, or 64 KiB.
 #[derive(Debug, Default)]
 pub struct Frames {
     length: [u8; LENGTH],

@@ -11,8 +11,14 @@ use std::io::{self, BufRead, IoSlice, Read, Write};
 /// The messages that become records together, at most.
 pub(super) const GROUP: usize = 32;
 
-/// The bytes that a record adds to at most 16 KiB of messages (RFC 8446, section 5.2), with the tag and the type.
-const RECORD: usize = 5 + 16 + 1;
+/// The bytes of messages that a record holds, at most (RFC 8446, section 5.1).
+const CONTENT: usize = 16 << 10;
+
+/// The bytes that a record adds to them (section 5.2), with the tag and the type.
+const OVERHEAD: usize = 5 + 16 + 1;
+
+/// The bytes of a full record.
+pub(super) const RECORD: usize = CONTENT + OVERHEAD;
 
 /// The bytes to reserve for records of unknown length: a flight of the handshake without certificates.
 const FLIGHT: usize = 1024;
@@ -149,7 +155,7 @@ impl Machine {
     pub(super) fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let written = self.tls.writer().write_vectored(parts)?;
-        self.waiting += len + RECORD * (len / (16 << 10) + 1);
+        self.waiting += len + OVERHEAD * len.div_ceil(CONTENT);
         // Without a limit of its buffer, it takes everything.
         if written == len { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
@@ -157,7 +163,7 @@ impl Machine {
     /// Adds the close_notify with which this end says that it sends no more.
     pub(super) fn close(&mut self) {
         self.tls.send_close_notify();
-        self.waiting += RECORD + LENGTH;
+        self.waiting += OVERHEAD + LENGTH;
     }
 
     /// Takes the records that wait, in pieces of at most `largest` bytes, each in a buffer that `buffer` makes.

@@ -1,7 +1,7 @@
 //! Messages over TLS 1.3 (RFC 8446): encrypted, authenticated by certificates or raw public keys (RFC 7250), forward secret.
 //!
-//! [`Tls`] runs the TLS of the `rustls` crate over any connection that is reliable and ordered: a stream, or datagrams below
-//! [`Ordered`](crate::Ordered) and [`Reliable`](crate::Reliable).
+//! [`Tls`] runs the TLS of the `rustls` crate over any connection that is reliable and ordered: messages of a stream, its
+//! bytes ([`Chunk`](bertha_core::Chunk)), or datagrams below [`Ordered`](crate::Ordered) and [`Reliable`](crate::Reliable).
 //!
 //! ```
 //! use bertha_chunnels::{Ordered, Reliable, Tls, TlsIdentity, Trust};

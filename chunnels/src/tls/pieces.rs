@@ -1,24 +1,26 @@
 //! Records in buffers for the connection below.
 
-use super::machine::Machine;
+use super::machine::{Machine, RECORD};
 use bertha_core::{Base, Buf, Connection, Error};
 
-/// The largest piece of records, in bytes: four records of full size, which a burst of the connection below takes well.
-const LARGEST: usize = 66 << 10;
+/// The largest piece of records, in bytes: four records of full size. With the headers of layers below it still fits the largest
+/// pooled buffer, and what a stream reads at once; a little more would cost an allocation at one end, and a copy at the other.
+const LARGEST: usize = 4 * RECORD;
 
 /// The pieces in which records go to the connection below, which need not begin or end where records do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pieces {
     /// The headroom that the layers below need.
     below: usize,
-    /// The largest piece.
+    /// The largest piece: whole records, where one fits.
     largest: usize,
 }
 
 impl Pieces {
     pub(super) fn new<Inner: Connection>(inner: &Inner) -> Self {
         let below = inner.base().reserved();
-        Self { below, largest: inner.mtu().saturating_sub(below).clamp(1, LARGEST) }
+        let fitting = inner.mtu().saturating_sub(below).clamp(1, LARGEST);
+        Self { below, largest: if fitting < RECORD { fitting } else { fitting / RECORD * RECORD } }
     }
 
     /// The headroom that the layers below need.

@@ -3,10 +3,11 @@
 use super::TlsConnection;
 use super::machine::Machine;
 use super::pieces::Pieces;
+use crate::arrived::Arrived;
 use crate::certificates::binding::PROOF;
 use crate::certificates::refusal;
 use crate::certificates::side::Side;
-use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Role, Runtime, Secured};
+use bertha_core::{Base, Buf, ConnectContext, Connection, Error, ErrorKind, Octets, Role, Runtime, Secured};
 use futures_util::future::{Either, select};
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -29,7 +30,7 @@ struct Handshake<'a, Inner> {
     arrived: VecDeque<Buf>,
 }
 
-pub(super) async fn start<Inner: Connection<Data = Buf>>(
+pub(super) async fn start<Inner: Connection<Data: Octets>>(
     side: &Side,
     inner: Inner,
     context: ConnectContext<'_, Inner>,
@@ -74,7 +75,7 @@ pub(super) async fn start<Inner: Connection<Data = Buf>>(
     Ok(TlsConnection::new(side.clone(), inner, pieces, machine, arrived))
 }
 
-impl<Inner: Connection<Data = Buf>> Handshake<'_, Inner> {
+impl<Inner: Connection<Data: Octets>> Handshake<'_, Inner> {
     /// Shakes hands; then, with a transcript, exchanges the proofs of it.
     async fn complete(&mut self, transcript: Option<&[u8; 32]>) -> Result<Secured, Error> {
         loop {
@@ -124,13 +125,16 @@ impl<Inner: Connection<Data = Buf>> Handshake<'_, Inner> {
     /// Takes the next bytes that arrive.
     async fn take(&mut self) -> Result<(), Error> {
         if self.arrived.is_empty() {
-            self.inner.recv_batch(&mut self.arrived, 1).await.map_err(|error| {
+            let mut arrived = Arrived::<Inner::Data>::new(&mut self.arrived);
+            self.inner.recv_batch(&mut arrived, 1).await.map_err(|error| {
                 if error.kind() != ErrorKind::Closed {
                     return error;
                 }
-                let what = "the other end ended the stream during the TLS handshake";
-                Error::new(ErrorKind::Reset, what).because(error)
+                ended().because(error)
             })?;
+            if arrived.has_ended {
+                return Err(ended());
+            }
         }
         let Some(piece) = self.arrived.front_mut() else { return Ok(()) };
         let mut bytes = &piece[..];
@@ -153,7 +157,7 @@ impl<Inner: Connection<Data = Buf>> Handshake<'_, Inner> {
         if records.is_empty() {
             return Ok(());
         }
-        match self.inner.send_batch(records.into_iter()).await {
+        match self.inner.send_batch(records.into_iter().map(Into::into)).await {
             // The other end may have said why.
             Err(error) if !error.kind().may_pass() => loop {
                 self.take().await?;
@@ -161,4 +165,9 @@ impl<Inner: Connection<Data = Buf>> Handshake<'_, Inner> {
             sent => sent,
         }
     }
+}
+
+#[cold]
+fn ended() -> Error {
+    Error::new(ErrorKind::Reset, "the other end ended the stream during the TLS handshake")
 }

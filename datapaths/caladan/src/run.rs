@@ -1,6 +1,6 @@
 //! Running a program over Caladan.
 
-use crate::bindings::{self, set_log_level, set_window};
+use crate::bindings::{self, Scheduler, set_log_level, set_window};
 use crate::clock::Clock;
 use crate::failure::{NAME, failure};
 use crate::tcp::WINDOW;
@@ -13,8 +13,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::panic::resume_unwind;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
+use std::time::Duration;
+
+/// How often to look whether the scheduler is there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The runtime of this process, once somebody has tried to start it.
 static RUNTIME: Mutex<Option<Started>> = Mutex::new(None);
@@ -23,13 +27,15 @@ struct Started {
     config: Config,
     /// The kind and the text of the error, if it did not start.
     outcome: Result<(), (ErrorKind, String)>,
+    scheduler: Option<Scheduler>,
 }
 
 /// Runs `main` as a task of Caladan's runtime, and returns its output. The first call starts the runtime, which lives as long as the process
 /// and cannot be started again; it has threads of its own, while this one waits. If `main` panics, so does this call.
 ///
 /// # Errors
-/// [`Unavailable`](ErrorKind::Unavailable) if this build has no Caladan, or its scheduler or its kernel module are not there;
+/// [`Unavailable`](ErrorKind::Unavailable) if this build has no Caladan, or its scheduler or its kernel module are not there, or when the scheduler
+/// ends: then all tasks stand still for ever, and the program can only end too;
 /// [`Invalid`](ErrorKind::Invalid) if a setting makes no sense, if the runtime was started with other settings, or if this is a task of the
 /// runtime, which would block.
 pub fn run<F>(config: &Config, main: F) -> Result<F::Output, Error>
@@ -48,11 +54,24 @@ where
         // There is room for one, and whoever waits does not go away.
         let _ = finished.send(main.await);
     });
-    match output.recv() {
-        Ok(output) => Ok(output),
-        // The hook has told of it.
-        Err(_) => resume_unwind(Box::new("the main task panicked")),
+    loop {
+        match output.recv_timeout(LOOK) {
+            Ok(output) => return Ok(output),
+            // The hook has told of it.
+            Err(RecvTimeoutError::Disconnected) => resume_unwind(Box::new("the main task panicked")),
+            Err(RecvTimeoutError::Timeout) if scheduler_is_gone() => {
+                let what = "Caladan's scheduler has ended, and nothing runs without it";
+                return Err(failure(ErrorKind::Unavailable, what));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
     }
+}
+
+fn scheduler_is_gone() -> bool {
+    let runtime = RUNTIME.lock();
+    let scheduler = runtime.as_ref().and_then(|started| started.scheduler.as_ref());
+    scheduler.is_some_and(Scheduler::is_gone)
 }
 
 /// Starts the runtime, unless it runs.
@@ -66,7 +85,8 @@ pub(crate) fn start(config: &Config) -> Result<(), Error> {
         Some(started) => started,
         none => {
             let outcome = launch(config).map_err(|error| (error.kind(), error.context().to_owned()));
-            none.insert(Started { config: config.clone(), outcome })
+            let scheduler = if outcome.is_ok() { Scheduler::find() } else { None };
+            none.insert(Started { config: config.clone(), outcome, scheduler })
         }
     };
     started.outcome.clone().map_err(|(kind, what)| Error::new(kind, what).at(NAME))

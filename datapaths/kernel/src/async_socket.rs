@@ -120,5 +120,6 @@ macro_rules! impl_async_socket {
 impl_async_socket!(
     tokio::net::UdpSocket: poll_recv_ready,
     tokio::net::UnixDatagram: poll_recv_ready,
-    tokio::net::TcpStream: poll_read_ready
+    tokio::net::TcpStream: poll_read_ready,
+    tokio::net::UnixStream: poll_read_ready
 );

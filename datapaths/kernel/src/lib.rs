@@ -1,4 +1,4 @@
-//! Kernel sockets as a Bertha datapath, on tokio: [`Udp`], [`Tcp`] and [`Unix`] datagram sockets, and
+//! Kernel sockets as a Bertha datapath, on tokio: [`Udp`], [`Tcp`], [`Unix`] datagram and [`UnixStream`] sockets, and
 //! [`UdpMulticast`] for groups.
 //!
 //! A connection belongs to the tokio runtime on which it was opened; its futures may run on any.
@@ -12,6 +12,7 @@ mod datagram;
 mod endpoint;
 mod multicast;
 mod options;
+mod stream;
 mod tcp;
 mod udp;
 mod unix;
@@ -23,7 +24,8 @@ pub use bertha_runtime_tokio::{Task, TokioRuntime};
 pub use datagram::{DatagramConnection, DatagramListener};
 pub use endpoint::Counters;
 pub use multicast::{MulticastConnection, UdpMulticast};
+pub use stream::{StreamConnection, StreamListener};
 pub use tcp::{Tcp, TcpConnection, TcpListener};
 pub use udp::{Udp, UdpConnection, UdpListener};
-pub use unix::{Unix, UnixConnection, UnixListener};
+pub use unix::{Unix, UnixConnection, UnixListener, UnixStream, UnixStreamConnection, UnixStreamListener};
 pub use waiting::Waiting;

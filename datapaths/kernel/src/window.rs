@@ -22,6 +22,11 @@ impl<T> Window<T> {
         self.first == self.end
     }
 
+    /// Whether the last filling left no room: only then may its source have more.
+    pub(crate) fn was_filled(&self) -> bool {
+        self.end == WINDOW
+    }
+
     /// Appends as many messages as there is room for, at most `limit`.
     pub(crate) fn fill(&mut self, messages: &mut impl Iterator<Item = T>, limit: usize) {
         if self.is_empty() {

@@ -237,29 +237,3 @@ async fn a_port_in_use_is_said_to_be() {
     assert_eq!(error.kind(), ErrorKind::AddrInUse);
     assert!(error.to_string().contains("in use"), "{error}");
 }
-
-#[tokio::test]
-async fn an_unframed_stream_carries_bytes_and_no_bounds() {
-    let listener = Tcp::new().unframed().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let bertha_core::Addr::Ip(addr) = listener.local_addr() else { panic!("no IP address") };
-    let mut plain = std::net::TcpStream::connect(addr).unwrap();
-    let server = listener.accept().await.unwrap();
-    plain.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    assert_eq!(&*server.recv().await.unwrap(), b"GET / HTTP/1.1\r\n\r\n");
-    let empty = message(&server, b"");
-    server.send_batch([message(&server, b"o"), empty, message(&server, b"k")].into_iter()).await.unwrap();
-    server.send(message(&server, b"")).await.unwrap();
-    let mut read = [0; 2];
-    std::io::Read::read_exact(&mut plain, &mut read).unwrap();
-    assert_eq!(&read, b"ok");
-    // More than the stream takes at once.
-    let content = content(1, 4 << 20);
-    let reading = std::thread::spawn(move || {
-        let mut all = vec![0; 4 << 20];
-        std::io::Read::read_exact(&mut plain, &mut all).unwrap();
-        all
-    });
-    server.send(message(&server, &content)).await.unwrap();
-    assert!(tokio::task::spawn_blocking(|| reading.join().unwrap()).await.unwrap() == content);
-    assert_eq!(server.recv().await.unwrap_err().kind(), ErrorKind::Closed);
-}

@@ -1,14 +1,15 @@
 // Serves Google's in-memory fake of Pub/Sub at an address, until it is killed:
 //
-//	pubsub-fake 127.0.0.1:18085
+//	pubsub-fake 127.0.0.1:18085 127.0.0.1:18086
 //
 // The fake is Google's own (pstest). Added are what the service has and the fake lacks: a Pull that is answered as soon as there is a
-// message, credentials that are refused, and a service that has enough to do. The last two go by the API key of a call: "refused"
-// is refused, and of the calls with "throttled" every second one is.
+// message, credentials that are refused, and a service that has enough to do. The last two go by the API key of a call: "refused" is
+// refused; and so are as many calls with "throttled" as the last line says that was sent to the second address.
 package main
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"net"
 	"os"
@@ -33,21 +34,44 @@ const (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: pubsub-fake ADDRESS")
+	if len(os.Args) != 3 {
+		log.Fatal("usage: pubsub-fake ADDRESS ADDRESS")
 	}
 	fake := pstest.NewServer()
-	listener, err := net.Listen("tcp", os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
+	listener, control := listen(os.Args[1]), listen(os.Args[2])
+	go takeOrders(control)
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(admit, waitForMessages), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
 	pb.RegisterPublisherServer(server, &fake.GServer)
 	pb.RegisterSubscriberServer(server, &fake.GServer)
 	log.Fatal(server.Serve(listener))
 }
 
-var throttled atomic.Uint64
+func listen(address string) net.Listener {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return listener
+}
+
+// How many calls are still to be refused because the service has enough to do.
+var throttled atomic.Int64
+
+// Reads a number from each connection, and answers with a byte when it is in force.
+func takeOrders(control net.Listener) {
+	for {
+		connection, err := control.Accept()
+		if err != nil {
+			log.Fatal(err)
+		}
+		var calls int64
+		if _, err := fmt.Fscanln(connection, &calls); err == nil {
+			throttled.Store(calls)
+			connection.Write([]byte{'.'})
+		}
+		connection.Close()
+	}
+}
 
 func admit(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	incoming, _ := metadata.FromIncomingContext(ctx)
@@ -55,13 +79,8 @@ func admit(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.U
 		if key == "refused" {
 			return nil, status.Error(codes.Unauthenticated, "API key not valid")
 		}
-		if key == "throttled" {
-			switch throttled.Add(1) % 4 {
-			case 1:
-				return nil, status.Error(codes.ResourceExhausted, "quota exceeded")
-			case 3:
-				return nil, status.Error(codes.Unavailable, "the service is currently unavailable")
-			}
+		if key == "throttled" && throttled.Add(-1) >= 0 {
+			return nil, status.Error(codes.ResourceExhausted, "quota exceeded")
 		}
 	}
 	return next(ctx, req)

@@ -4,12 +4,26 @@
 
 use bertha_core::{Connection, Error, ErrorKind};
 use bertha_queue::{Service, Topic};
+#[cfg(any(feature = "sqs", feature = "azure-queue", feature = "pubsub"))]
+use bertha_tests::servers;
 use std::io::Write;
-#[cfg(any(feature = "nats", feature = "kafka", feature = "redis-streams"))]
+#[cfg(any(
+    feature = "nats",
+    feature = "kafka",
+    feature = "redis-streams",
+    feature = "sqs",
+    feature = "azure-queue"
+))]
 use std::time::Duration;
 
 /// The time after which the tests' impatient clients get a message again.
-#[cfg(any(feature = "nats", feature = "kafka", feature = "redis-streams"))]
+#[cfg(any(
+    feature = "nats",
+    feature = "kafka",
+    feature = "redis-streams",
+    feature = "sqs",
+    feature = "azure-queue"
+))]
 const IMPATIENT: Duration = Duration::from_secs(1);
 
 #[tokio::main(flavor = "current_thread")]
@@ -23,6 +37,18 @@ async fn main() -> Result<(), Error> {
     // What is in front of the first colon names the service.
     match service.split_once(':') {
         Some(("memory", _)) => hold(bertha_queue::MemoryQueue::new(), asked).await,
+        #[cfg(feature = "sqs")]
+        Some(("sqs", endpoint)) => hold(servers::sqs(endpoint).redeliver_after(IMPATIENT), asked).await,
+        #[cfg(feature = "sqs")]
+        Some(("sns", endpoint)) => {
+            hold(servers::sqs(endpoint).through_sns().redeliver_after(IMPATIENT), asked).await
+        }
+        #[cfg(feature = "azure-queue")]
+        Some(("azure-queue", address)) => {
+            hold(servers::azure_queue(address)?.redeliver_after(IMPATIENT), asked).await
+        }
+        #[cfg(feature = "pubsub")]
+        Some(("pubsub", host)) => hold(servers::pubsub(host)?, asked).await,
         #[cfg(feature = "nats")]
         Some(("nats", address)) => {
             hold(bertha_queue_nats::Nats::connect(address).await?.redelivery(IMPATIENT), asked).await

@@ -11,6 +11,8 @@
 mod addresses;
 mod bases;
 mod bursts;
+pub mod byte_stream;
+mod bytes;
 mod cancellation;
 mod closing;
 mod concurrency;
@@ -29,6 +31,7 @@ mod timeout;
 pub use addresses::*;
 pub use bases::*;
 pub use bursts::*;
+pub use bytes::*;
 pub use cancellation::*;
 pub use closing::*;
 pub use concurrency::*;

@@ -171,3 +171,23 @@ fn without_a_scheduler_the_start_fails_cleanly() {
         ErrorKind::Invalid
     );
 }
+
+/// A scheduler that is killed: the runtime stands still, which the program hears of.
+#[test]
+fn the_end_of_the_scheduler_is_heard_of() {
+    run_beside("runtime::inside_with_a_scheduler_that_ends", "simple");
+}
+
+#[test]
+#[ignore = "run by another test, as a process of its own"]
+fn inside_with_a_scheduler_that_ends() {
+    if !is_beside() {
+        return;
+    }
+    run(&config(2), pause(10));
+    let scheduler = std::fs::read_to_string("/run/scheduler.pid").unwrap();
+    let kill = std::process::Command::new("kill").args(["-9", scheduler.trim()]).status();
+    assert!(kill.unwrap().success());
+    let error = bertha_datapath_caladan::run(&config(2), pending::<()>()).unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.context().contains("scheduler"), "{error}");
+}

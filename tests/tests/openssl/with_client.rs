@@ -3,12 +3,12 @@
 use crate::certificates::{Authority, Files, Folder, NAME, argument};
 use crate::program::{OpenSsl, aside, is_there};
 use bertha_chunnels::Tls;
-use bertha_core::{Addr, Base, Buf, Connection, Datapath, Error, ErrorKind, Listener, Wrap};
+use bertha_core::{Addr, Base, Buf, Chunk, Connection, Datapath, Error, ErrorKind, Listener, Wrap};
 use bertha_datapath_kernel::{Tcp, TcpListener};
 
 /// A listener for plain TCP, and its address as `openssl` writes it.
-pub(crate) async fn listening() -> (TcpListener, String) {
-    let listener = Tcp::new().unframed().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+pub(crate) async fn listening() -> (TcpListener<Chunk>, String) {
+    let listener = Tcp::new().bytes().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let Addr::Ip(addr) = listener.local_addr() else { panic!("not an IP address") };
     (listener, addr.to_string())
 }

@@ -4,12 +4,12 @@ use crate::certificates::{Authority, Files, Folder, NAME, argument};
 use crate::program::{OpenSsl, aside, is_there};
 use crate::with_client::{framed, message};
 use bertha_chunnels::Tls;
-use bertha_core::{Addr, Connection, Datapath, Error, ErrorKind, Wrap};
+use bertha_core::{Addr, Chunk, Connection, Datapath, Error, ErrorKind, Wrap};
 use bertha_datapath_kernel::{Tcp, TcpConnection};
 use std::time::Duration;
 
 /// Starts `openssl s_server` with these files and arguments, and connects to it.
-async fn started(files: &Files, more: &[&str]) -> (OpenSsl, TcpConnection) {
+async fn started(files: &Files, more: &[&str]) -> (OpenSsl, TcpConnection<Chunk>) {
     // The port is free for a moment between the two uses.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let accept = format!("127.0.0.1:{port}");
@@ -17,7 +17,7 @@ async fn started(files: &Files, more: &[&str]) -> (OpenSsl, TcpConnection) {
     let server = OpenSsl::start(&[&["s_server", "-accept", &accept, "-tls1_3"], &own[..], more].concat());
     let to: Addr = accept.parse().unwrap();
     for _ in 0..1_000 {
-        if let Ok(connection) = Tcp::new().unframed().connect(to.clone()).await {
+        if let Ok(connection) = Tcp::new().bytes().connect(to.clone()).await {
             return (server, connection);
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -5,14 +5,14 @@ use super::outbox::Outbox;
 use super::socket::BatchSocket;
 use crate::Error;
 use crate::harness::Recorder;
-use crate::kv::closed_loop::{ClosedLoop, Due, TIMEOUT};
+use crate::kv::closed_loop::{ClosedLoop, Due};
 use crate::kv::workload::{Phase, Script};
 use crate::kv::{BURST, codec};
 use bertha_chunnels::ShardMap;
 use bertha_kvstore::Message;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 /// A client of all shards, which routes each request by its key.
@@ -43,11 +43,11 @@ impl Shards {
 }
 
 impl Client {
-    /// A client that keeps `in_flight` requests in flight, at least one.
-    pub(super) fn new(shards: Shards, in_flight: usize) -> Result<Self, Error> {
+    /// A client that keeps `in_flight` requests in flight, at least one, and sends all of them again after `timeout` without a reply.
+    pub(super) fn new(shards: Shards, in_flight: usize, timeout: Duration) -> Result<Self, Error> {
         let socket = BatchSocket::open()?;
         let outbox = socket.outbox();
-        Ok(Self { socket, shards, inbox: Inbox::new(), outbox, window: ClosedLoop::new(in_flight) })
+        Ok(Self { socket, shards, inbox: Inbox::new(), outbox, window: ClosedLoop::new(in_flight, timeout) })
     }
 
     /// The number of requests that were sent again.
@@ -82,13 +82,13 @@ impl Client {
         }
         socket.flush(outbox).await?;
 
-        let mut timeout = pin!(sleep(TIMEOUT));
+        let mut timeout = pin!(sleep(window.timeout()));
         while !window.is_over() {
             tokio::select! {
                 biased;
                 received = socket.recv(inbox) => received?,
                 () = &mut timeout => {
-                    timeout.as_mut().reset(tokio::time::Instant::now() + TIMEOUT);
+                    timeout.as_mut().reset(tokio::time::Instant::now() + window.timeout());
                     for due in window.lost()? {
                         if outbox.is_full() {
                             socket.flush(outbox).await?;

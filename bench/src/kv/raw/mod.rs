@@ -106,7 +106,7 @@ async fn serve_until(opened: mpsc::Sender<SocketAddr>, stopped: oneshot::Receive
 async fn measure(setup: &Setup, addresses: Vec<SocketAddr>) -> Result<Sample, Error> {
     let map = shard_map(addresses.iter().copied().map(Addr::from))
         .map_err(Error::while_doing(ErrorKind::Bertha, "making a shard map"))?;
-    let mut client = Client::new(Shards { addresses, map }, setup.in_flight * setup.shards)?;
+    let mut client = Client::new(Shards { addresses, map }, setup.in_flight * setup.shards, setup.timeout)?;
     let mut script = setup.workload.script()?;
     let records = script.records();
     client.run(&mut script, Phase::Load, records, &mut Recorder::new()?).await?;

@@ -45,6 +45,31 @@ async fn a_burst_becomes_few_records_and_no_message_can_be_read_between() {
 }
 
 #[tokio::test]
+async fn pieces_of_large_messages_are_whole_records_and_fit_what_a_stream_reads_at_once() {
+    let (client, server) = pair();
+    let (here, there) = ends(&client, &server).await;
+    let messages: Vec<_> = (0..8).map(|number| message(&here, &[number; 64 << 10])).collect();
+    let receiving = async {
+        let (mut pieces, mut bytes) = (Vec::new(), 0);
+        while bytes < 8 * (64 << 10) {
+            let before = pieces.len();
+            there.inner.recv_batch(&mut pieces, 100).await.unwrap();
+            bytes += pieces[before..].iter().map(|piece| piece.len()).sum::<usize>();
+        }
+        pieces
+    };
+    let (sent, pieces) = tokio::join!(here.send_batch(messages.into_iter()), receiving);
+    sent.unwrap();
+    for piece in &pieces {
+        assert!(piece.len() + bertha_core::framing::HEADER <= 65_536 + 256, "{} bytes", piece.len());
+        let mut rest = &piece[..];
+        while !rest.is_empty() {
+            rest = &rest[usize::from(u16::from_be_bytes([rest[3], rest[4]])) + 5..];
+        }
+    }
+}
+
+#[tokio::test]
 async fn without_a_transcript_no_proof_is_exchanged() {
     let (client, server) = pair();
     let (here, there) = wire();

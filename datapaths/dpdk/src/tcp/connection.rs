@@ -4,9 +4,10 @@ use super::{QUEUE, TcpBase};
 use crate::device::Device;
 use crate::queue::streams::{Events, NAME, failure};
 use crate::queue::{Queue, QueueState, wait_for};
-use bertha_core::{Buf, Connection, Error, ErrorKind};
+use bertha_core::{Buf, Connection, Error, ErrorKind, Octets};
 use bertha_polling::Awaited;
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,24 +19,27 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The messages of a burst that are made segments of at a time.
 const BURST: usize = 32;
 
-/// A base connection over TCP and DPDK.
+/// A base connection over TCP and DPDK: of messages, or of bytes with [`Chunk`](bertha_core::Chunk) as `Data`.
 ///
 /// `send` is ready once the message is in the send buffer. It is taken whole or not at all: a future that is dropped later than
 /// that leaves the rest to the connection.
 ///
 /// Closing or dropping the connection ends the stream; the peer then gets [`Closed`](ErrorKind::Closed) after the last message, or
 /// [`Reset`](ErrorKind::Reset) if it had sent something that nobody received before the connection was dropped.
-pub struct TcpConnection {
+/// The empty chunk ends this half of a stream of bytes alone.
+pub struct TcpConnection<Data = Buf> {
     device: Arc<Device>,
     key: usize,
     events: Events,
     base: TcpBase,
     closed: AtomicBool,
-    /// Whether the end of the peer's stream was received. Sending would still work until the peer drops the connection.
+    /// Of messages: whether the end of the peer's stream was received. Sending would still work until the peer drops the connection.
+    /// Of bytes: whether this end has sent its own.
     ended: AtomicBool,
+    data: PhantomData<fn() -> Data>,
 }
 
-impl TcpConnection {
+impl<Data> TcpConnection<Data> {
     /// The connection with this number, which no other value refers to.
     pub(super) fn new(
         device: &Arc<Device>,
@@ -51,7 +55,7 @@ impl TcpConnection {
         let events = Events { receive: demux.open_event(), send: demux.open_event() };
         state.tcp.streams.set_events(key, events);
         let (closed, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { device: device.clone(), key, events, base, closed, ended }
+        Self { device: device.clone(), key, events, base, closed, ended, data: PhantomData }
     }
 
     fn queue(&self) -> &Queue {
@@ -65,17 +69,6 @@ impl TcpConnection {
         take: impl FnMut(&mut QueueState) -> Option<T>,
     ) -> impl Future<Output = T> {
         wait_for(&self.device.queues, QUEUE, Awaited::Event(event), take)
-    }
-
-    fn check_open(&self) -> Result<(), Error> {
-        // Relaxed: the flags stand for themselves; the effect of `close` on the connection is under the lock.
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(self.base.closed());
-        }
-        if self.ended.load(Ordering::Relaxed) {
-            return Err(failure(ErrorKind::Closed, "the peer has closed the stream"));
-        }
-        Ok(())
     }
 
     /// Waits for the end of the handshake.
@@ -115,15 +108,6 @@ impl TcpConnection {
         self.send_window_update(&mut state);
         self.queue().release(state);
         next
-    }
-
-    /// Notes an error of receiving, which may be the end of the stream.
-    #[cold]
-    fn not_received(&self, error: Error) -> Error {
-        if error.kind() == ErrorKind::Closed {
-            self.ended.store(true, Ordering::Relaxed);
-        }
-        error
     }
 
     /// Puts a message into the send buffer, after the one before it. It is sent with the next one, unless it is the `last` for now.
@@ -180,28 +164,68 @@ impl TcpConnection {
     }
 }
 
-impl Connection for TcpConnection {
-    type Data = Buf;
+impl<Data: Octets> TcpConnection<Data> {
+    fn check_open(&self) -> Result<(), Error> {
+        // Relaxed: the flags stand for themselves; the effect of `close` on the connection is under the lock.
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(self.base.closed());
+        }
+        if self.ended.load(Ordering::Relaxed) {
+            let who = if Data::HAS_BOUNDS { "the peer has closed" } else { "this end has ended" };
+            return Err(failure(ErrorKind::Closed, format!("{who} the stream")));
+        }
+        Ok(())
+    }
+
+    /// Notes an error of receiving, which may be the end of the stream.
+    #[cold]
+    fn not_received(&self, error: Error) -> Error {
+        if Data::HAS_BOUNDS && error.kind() == ErrorKind::Closed {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+        error
+    }
+
+    /// Ends this half of the stream, behind everything that was sent.
+    #[cold]
+    fn end_half(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.end();
+    }
+}
+
+impl<Data: Octets> Connection for TcpConnection<Data> {
+    type Data = Data;
     type Base = TcpBase;
 
     fn base(&self) -> &TcpBase {
         &self.base
     }
 
-    async fn send(&self, message: Buf) -> Result<(), Error> {
+    async fn send(&self, message: Data) -> Result<(), Error> {
         self.check_open()?;
+        let message: Buf = message.into();
+        if !Data::HAS_BOUNDS && message.is_empty() {
+            self.end_half();
+            return Ok(());
+        }
         self.hand_over(message, true).await
     }
 
-    async fn recv(&self) -> Result<Buf, Error> {
+    async fn recv(&self) -> Result<Data, Error> {
         let message = self.wait_for(self.events.receive, |state| self.take(state)).await;
-        message.map_err(|error| self.not_received(error))
+        message.map(Data::from).map_err(|error| self.not_received(error))
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+    async fn send_batch(&self, messages: impl Iterator<Item = Data> + Send) -> Result<(), Error> {
         self.check_open()?;
         let mut outcome = Ok(());
         for (number, message) in messages.enumerate() {
+            let message: Buf = message.into();
+            if !Data::HAS_BOUNDS && message.is_empty() {
+                self.end_half();
+                return Ok(());
+            }
             outcome = self.hand_over(message, number % BURST == BURST - 1).await;
             if outcome.is_err() {
                 break;
@@ -211,7 +235,7 @@ impl Connection for TcpConnection {
         outcome
     }
 
-    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+    async fn recv_batch(&self, into: &mut (impl Extend<Data> + Send), limit: usize) -> Result<usize, Error> {
         if limit == 0 {
             return Ok(0);
         }
@@ -220,7 +244,7 @@ impl Connection for TcpConnection {
         while received < limit {
             // The lock is not held while `into` runs.
             let Some(message) = self.next_whole() else { break };
-            into.extend(Some(message));
+            into.extend(Some(message.into()));
             received += 1;
         }
         Ok(received)
@@ -245,7 +269,7 @@ impl Connection for TcpConnection {
     }
 }
 
-impl Drop for TcpConnection {
+impl<Data> Drop for TcpConnection<Data> {
     fn drop(&mut self) {
         let mut state = self.queue().lock();
         let now = state.network.now;
@@ -258,7 +282,7 @@ impl Drop for TcpConnection {
     }
 }
 
-impl fmt::Debug for TcpConnection {
+impl<Data> fmt::Debug for TcpConnection<Data> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TcpConnection")
             .field("peer", &bertha_core::Base::peer_addr(&self.base))

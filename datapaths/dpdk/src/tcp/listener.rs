@@ -6,9 +6,10 @@ use crate::datapath::not_listening;
 use crate::device::Device;
 use crate::queue::streams::NAME;
 use crate::queue::{QueueState, wait_for};
-use bertha_core::{Addr, Error, Listener, Properties};
+use bertha_core::{Addr, Buf, Error, Listener, Octets, Properties};
 use bertha_polling::Awaited;
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,17 +17,18 @@ use std::sync::Arc;
 ///
 /// Dropping it ends accepting: connections that were not accepted are reset, the others live on. Another listener may take the port
 /// at once.
-pub struct TcpListener {
+pub struct TcpListener<Data = Buf> {
     device: Arc<Device>,
     acceptor: usize,
     /// Announced when a connection can be accepted.
     event: usize,
     local: SocketAddr,
     largest: usize,
+    data: PhantomData<fn() -> Data>,
 }
 
-impl TcpListener {
-    pub(super) fn new(device: Arc<Device>, on: SocketAddr, options: &Tcp) -> Result<Self, Error> {
+impl<Data: Octets> TcpListener<Data> {
+    pub(super) fn new(device: Arc<Device>, on: SocketAddr, options: &Tcp<Data>) -> Result<Self, Error> {
         let mut state = device.queues[QUEUE].lock();
         let event = state.connections.demux.open_event();
         let settings = options.settings.clone();
@@ -37,7 +39,8 @@ impl TcpListener {
         };
         drop(state);
         let largest = options.settings.largest;
-        Ok(Self { device, acceptor, event, local: (on.ip(), port).into(), largest })
+        let local = (on.ip(), port).into();
+        Ok(Self { device, acceptor, event, local, largest, data: PhantomData })
     }
 
     /// The frames that were dropped so far, over all connections of the port.
@@ -46,10 +49,10 @@ impl TcpListener {
     }
 }
 
-impl Listener for TcpListener {
-    type Connection = TcpConnection;
+impl<Data: Octets> Listener<Data> for TcpListener<Data> {
+    type Connection = TcpConnection<Data>;
 
-    async fn accept(&self) -> Result<TcpConnection, Error> {
+    async fn accept(&self) -> Result<TcpConnection<Data>, Error> {
         let take = |state: &mut QueueState| {
             let (key, peer) = state.tcp.streams.accept(self.acceptor)?;
             let port = self.local.port();
@@ -67,7 +70,7 @@ impl Listener for TcpListener {
     }
 }
 
-impl Drop for TcpListener {
+impl<Data> Drop for TcpListener<Data> {
     fn drop(&mut self) {
         let queue = &self.device.queues[QUEUE];
         let mut state = queue.lock();
@@ -81,7 +84,7 @@ impl Drop for TcpListener {
     }
 }
 
-impl fmt::Debug for TcpListener {
+impl<Data> fmt::Debug for TcpListener<Data> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TcpListener").field("local", &self.local).finish_non_exhaustive()
     }

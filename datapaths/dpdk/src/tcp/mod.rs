@@ -9,16 +9,18 @@ use crate::queue::QueueState;
 use crate::queue::streams::{NAME, Settings, failure};
 use crate::{Config, Dpdk};
 pub use base::TcpBase;
-use bertha_core::{Addr, Datapath, Error, ErrorKind};
+use bertha_core::{Addr, Buf, Chunk, Datapath, Error, ErrorKind, Octets};
 pub use connection::TcpConnection;
 pub use listener::TcpListener;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// The queue that all segments arrive in: only flows of datagrams are spread.
 const QUEUE: usize = 0;
 
 /// TCP over a DPDK port as a datapath: [smoltcp](https://docs.rs/smoltcp)'s, above the port's own network stack. Messages are
-/// framed as [`framing`](bertha_core::framing) says, so its ends talk to those of TCP through the kernel.
+/// framed as [`framing`](bertha_core::framing) says, so its ends talk to those of TCP through the kernel; as `Tcp<Chunk>` it carries
+/// [`bytes`](Self::bytes).
 ///
 /// Messages go out at once; a burst goes out together. Congestion control is CUBIC (RFC 9438). Neither a received nor a sent
 /// message is free of copies, since smoltcp keeps a stream of bytes in buffers of its own, and a connection allocates these
@@ -34,11 +36,12 @@ const QUEUE: usize = 0;
 /// There are 16,384 connections at most, 128 strangers per listener in the middle of the handshake, fewer if
 /// their buffers take more than 32 MiB, and 256 connections that were
 /// dropped and wait for their peer, or for late segments.
-#[derive(Debug, Clone)]
-pub struct Tcp {
+#[derive(Debug)]
+pub struct Tcp<Data = Buf> {
     dpdk: Dpdk,
     settings: Settings,
     backlog: usize,
+    data: PhantomData<fn() -> Data>,
 }
 
 impl Tcp {
@@ -50,12 +53,13 @@ impl Tcp {
     /// Over the port of `dpdk`.
     pub fn over(dpdk: &Dpdk) -> Self {
         let settings = Settings {
+            is_framed: true,
             largest: 16 << 20,
             receive: 128 << 10,
             send: 128 << 10,
             timeout: Duration::from_secs(240),
         };
-        Self { dpdk: dpdk.clone(), settings, backlog: 1024 }
+        Self { dpdk: dpdk.clone(), settings, backlog: 1024, data: PhantomData }
     }
 
     /// Over the port that `config` describes, as [`Dpdk::open`] opens it.
@@ -66,6 +70,16 @@ impl Tcp {
         Ok(Self::over(&Dpdk::open(config)?))
     }
 
+    /// The same with bytes as they are, without the frames of [`framing`](bertha_core::framing), for peers that speak another
+    /// protocol over TCP: a [`Chunk`] that is received is at most 64 KiB. A Chunnel for framing makes messages of them.
+    #[must_use]
+    pub fn bytes(self) -> Tcp<Chunk> {
+        let Self { dpdk, settings, backlog, .. } = self;
+        Tcp { dpdk, settings: Settings { is_framed: false, ..settings }, backlog, data: PhantomData }
+    }
+}
+
+impl<Data: Octets> Tcp<Data> {
     /// The datapath of datagrams over the same port; it also counts the frames that were dropped.
     pub fn dpdk(&self) -> &Dpdk {
         &self.dpdk
@@ -113,17 +127,28 @@ impl Tcp {
     }
 }
 
+impl<Data> Clone for Tcp<Data> {
+    fn clone(&self) -> Self {
+        Self {
+            dpdk: self.dpdk.clone(),
+            settings: self.settings.clone(),
+            backlog: self.backlog,
+            data: PhantomData,
+        }
+    }
+}
+
 impl Default for Tcp {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Datapath for Tcp {
-    type Connection = TcpConnection;
-    type Listener = TcpListener;
+impl<Data: Octets> Datapath<Data> for Tcp<Data> {
+    type Connection = TcpConnection<Data>;
+    type Listener = TcpListener<Data>;
 
-    async fn connect(&self, to: Addr) -> Result<TcpConnection, Error> {
+    async fn connect(&self, to: Addr) -> Result<TcpConnection<Data>, Error> {
         let peer = to.ip(NAME)?;
         let device = self.dpdk.device()?;
         reachable(&device, peer)?;
@@ -150,7 +175,7 @@ impl Datapath for Tcp {
         Ok(connection)
     }
 
-    async fn listen(&self, on: Addr) -> Result<TcpListener, Error> {
+    async fn listen(&self, on: Addr) -> Result<TcpListener<Data>, Error> {
         let on = on.ip(NAME)?;
         let device = self.dpdk.device()?;
         listenable(&device, on)?;

@@ -1,7 +1,9 @@
-//! Unix datagram sockets.
+//! Unix sockets, of datagrams and of streams.
 
 mod address;
 mod socket;
+mod stream;
+mod stream_datapath;
 
 use crate::datagram::{self, DatagramConnection, DatagramListener, DatagramSocket};
 use crate::options::{Options, option_methods};
@@ -9,6 +11,7 @@ use bertha_core::{Addr, Datapath, Error, ErrorKind};
 use socket::{Remote, UnixSocket};
 use std::io;
 use std::path::Path;
+pub use stream_datapath::{UnixStream, UnixStreamConnection, UnixStreamListener};
 
 /// A base connection of [`Unix`]. A message is a datagram.
 pub type UnixConnection = DatagramConnection<UnixSocket>;
@@ -41,30 +44,31 @@ impl Datapath for Unix {
     async fn connect(&self, to: Addr) -> Result<UnixConnection, Error> {
         let path = to.unix(UnixSocket::NAME)?;
         let (socket, peer) = UnixSocket::connect(&self.options, path)
-            .map_err(|error| failed(Error::from(error), "connect to", path))?;
+            .map_err(|error| failed(UnixSocket::NAME, Error::from(error), "connect to", path))?;
         let options = &self.options;
         Ok(datagram::connected(socket, peer, Remote::connected(), options.limits, options.waiting))
     }
 
     async fn listen(&self, on: Addr) -> Result<UnixListener, Error> {
         let path = on.unix(UnixSocket::NAME)?;
-        let socket = UnixSocket::listen(&self.options, path).map_err(|error| {
-            if error.kind() == io::ErrorKind::AddrInUse {
-                let what = format!(
-                    "cannot listen on {}: it exists; remove it if no server uses it any more",
-                    path.display()
-                );
-                return Error::new(ErrorKind::AddrInUse, what).at(UnixSocket::NAME).because(error);
-            }
-            let error = Error::from(error);
-            failed(error, "listen on", path)
-        })?;
+        let socket = UnixSocket::listen(&self.options, path)
+            .map_err(|error| not_listening(UnixSocket::NAME, error, path))?;
         Ok(datagram::listening(socket, self.options.limits, self.options.waiting))
     }
 }
 
 #[cold]
-fn failed(error: Error, doing: &str, path: &Path) -> Error {
+fn not_listening(datapath: &'static str, error: io::Error, path: &Path) -> Error {
+    if error.kind() != io::ErrorKind::AddrInUse {
+        return failed(datapath, Error::from(error), "listen on", path);
+    }
+    let what =
+        format!("cannot listen on {}: it exists; remove it if no server uses it any more", path.display());
+    Error::new(ErrorKind::AddrInUse, what).at(datapath).because(error)
+}
+
+#[cold]
+fn failed(datapath: &'static str, error: Error, doing: &str, path: &Path) -> Error {
     let what = format!("cannot {doing} {}: {}", path.display(), error.context());
-    Error::new(error.kind(), what).at(UnixSocket::NAME).because(error)
+    Error::new(error.kind(), what).at(datapath).because(error)
 }

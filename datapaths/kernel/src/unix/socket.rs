@@ -39,7 +39,7 @@ impl Remote {
 
 /// Removes the socket's file on drop.
 #[derive(Debug)]
-struct SocketPath(PathBuf);
+pub(super) struct SocketPath(pub(super) PathBuf);
 
 impl Drop for SocketPath {
     fn drop(&mut self) {

@@ -102,7 +102,8 @@ impl Client {
             request.metadata_mut().insert("x-goog-request-params", route);
         }
         request.set_timeout(limit);
-        Ok(call(request).await.map(Response::into_inner))
+        // Boxed, since the futures of stubs are large, and lie in those of all layers above.
+        Ok(Box::pin(call(request)).await.map(Response::into_inner))
     }
 
     /// The same, with an error of the status' kind. `doing` describes the call, such as "publishing to".

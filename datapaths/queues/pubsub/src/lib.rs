@@ -9,8 +9,8 @@
 //!
 //! # Names
 //! The topic `orders` is the topic `orders` of the project. Its subscription `billing` is the subscription `orders-billing`, because
-//! subscriptions belong to a project, not to a topic. Messages that were delivered too often go to the topic `orders-billing-dead`, where a subscription of the same
-//! name keeps them. For that the service's own account needs the right to publish there and to acknowledge here, as Google's documentation of dead-letter topics says.
+//! subscriptions belong to a project, not to a topic. Messages that were delivered too often go to the topic `orders-billing-dead`, whose subscription
+//! `all` keeps them. For that the service's own account needs the right to publish there and to acknowledge here, as Google's documentation of dead-letter topics says.
 //!
 //! # Calls
 //! Publishing, receiving, acknowledging and giving back are one call each (`Publish`, `Pull`, `Acknowledge`, `ModifyAckDeadline`), whose

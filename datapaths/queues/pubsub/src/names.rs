@@ -15,14 +15,9 @@ impl Names {
         format!("projects/{}/subscriptions/{topic}-{name}", self.project)
     }
 
-    /// The topic for messages that a subscription was delivered too often.
-    pub(crate) fn dead_topic(&self, topic: &str, name: &str) -> String {
-        self.topic(&format!("{topic}-{name}-dead"))
-    }
-
-    /// The subscription that keeps them.
-    pub(crate) fn dead_subscription(&self, topic: &str, name: &str) -> String {
-        self.subscription(topic, &format!("{name}-dead"))
+    /// The topic for messages that a subscription was delivered too often, by its short name.
+    pub(crate) fn dead_letters(&self, topic: &str, name: &str) -> String {
+        format!("{topic}-{name}-dead")
     }
 }
 
@@ -35,10 +30,6 @@ mod tests {
         let names = Names { project: "shop".into() };
         assert_eq!(names.topic("orders"), "projects/shop/topics/orders");
         assert_eq!(names.subscription("orders", "billing"), "projects/shop/subscriptions/orders-billing");
-        assert_eq!(names.dead_topic("orders", "billing"), "projects/shop/topics/orders-billing-dead");
-        assert_eq!(
-            names.dead_subscription("orders", "billing"),
-            "projects/shop/subscriptions/orders-billing-dead"
-        );
+        assert_eq!(names.dead_letters("orders", "billing"), "orders-billing-dead");
     }
 }

@@ -10,6 +10,9 @@ use gcloud_googleapis::pubsub::v1::{
 use std::time::Duration;
 use tonic::{Code, Status};
 
+/// The subscription of a topic for dead letters, which keeps them.
+const ALL: &str = "all";
+
 /// How subscriptions are created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
@@ -56,14 +59,12 @@ impl Client {
             ..Default::default()
         };
         if let Some(deliveries) = plan.deliveries {
-            let dead = names.dead_topic(topic, name);
+            let short = names.dead_letters(topic, name);
+            let dead = names.topic(&short);
             self.create(&dead).await?;
-            self.create_subscription(Subscription {
-                name: names.dead_subscription(topic, name),
-                topic: dead.clone(),
-                ..Default::default()
-            })
-            .await?;
+            let keeps = names.subscription(&short, ALL);
+            self.create_subscription(Subscription { name: keeps, topic: dead.clone(), ..Default::default() })
+                .await?;
             request.dead_letter_policy =
                 Some(DeadLetterPolicy { dead_letter_topic: dead, max_delivery_attempts: deliveries as i32 });
         }

@@ -14,7 +14,7 @@
 //! # Many messages, few calls
 //!
 //! Services bill calls. A burst is published with as few as the service can; `recv_batch` asks for a whole burst; and a burst that the
-//! application is done with is acknowledged at once. [`QueueConnection::calls`] counts them all.
+//! application is done with is acknowledged at once. [`QueueConnection::calls`] counts them all, and with [`Prices`] says what they cost.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod closing;
 mod connection;
 mod group;
 mod memory;
+mod prices;
 mod receiving;
 mod sending;
 mod service;
@@ -39,6 +40,7 @@ pub use calls::Calls;
 pub use connection::QueueConnection;
 pub use group::TopicGroup;
 pub use memory::{MemoryPublisher, MemoryQueue, MemoryReceipt, MemorySubscription};
+pub use prices::{Cost, Prices};
 pub use service::{Incoming, Outgoing, Publisher, Service, Subscription, Unsent};
 pub use settings::QueueSettings;
 pub use topic::Topic;

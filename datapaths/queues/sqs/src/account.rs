@@ -21,6 +21,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The clients of an account.
+///
+/// The futures of their calls are boxed where they are awaited: they are large, and lie in those of all layers above.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub(crate) sqs: aws_sdk_sqs::Client,

@@ -63,7 +63,7 @@ impl SqsPublisher {
             entries.push(entry.build().map_err(incomplete)?);
         }
         let call = self.account.sqs.send_message_batch().queue_url(url).set_entries(Some(entries));
-        match call.send().await {
+        match Box::pin(call.send()).await {
             Ok(answer) => Ok(unsent(answer.failed.into_iter().map(|failed| {
                 let error = entry_error(
                     "sqs:SendMessage",
@@ -96,7 +96,7 @@ impl SqsPublisher {
         }
         let call =
             self.account.sns.publish_batch().topic_arn(arn).set_publish_batch_request_entries(Some(entries));
-        match call.send().await {
+        match Box::pin(call.send()).await {
             Ok(answer) => Ok(unsent(answer.failed.unwrap_or_default().into_iter().map(|failed| {
                 let error =
                     entry_error("sns:Publish", &failed.code, failed.message.as_deref(), failed.sender_fault);

@@ -2,6 +2,7 @@
 
 use crate::account::Account;
 use crate::names::Names;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::QueueAttributeName;
 use bertha_core::{Error, ErrorKind};
 use std::collections::HashMap;
@@ -24,11 +25,9 @@ pub(crate) struct Plan {
 
 /// The address of the queue `name`; `None` if there is no such queue.
 pub(crate) async fn find(account: &Account, name: &str) -> Result<Option<String>, Error> {
-    match account.sqs.get_queue_url().queue_name(name).send().await {
+    match Box::pin(account.sqs.get_queue_url().queue_name(name).send()).await {
         Ok(answer) => Ok(answer.queue_url),
-        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => {
-            Ok(None)
-        }
+        Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(account.failure("sqs:GetQueueUrl", error).await),
     }
 }
@@ -66,10 +65,11 @@ async fn create_one(
     name: &str,
     attributes: HashMap<QueueAttributeName, String>,
 ) -> Result<String, Error> {
-    match account.sqs.create_queue().queue_name(name).set_attributes(Some(attributes)).send().await {
+    match Box::pin(account.sqs.create_queue().queue_name(name).set_attributes(Some(attributes)).send()).await
+    {
         Ok(answer) => answer.queue_url.ok_or_else(|| lacks("an address of the queue", name)),
         // With other attributes, by somebody else in the meantime.
-        Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_name_exists()) => {
+        Err(error) if has_code(&error, &["QueueNameExists", "QueueAlreadyExists"]) => {
             find(account, name).await?.ok_or_else(|| no_queue(name))
         }
         Err(error) => Err(account.failure("sqs:CreateQueue", error).await),
@@ -80,7 +80,7 @@ async fn create_one(
 pub(crate) async fn resource_name(account: &Account, url: &str) -> Result<String, Error> {
     let call =
         account.sqs.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
-    match call.send().await {
+    match Box::pin(call.send()).await {
         Ok(answer) => answer
             .attributes
             .and_then(|mut all| all.remove(&QueueAttributeName::QueueArn))
@@ -96,7 +96,7 @@ pub(crate) async fn admit(account: &Account, url: &str, arn: &str, topic: &str) 
     );
     let call =
         account.sqs.set_queue_attributes().queue_url(url).attributes(QueueAttributeName::Policy, policy);
-    match call.send().await {
+    match Box::pin(call.send()).await {
         Ok(_) => Ok(()),
         Err(error) => Err(account.failure("sqs:SetQueueAttributes", error).await),
     }
@@ -104,7 +104,7 @@ pub(crate) async fn admit(account: &Account, url: &str, arn: &str, topic: &str) 
 
 /// Makes `name` the one subscription of a queue, unless another one is.
 pub(crate) async fn claim(account: &Account, url: &str, topic: &str, name: &str) -> Result<(), Error> {
-    let tags = match account.sqs.list_queue_tags().queue_url(url).send().await {
+    let tags = match Box::pin(account.sqs.list_queue_tags().queue_url(url).send()).await {
         Ok(answer) => answer.tags.unwrap_or_default(),
         Err(error) => return Err(account.failure("sqs:ListQueueTags", error).await),
     };
@@ -118,7 +118,7 @@ pub(crate) async fn claim(account: &Account, url: &str, topic: &str, name: &str)
             ),
         )
         .at("Sqs")),
-        None => match account.sqs.tag_queue().queue_url(url).tags(TAG, name).send().await {
+        None => match Box::pin(account.sqs.tag_queue().queue_url(url).tags(TAG, name).send()).await {
             Ok(_) => Ok(()),
             Err(error) => Err(account.failure("sqs:TagQueue", error).await),
         },
@@ -129,13 +129,22 @@ pub(crate) async fn claim(account: &Account, url: &str, topic: &str, name: &str)
 pub(crate) async fn delete(account: &Account, name: &str, names: Names) -> Result<(), Error> {
     for name in [name, &names.dead_letters(name)] {
         let Some(url) = find(account, name).await? else { continue };
-        match account.sqs.delete_queue().queue_url(url).send().await {
+        match Box::pin(account.sqs.delete_queue().queue_url(url).send()).await {
             Ok(_) => {}
-            Err(error) if error.as_service_error().is_some_and(|error| error.is_queue_does_not_exist()) => {}
+            Err(error) if is_missing(&error) => {}
             Err(error) => return Err(account.failure("sqs:DeleteQueue", error).await),
         }
     }
     Ok(())
+}
+
+/// By its code, since not every server sends the full name of the error.
+fn is_missing<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    has_code(error, &["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"])
+}
+
+fn has_code<E: ProvideErrorMetadata>(error: &SdkError<E>, codes: &[&str]) -> bool {
+    error.as_service_error().and_then(|error| error.code()).is_some_and(|code| codes.contains(&code))
 }
 
 pub(crate) fn no_queue(name: &str) -> Error {

@@ -41,7 +41,7 @@ impl Subscription for SqsSubscription {
             .wait_time_seconds(wait as i32)
             .visibility_timeout(self.visibility.as_secs() as i32)
             .message_attribute_names(ATTRIBUTE);
-        match call.send().await {
+        match Box::pin(call.send()).await {
             Ok(answer) => Ok(answer.messages.unwrap_or_default().into_iter().filter_map(incoming).collect()),
             Err(error) => Err(self.account.failure("sqs:ReceiveMessage", error).await),
         }
@@ -54,7 +54,7 @@ impl Subscription for SqsSubscription {
             entries.push(entry.build().map_err(incomplete)?);
         }
         let call = self.account.sqs.delete_message_batch().queue_url(&self.queue).set_entries(Some(entries));
-        match call.send().await {
+        match Box::pin(call.send()).await {
             Ok(answer) => outcome("sqs:DeleteMessage", answer.failed),
             Err(error) => Err(self.account.failure("sqs:DeleteMessage", error).await),
         }
@@ -75,7 +75,7 @@ impl Subscription for SqsSubscription {
             .change_message_visibility_batch()
             .queue_url(&self.queue)
             .set_entries(Some(entries));
-        match call.send().await {
+        match Box::pin(call.send()).await {
             Ok(answer) => outcome("sqs:ChangeMessageVisibility", answer.failed),
             Err(error) => Err(self.account.failure("sqs:ChangeMessageVisibility", error).await),
         }

@@ -42,7 +42,7 @@ pub(crate) async fn create(account: &Account, name: &str, names: Names) -> Resul
     if names.fifo {
         call = call.attributes("FifoTopic", "true");
     }
-    match call.send().await {
+    match Box::pin(call.send()).await {
         Ok(_) => Ok(()),
         Err(error) => match find(account, name).await {
             // It exists with other attributes.
@@ -76,7 +76,7 @@ pub(crate) async fn subscribe(
         .endpoint(queue_arn)
         .attributes("RawMessageDelivery", "true")
         .return_subscription_arn(true);
-    match call.send().await {
+    match Box::pin(call.send()).await {
         Ok(_) => Ok(url),
         Err(error) => Err(account.failure("sns:Subscribe", error).await),
     }
@@ -98,14 +98,14 @@ pub(crate) async fn delete(account: &Account, name: &str, names: Names) -> Resul
         if subscription.protocol.as_deref() == Some("sqs") && base_name(endpoint).starts_with(prefix) {
             if let Some(arn) = subscription.subscription_arn {
                 let call = account.sns.unsubscribe().subscription_arn(arn);
-                if let Err(error) = call.send().await {
+                if let Err(error) = Box::pin(call.send()).await {
                     return Err(account.failure("sns:Unsubscribe", error).await);
                 }
             }
             queue::delete(account, base_name(endpoint), names).await?;
         }
     }
-    match account.sns.delete_topic().topic_arn(arn).send().await {
+    match Box::pin(account.sns.delete_topic().topic_arn(arn).send()).await {
         Ok(_) => Ok(()),
         Err(error) => Err(account.failure("sns:DeleteTopic", error).await),
     }

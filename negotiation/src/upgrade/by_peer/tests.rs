@@ -201,14 +201,14 @@ fn both_ends_change_together_or_not_at_all() {
     }
 }
 
-/// The highest number that the peer can say.
+/// The highest numbers that the peer can say, and the lowest that are too high.
 #[test]
 fn a_number_far_ahead_takes_none_away() {
     let (now, offer) = (Instant::now(), Offer::new(7, &stack()).unwrap());
     for role in [Role::Client, Role::Server] {
         let mut end = End::new(role);
         let propose = |round| Upgrade { id: 7, round, step: UpgradeStep::Propose { offer: offer.clone() } };
-        for far in [u64::MAX, u64::MAX - 1, MAX_JUMP + 1] {
+        for far in [u64::MAX, u64::MAX - 1, 1 << 62, (1 << 32) + 1] {
             end.agreement.on_message(now, propose(far));
             let declined = end.agreement.poll_transmit(now).unwrap();
             assert!(matches!(declined.step, UpgradeStep::Decline { next: 1, .. }), "{declined:?}");

@@ -2,7 +2,7 @@
 
 use super::wire::{Nowhere, Outlet, Wire};
 use super::{NAME, failure};
-use bertha_core::framing::{Frames, HEADER, header};
+use bertha_core::framing::{Frames, header};
 use bertha_core::{Buf, Error, ErrorKind};
 use bertha_netstack::{Flow, LinkHeader};
 use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
@@ -17,9 +17,14 @@ use std::time::{Duration, Instant};
 /// The pause until a connection whose segments could not leave tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
+/// The bytes of a stream without frames that are received in one call, at most.
+const CHUNK: usize = 64 << 10;
+
 /// The settings of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
+    /// Messages are framed; else bytes go as they are.
+    pub(crate) is_framed: bool,
     /// The largest message in bytes.
     pub(crate) largest: usize,
     /// The received bytes that wait for the application at most: the window.
@@ -108,6 +113,7 @@ pub(crate) struct Stream {
     sockets: SocketSet<'static>,
     socket: SocketHandle,
     timeout: Duration,
+    is_framed: bool,
     frames: Frames,
     /// Messages that are whole. No more is taken from smoltcp's buffer while one waits, so that the window closes.
     queue: VecDeque<Buf>,
@@ -143,6 +149,7 @@ impl Stream {
             sockets,
             socket,
             timeout: settings.timeout,
+            is_framed: settings.is_framed,
             frames: Frames::new(settings.largest),
             queue: VecDeque::new(),
             outgoing: Outgoing::default(),
@@ -250,11 +257,12 @@ impl Stream {
             && socket.may_send()
         {
             let header = header(message);
-            let whole = HEADER + message.len();
+            let header = if self.is_framed { &header[..] } else { &[] };
+            let whole = header.len() + message.len();
             while self.outgoing.sent < whole && socket.can_send() {
-                let rest = match self.outgoing.sent {
-                    sent if sent < HEADER => &header[sent..],
-                    sent => &message[sent - HEADER..],
+                let rest = match self.outgoing.sent.checked_sub(header.len()) {
+                    None => &header[self.outgoing.sent..],
+                    Some(sent) => &message[sent..],
                 };
                 self.outgoing.sent += socket.send_slice(rest).unwrap_or_default();
             }
@@ -337,8 +345,11 @@ impl Stream {
         !self.queue.is_empty() || self.socket().can_recv() || self.frames.within_message()
     }
 
-    /// The next message, or the reason why there will be none.
+    /// The next message or chunk, or the reason why there will be none. At the end of a stream of bytes, the empty chunk.
     pub(crate) fn next(&mut self) -> Option<Result<Buf, Error>> {
+        if !self.is_framed {
+            return self.next_chunk();
+        }
         if let Some(message) = self.queue.pop_front() {
             return Some(Ok(message));
         }
@@ -359,7 +370,25 @@ impl Stream {
         (finished || self.end.is_some()).then(|| Err(self.ending(finished)))
     }
 
-    /// The next message, if one is whole.
+    /// The bytes that have arrived, as many as a chunk holds.
+    fn next_chunk(&mut self) -> Option<Result<Buf, Error>> {
+        let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
+        if socket.can_recv() {
+            let chunk = Buf::new(socket.recv_queue().min(CHUNK), 0).map(|mut chunk| {
+                let read = socket.recv_slice(&mut chunk).unwrap_or_default();
+                chunk.truncate(read);
+                chunk
+            });
+            self.has_read = true;
+            return Some(chunk.map_err(|error| error.at(NAME)));
+        }
+        if socket.peek(0) == Err(RecvError::Finished) {
+            return Some(Buf::new(0, 0).map_err(|error| error.at(NAME)));
+        }
+        self.end.is_some().then(|| Err(self.ending(false)))
+    }
+
+    /// The next message or chunk, if one is there.
     pub(crate) fn next_whole(&mut self) -> Option<Buf> {
         let there = !self.queue.is_empty() || self.socket().can_recv() && !self.frames.is_malformed();
         if there { self.next()?.ok() } else { None }

@@ -34,7 +34,13 @@ impl Outlet for Cable {
 }
 
 fn settings() -> Settings {
-    Settings { largest: 1 << 20, receive: 1 << 17, send: 1 << 17, timeout: Duration::from_secs(240) }
+    Settings {
+        is_framed: true,
+        largest: 1 << 20,
+        receive: 1 << 17,
+        send: 1 << 17,
+        timeout: Duration::from_secs(240),
+    }
 }
 
 /// Two neighbours; the first one listens at port 9.

@@ -4,6 +4,7 @@
 mod acknowledging;
 mod closing;
 mod keys;
+mod nagling;
 mod receiving;
 mod retrying;
 mod roles;

@@ -1,53 +1,55 @@
-//! A TCP connection.
+//! A connection over a stream socket.
 
-use super::socket::TcpSocket;
+use super::receiver::Receiver;
 use super::writer::Writer;
-use super::{NAME, Tcp};
+use super::{Settings, StreamSocket};
 use crate::SocketBase;
-use crate::async_socket::{AsyncSocket, unless_blocked};
+use crate::async_socket::unless_blocked;
 use crate::endpoint::{Endpoint, ReceivingSocket};
 use crate::window::Window;
-use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Properties};
+use bertha_core::{Addr, Base, Buf, Connection, Error, ErrorKind, Octets, Properties};
 use bertha_polling::Limits;
 use parking_lot::Mutex;
 use socket2::SockRef;
 use std::fmt;
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::marker::PhantomData;
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::net::TcpStream;
 
-/// A base connection over TCP.
+/// A base connection over a stream socket: of messages, or of bytes with [`Chunk`](bertha_core::Chunk) as `Data`.
 ///
 /// Closing or dropping it ends the stream; the peer then gets [`Closed`](bertha_core::ErrorKind::Closed) after the
-/// last message. A stream that breaks is [`Reset`](bertha_core::ErrorKind::Reset).
-pub struct TcpConnection {
-    endpoint: Arc<Endpoint<TcpSocket>>,
+/// last message, or the end of the bytes. A stream that breaks is [`Reset`](bertha_core::ErrorKind::Reset). The empty chunk ends
+/// this half of a stream of bytes alone (`shutdown(SHUT_WR)`).
+pub struct StreamConnection<S: StreamSocket, Data: Octets = Buf> {
+    endpoint: Arc<Endpoint<Receiver<S, Data>>>,
     slot: usize,
     base: SocketBase,
     /// Messages of several senders must not mix on the stream, so one of them writes at a time; held for one call that
     /// does not block, and contended only where several tasks send at once.
-    writer: Mutex<Writer>,
+    writer: Mutex<Writer<Data>>,
     closed: AtomicBool,
-    /// Whether the peer's end of the stream was received. Writing would still work until the peer lets go of it.
+    /// Of messages: whether the peer's end of the stream was received. Writing would still work until the peer lets go of it. Of
+    /// bytes: whether this end has sent its own.
     ended: AtomicBool,
 }
 
-impl TcpConnection {
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, options: &Tcp) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
+impl<S: StreamSocket, Data: Octets> StreamConnection<S, Data> {
+    pub(crate) fn new(stream: S, peer: Addr, settings: &Settings) -> io::Result<Self> {
+        stream.prepare()?;
         let local = stream.local_addr()?;
-        let base = SocketBase::new(NAME, Properties::STREAM, options.largest, Addr::from(local), peer.into());
-        let socket = TcpSocket::new(stream, peer, options);
+        let base = SocketBase::new(S::NAME, Properties::STREAM, settings.largest, local, peer);
+        let socket = Receiver::new(stream, settings.largest);
         // Nothing is received while messages wait, so the limits are never reached.
         let limits = Limits { backlog: 0, queue: usize::MAX, shared: usize::MAX };
-        let (endpoint, slot) = Endpoint::connected(Arc::new(socket), peer, limits, options.waiting);
+        let (endpoint, slot) = Endpoint::connected(Arc::new(socket), (), limits, settings.waiting);
         Ok(Self {
             endpoint,
             slot,
             base,
-            writer: Mutex::new(Writer::new(options.is_framed)),
+            writer: Mutex::new(Writer::new()),
             closed: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         })
@@ -60,7 +62,8 @@ impl TcpConnection {
             return Err(self.base.closed());
         }
         if self.ended.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Closed, "the peer has closed the stream").at(NAME));
+            let who = if Data::HAS_BOUNDS { "the peer has closed" } else { "this end has ended" };
+            return Err(Error::new(ErrorKind::Closed, format!("{who} the stream")).at(S::NAME));
         }
         Ok(())
     }
@@ -68,13 +71,13 @@ impl TcpConnection {
     /// An error of receiving, which may be the end of the stream.
     #[cold]
     fn not_received(&self, error: Error) -> Error {
-        if error.kind() == ErrorKind::Closed {
+        if Data::HAS_BOUNDS && error.kind() == ErrorKind::Closed {
             self.ended.store(true, Ordering::Relaxed);
         }
-        error.at(NAME)
+        error.at(S::NAME)
     }
 
-    fn stream(&self) -> &TcpStream {
+    fn stream(&self) -> &S {
         self.endpoint.socket().socket()
     }
 
@@ -109,43 +112,69 @@ impl TcpConnection {
         done.map_err(|error| self.failed(error))
     }
 
+    /// Ends this half of the stream, behind everything that was sent.
+    #[cold]
+    async fn end(&self) -> Result<(), Error> {
+        self.ended.store(true, Ordering::Relaxed);
+        let stream = self.stream();
+        self.when_writable(|| self.writer.lock().flush(stream)).await?;
+        self.shut_down()
+    }
+
+    fn shut_down(&self) -> Result<(), Error> {
+        match SockRef::from(self.stream()).shutdown(Shutdown::Write) {
+            // The peer was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            done => done.map_err(|error| self.failed(error)),
+        }
+    }
+
     #[cold]
     fn failed(&self, error: io::Error) -> Error {
-        Error::from(error).at(NAME)
+        Error::from(error).at(S::NAME)
     }
 }
 
-impl Connection for TcpConnection {
-    type Data = Buf;
+impl<S: StreamSocket, Data: Octets> Connection for StreamConnection<S, Data> {
+    type Data = Data;
     type Base = SocketBase;
 
     fn base(&self) -> &SocketBase {
         &self.base
     }
 
-    async fn send(&self, message: Buf) -> Result<(), Error> {
+    async fn send(&self, message: Data) -> Result<(), Error> {
         self.open()?;
+        let message: Buf = message.into();
+        if !Data::HAS_BOUNDS && message.is_empty() {
+            return self.end().await;
+        }
         if message.len() > self.base.mtu() {
             return Err(self.base.too_large(message.len()));
         }
         self.write(std::iter::once(&message)).await.map(drop)
     }
 
-    async fn recv(&self) -> Result<Buf, Error> {
+    async fn recv(&self) -> Result<Data, Error> {
         match self.endpoint.recv(self.slot).await {
-            Ok(Some(message)) => Ok(message),
+            Ok(Some(message)) => Ok(message.into()),
             Ok(None) => Err(self.base.closed()),
             Err(error) => Err(self.not_received(error)),
         }
     }
 
-    async fn send_batch(&self, messages: impl Iterator<Item = Buf> + Send) -> Result<(), Error> {
+    async fn send_batch(&self, messages: impl Iterator<Item = Data> + Send) -> Result<(), Error> {
         self.open()?;
         let mtu = self.base.mtu();
-        let mut oversize = None;
+        let (mut oversize, mut ends) = (None, false);
         let mut fitting = messages.map_while(|message| {
+            let message: Buf = message.into();
             if message.len() > mtu {
                 oversize = Some(message.len());
+                return None;
+            }
+            if !Data::HAS_BOUNDS && message.is_empty() {
+                ends = true;
                 return None;
             }
             Some(message)
@@ -160,19 +189,24 @@ impl Connection for TcpConnection {
             }
             let written = self.write(window.iter()).await?;
             window.drop_first(written);
+            // Behind the end, or a message that does not fit, the iterator would go on.
+            if window.is_empty() && !window.was_filled() {
+                break;
+            }
         }
         drop(fitting);
         match oversize {
             Some(len) => Err(self.base.too_large(len)),
+            None if ends => self.end().await,
             None => Ok(()),
         }
     }
 
-    async fn recv_batch(&self, into: &mut (impl Extend<Buf> + Send), limit: usize) -> Result<usize, Error> {
+    async fn recv_batch(&self, into: &mut (impl Extend<Data> + Send), limit: usize) -> Result<usize, Error> {
         if limit == 0 {
             return Ok(0);
         }
-        match self.endpoint.recv_batch(self.slot, into, limit).await {
+        match self.endpoint.recv_batch(self.slot, &mut As::new(into), limit).await {
             Ok(0) => Err(self.base.closed()),
             Ok(received) => Ok(received),
             Err(error) => Err(self.not_received(error)),
@@ -191,16 +225,31 @@ impl Connection for TcpConnection {
         self.endpoint.close(self.slot);
         let stream = self.stream();
         self.when_writable(|| self.writer.lock().flush(stream)).await?;
-        match SockRef::from(stream).shutdown(Shutdown::Write) {
-            // The peer was faster.
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-            done => done.map_err(|error| self.failed(error)),
-        }
+        self.shut_down()
     }
 }
 
-impl fmt::Debug for TcpConnection {
+/// Receives messages as what the connection carries.
+struct As<'a, Into, Data> {
+    into: &'a mut Into,
+    data: PhantomData<fn() -> Data>,
+}
+
+impl<'a, Into, Data> As<'a, Into, Data> {
+    fn new(into: &'a mut Into) -> Self {
+        Self { into, data: PhantomData }
+    }
+}
+
+impl<Into: Extend<Data>, Data: Octets> Extend<Buf> for As<'_, Into, Data> {
+    #[inline]
+    fn extend<I: IntoIterator<Item = Buf>>(&mut self, messages: I) {
+        self.into.extend(messages.into_iter().map(Data::from));
+    }
+}
+
+impl<S: StreamSocket, Data: Octets> fmt::Debug for StreamConnection<S, Data> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TcpConnection").field("peer", &self.base.peer_addr()).finish_non_exhaustive()
+        f.debug_struct(S::NAME).field("peer", &self.base.peer_addr()).finish_non_exhaustive()
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::window::WINDOW;
 use bertha_core::framing::{HEADER, header};
-use bertha_core::{Buf, Error};
+use bertha_core::{Buf, Error, Octets};
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use std::array::from_fn;
 use std::io::{self, IoSlice};
+use std::marker::PhantomData;
 use std::os::fd::AsFd;
 
 /// How many of the bytes that were handed over are written.
@@ -20,17 +21,19 @@ pub(super) struct Written {
 /// The end of the last message, where the stream took only the first part. It goes out before anything else, with any call that
 /// writes next, so that no cancelled `send` leaves half a message.
 #[derive(Debug)]
-pub(super) struct Writer {
-    /// The bytes of the header in front of each message; none without frames.
-    header: usize,
+pub(super) struct Writer<Data> {
     rest: Option<Buf>,
     /// How many rests there have been.
     begun: u64,
+    data: PhantomData<fn() -> Data>,
 }
 
-impl Writer {
-    pub(super) fn new(is_framed: bool) -> Self {
-        Self { header: if is_framed { HEADER } else { 0 }, rest: None, begun: 0 }
+impl<Data: Octets> Writer<Data> {
+    /// The bytes of the header in front of each message; none without frames.
+    const HEADER: usize = if Data::HAS_BOUNDS { HEADER } else { 0 };
+
+    pub(super) fn new() -> Self {
+        Self { rest: None, begun: 0, data: PhantomData }
     }
 
     /// Whether everything up to this mark is on the stream.
@@ -62,19 +65,19 @@ impl Writer {
         let mut parts = headers
             .iter()
             .zip(messages.clone())
-            .flat_map(|(header, message)| [IoSlice::new(&header[..self.header]), IoSlice::new(message)]);
+            .flat_map(|(header, message)| [IoSlice::new(&header[..Self::HEADER]), IoSlice::new(message)]);
         let slices: [_; 2 * WINDOW] = from_fn(|_| parts.next().unwrap_or(IoSlice::new(&[])));
         let count = 2 * messages.clone().count().min(WINDOW);
         let mut written = write(&stream, &slices[..count])?;
         let mut whole = 0;
         for message in messages {
-            let len = self.header + message.len();
+            let len = Self::HEADER + message.len();
             if written == 0 && len > 0 {
                 break;
             }
             whole += 1;
             if written < len {
-                self.rest = Some(remainder(self.header, message, written).map_err(io::Error::other)?);
+                self.rest = Some(remainder(Self::HEADER, message, written).map_err(io::Error::other)?);
                 self.begun += 1;
                 break;
             }

@@ -1,0 +1,152 @@
+//! Messages behind their lengths.
+
+use super::framed::framed;
+use super::{Deframe, FramedConnection, Framing};
+use bertha_core::framing::{Frames, HEADER, header};
+use bertha_core::{Base, Buf, Carries, Chunk, Chunnel, ConnectContext, Error, ErrorKind, Identity};
+use std::collections::VecDeque;
+use std::io;
+
+/// Puts each message behind its length in four bytes, big-endian, as [`framing`](bertha_core::framing) says: the format of
+/// datapaths of messages over TCP, with which it works together.
+///
+/// A message that is longer than the [largest](Self::largest) is [`TooLarge`](ErrorKind::TooLarge) for the sender; if a peer announces
+/// one, the stream ends with [`Reset`](ErrorKind::Reset).
+#[derive(Debug, Clone, Copy, Identity)]
+pub struct LengthFramed {
+    pub(super) format: LengthFormat,
+}
+
+impl LengthFramed {
+    /// Messages of at most 16 MiB.
+    pub fn new() -> Self {
+        Self { format: LengthFormat { largest: 16 << 20 } }
+    }
+
+    /// Messages of at most `bytes`, and 127 MiB.
+    #[must_use]
+    pub fn largest(self, bytes: usize) -> Self {
+        Self { format: LengthFormat { largest: bytes.min(127 << 20) } }
+    }
+}
+
+impl Default for LengthFramed {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Inner: Carries<Chunk, Self>> Chunnel<Inner> for LengthFramed {
+    type Connection = FramedConnection<Inner, LengthFormat>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        Ok(framed(inner, self.format))
+    }
+}
+
+/// The format of [`LengthFramed`].
+#[derive(Debug, Clone, Copy)]
+pub struct LengthFormat {
+    largest: usize,
+}
+
+impl Framing for LengthFormat {
+    type Message = Buf;
+    type Decoder = LengthDecoder;
+
+    const HEADER: usize = HEADER;
+
+    fn largest(&self) -> Option<usize> {
+        Some(self.largest)
+    }
+
+    fn decoder(&self) -> LengthDecoder {
+        LengthDecoder { frames: Frames::new(self.largest), whole: VecDeque::new(), largest: self.largest }
+    }
+
+    fn encode(&self, mut message: Buf, base: &impl Base) -> Result<Buf, Error> {
+        if message.len() > self.largest {
+            let what = format!("message of {} bytes, at most {} fit", message.len(), self.largest);
+            return Err(Error::new(ErrorKind::TooLarge, what));
+        }
+        if message.headroom() < HEADER {
+            // Not from this connection's base.
+            let mut copy = base.buffer(message.len())?;
+            copy.copy_from_slice(&message);
+            message = copy;
+        }
+        let length = header(&message);
+        message.prepend(HEADER)?.copy_from_slice(&length);
+        Ok(message)
+    }
+}
+
+/// Finds messages behind their lengths. A message that lies within one chunk is not copied.
+#[derive(Debug)]
+pub struct LengthDecoder {
+    /// The message that spans several chunks.
+    frames: Frames,
+    /// Messages that came with the rest of it.
+    whole: VecDeque<Buf>,
+    largest: usize,
+}
+
+impl LengthDecoder {
+    /// The message at the front of `bytes`, if it is whole.
+    fn split(&self, bytes: &mut Buf) -> Result<Option<Buf>, Error> {
+        let Some(length) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > self.largest || bytes.len() - HEADER < length {
+            return Ok(None);
+        }
+        let mut message = bytes.split_to(HEADER + length)?;
+        message.advance(HEADER)?;
+        Ok(Some(message))
+    }
+}
+
+impl Deframe for LengthDecoder {
+    type Message = Buf;
+
+    fn decode(&mut self, bytes: &mut Buf) -> Result<Option<Buf>, Error> {
+        loop {
+            if let Some(message) = self.whole.pop_front() {
+                return Ok(Some(message));
+            }
+            if !self.frames.within_message()
+                && let Some(message) = self.split(bytes)?
+            {
+                return Ok(Some(message));
+            }
+            if bytes.is_empty() && !self.frames.is_malformed() {
+                return Ok(None);
+            }
+            let read = |room: &mut [u8]| {
+                let taken = room.len().min(bytes.len());
+                room[..taken].copy_from_slice(&bytes[..taken]);
+                Ok(taken)
+            };
+            let whole = &mut self.whole;
+            let taken = self.frames.read(read, |message| whole.push_back(message)).map_err(unreadable)?;
+            bytes.advance(taken)?;
+        }
+    }
+
+    fn end(&mut self) -> Result<Option<Buf>, Error> {
+        if self.frames.within_message() {
+            return Err(Error::new(ErrorKind::Reset, "the peer ended the stream in the middle of a message"));
+        }
+        Ok(None)
+    }
+}
+
+/// The error behind which no message can be found.
+#[cold]
+fn unreadable(error: io::Error) -> Error {
+    let error = error.downcast::<Error>().unwrap_or_else(Error::from);
+    Error::new(ErrorKind::Reset, error.context().to_owned()).because(error)
+}

@@ -1,0 +1,178 @@
+//! The state that a connection shares with its task.
+
+use bertha_core::{Base, Connection, Error, ErrorKind, Runtime};
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// The gathering itself, without I/O.
+pub(crate) trait Gather: Send + 'static {
+    /// A message for the connection below.
+    type Item: Send + 'static;
+
+    /// The next message to send now.
+    fn pop(&mut self, now: Duration) -> Option<Self::Item>;
+
+    /// The time at which the next message is sent.
+    fn due(&self) -> Option<Duration>;
+
+    /// Lets every message go at once.
+    fn flush(&mut self);
+
+    /// Whether nothing is left to send.
+    fn is_empty(&self) -> bool;
+
+    /// Whether another message can be taken.
+    fn has_capacity(&self) -> bool;
+}
+
+/// The connection below, and the messages for it. The lock is held for one message at a time, never across an await.
+pub(crate) struct Shared<Inner, G> {
+    /// Comes first: it is gone before messages that were received from it are dropped, which a queue would take for the work on them
+    /// being done.
+    pub(crate) inner: Inner,
+    pub(crate) state: Mutex<State<G>>,
+    /// The Chunnel, for errors.
+    name: &'static str,
+    start: Instant,
+    /// Notified when there may be a message to send.
+    pub(super) to_send: Notify,
+    /// Notified when messages were sent, or the connection has ended.
+    sent: Notify,
+}
+
+pub(crate) struct State<G> {
+    pub(crate) gathered: G,
+    is_closed: bool,
+    /// The error that ended the connection.
+    pub(super) failure: Option<(ErrorKind, String)>,
+    /// Whether the connection below is sending.
+    pub(super) is_sending: bool,
+    /// The number of times that the connection below refused a message and went on.
+    pub(crate) refusals: u64,
+    /// The last such error, until somebody reports it.
+    refusal: Option<Error>,
+}
+
+impl<G> State<G> {
+    pub(super) fn on_error(&mut self, error: Error) {
+        if error.kind().may_pass() {
+            self.refusals += 1;
+            tracing::debug!(%error, "a message was not sent");
+            self.refusal = Some(error);
+        } else {
+            self.failure = Some((error.kind(), error.context().to_owned()));
+        }
+    }
+}
+
+impl<Inner: Connection, G: Gather<Item = Inner::Data>> Shared<Inner, G> {
+    pub(crate) fn new(name: &'static str, inner: Inner, gathered: G) -> Self {
+        let start = inner.base().runtime().now();
+        let (refusals, refusal) = (0, None);
+        let state = State { gathered, is_closed: false, failure: None, is_sending: false, refusals, refusal };
+        Self { inner, state: Mutex::new(state), name, start, to_send: Notify::new(), sent: Notify::new() }
+    }
+
+    fn now(&self) -> Duration {
+        self.inner.base().runtime().now().saturating_duration_since(self.start)
+    }
+
+    /// The time on the clock of the runtime.
+    pub(super) fn at(&self, due: Duration) -> Instant {
+        self.start + due
+    }
+
+    /// Waits until another message can be taken, and takes it by `push`.
+    pub(crate) async fn push(
+        &self,
+        push: impl FnOnce(&mut G, Duration) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut push = Some(push);
+        loop {
+            // Created before the check, so that no notification is missed.
+            let changed = self.sent.notified();
+            let now = self.now();
+            {
+                let mut state = self.state.lock();
+                if let Some((kind, what)) = &state.failure {
+                    return Err(Error::new(*kind, what.clone()).at(self.name));
+                }
+                if state.is_closed {
+                    return Err(self.closed());
+                }
+                if state.gathered.has_capacity()
+                    && let Some(push) = push.take()
+                {
+                    let was_empty = state.gathered.is_empty();
+                    let pushed = push(&mut state.gathered, now);
+                    if was_empty || state.gathered.due().is_some_and(|due| due <= now) {
+                        self.to_send.notify_one();
+                    }
+                    return pushed;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Sends every message that waits, and returns once all are sent or the connection has failed.
+    pub(crate) async fn flush(&self) {
+        self.state.lock().gathered.flush();
+        self.to_send.notify_one();
+        loop {
+            // Created before the check, so that no notification is missed.
+            let changed = self.sent.notified();
+            {
+                let state = self.state.lock();
+                if state.failure.is_some() || (state.gathered.is_empty() && !state.is_sending) {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes no messages any more.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.state.lock().is_closed { Err(self.closed()) } else { Ok(()) }
+    }
+
+    /// The error of a message that was not sent, which nobody has reported yet.
+    #[cfg_attr(not(feature = "nagle"), allow(dead_code, reason = "`batch` counts them"))]
+    pub(crate) fn refused(&self) -> Result<(), Error> {
+        self.state.lock().refusal.take().map_or(Ok(()), Err)
+    }
+
+    #[cold]
+    fn closed(&self) -> Error {
+        Error::new(ErrorKind::Closed, "this end closed the connection").at(self.name)
+    }
+
+    /// Ends the connection, unless it has failed already.
+    pub(super) fn fail(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.is_sending = false;
+        state.failure.get_or_insert_with(|| (error.kind(), error.context().to_owned()));
+        drop(state);
+        self.notify_sent();
+    }
+
+    pub(crate) fn notify_sent(&self) {
+        self.sent.notify_waiters();
+        self.sent.notify_one();
+    }
+
+    pub(super) fn next(&self) -> Option<G::Item> {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let message = state.gathered.pop(now);
+        // Until the whole burst is sent: the connection below may look for more before it sends any.
+        state.is_sending |= message.is_some();
+        message
+    }
+}

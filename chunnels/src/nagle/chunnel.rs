@@ -1,0 +1,51 @@
+//! The Chunnel itself.
+
+use super::NagleConnection;
+use bertha_core::{Chunnel, ConnectContext, Connection, Error, Identity};
+use std::time::Duration;
+
+/// Sends and receives messages in bursts. See the [module](crate::nagle).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Identity)]
+#[chunnel(one_sided)]
+pub struct Nagle {
+    messages: usize,
+    wait: Duration,
+}
+
+impl Nagle {
+    /// Gathers up to 10 messages for up to 25 milliseconds.
+    pub fn new() -> Self {
+        Self { messages: 10, wait: Duration::from_millis(25) }
+    }
+
+    /// Sends a burst once it has so many messages, at least one, and asks for as many when it receives.
+    #[must_use]
+    pub fn messages(self, messages: usize) -> Self {
+        Self { messages, ..self }
+    }
+
+    /// Sends a burst once its first message has waited for this time. With zero a burst has the messages that were given to `send`
+    /// while the connection below was busy.
+    #[must_use]
+    pub fn wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+}
+
+impl Default for Nagle {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Inner: Connection> Chunnel<Inner> for Nagle {
+    type Connection = NagleConnection<Inner>;
+
+    async fn connect_wrap(
+        &self,
+        inner: Inner,
+        _: ConnectContext<'_, Inner>,
+    ) -> Result<Self::Connection, Error> {
+        Ok(NagleConnection::new(inner, self.messages.max(1), self.wait))
+    }
+}

@@ -1,0 +1,148 @@
+//! The connection that applications hold.
+
+use super::gathered::Gathered;
+use crate::gathering::{self, Shared, Task};
+use bertha_core::{Connection, Error};
+use futures_util::future::{Either, select};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The connection of [`Nagle`](super::Nagle), over any connection.
+///
+/// `send` is ready once the message is gathered; it waits while sixteen bursts wait to be sent. `drain` and `close` first send the
+/// messages that wait; dropping the connection drops them. Dropping the future of `recv` loses nothing: messages of a burst wait for the
+/// next call. Those that nobody received are dropped after the connection below, so that a queue delivers them again.
+///
+/// # Errors
+/// An error that a burst met below is that of the next `send`, `drain` or `close`, whichever message it concerns: one that is too large for the
+/// layers below, too. If it ends the connection, it is that of every later `send`.
+pub struct NagleConnection<Inner: Connection> {
+    shared: Arc<Shared<Inner, Gathered<Inner::Data>>>,
+    /// Messages of bursts that were received and not handed out yet.
+    received: Mutex<VecDeque<Inner::Data>>,
+    /// Notified when another `recv` left messages in `received`.
+    more: Notify,
+    burst: usize,
+    /// Ends the task with the connection.
+    _task: Task<Inner>,
+}
+
+impl<Inner: Connection> NagleConnection<Inner> {
+    pub(super) fn new(inner: Inner, burst: usize, wait: Duration) -> Self {
+        let shared = Arc::new(Shared::new("Nagle", inner, Gathered::new(burst, wait)));
+        let _task = gathering::spawn(&shared);
+        Self { shared, received: Mutex::default(), more: Notify::new(), burst, _task }
+    }
+
+    /// The connection below, which counts calls if it is a queue's.
+    pub fn inner(&self) -> &Inner {
+        &self.shared.inner
+    }
+
+    /// The next message of the received bursts.
+    fn pop(&self) -> Option<Inner::Data> {
+        self.received.lock().pop_front()
+    }
+}
+
+impl<Inner: Connection> Connection for NagleConnection<Inner> {
+    type Data = Inner::Data;
+    type Base = Inner::Base;
+
+    fn base(&self) -> &Inner::Base {
+        self.shared.inner.base()
+    }
+
+    fn mtu(&self) -> usize {
+        self.shared.inner.mtu()
+    }
+
+    async fn send(&self, message: Inner::Data) -> Result<(), Error> {
+        self.shared.refused()?;
+        let push = |gathered: &mut Gathered<_>, now| {
+            gathered.push(message, now);
+            Ok(())
+        };
+        self.shared.push(push).await
+    }
+
+    async fn recv(&self) -> Result<Inner::Data, Error> {
+        loop {
+            self.shared.check()?;
+            if let Some(message) = self.pop() {
+                // Another `recv` may find more.
+                self.more.notify_one();
+                return Ok(message);
+            }
+            let mut received = Received(&self.received);
+            let recv = self.shared.inner.recv_batch(&mut received, self.burst);
+            if let Either::Left((outcome, _)) = select(pin!(recv), pin!(self.more.notified())).await {
+                outcome?;
+            }
+        }
+    }
+
+    async fn recv_batch(
+        &self,
+        into: &mut (impl Extend<Inner::Data> + Send),
+        limit: usize,
+    ) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        into.extend([self.recv().await?]);
+        let mut count = 1;
+        while count < limit
+            && let Some(message) = self.pop()
+        {
+            into.extend([message]);
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    async fn drain(&self) -> Result<(), Error> {
+        self.shared.flush().await;
+        self.shared.inner.drain().await?;
+        self.shared.refused()
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.shared.close();
+        self.shared.flush().await;
+        // Wakes senders that wait for capacity.
+        self.shared.notify_sent();
+        self.shared.inner.close().await?;
+        self.received.lock().clear();
+        self.shared.refused()
+    }
+}
+
+impl<Inner: Connection> Drop for NagleConnection<Inner> {
+    fn drop(&mut self) {
+        let unreceived = std::mem::take(self.received.get_mut());
+        self.shared.state.lock().gathered.keep(unreceived);
+    }
+}
+
+impl<Inner: Connection> fmt::Debug for NagleConnection<Inner> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NagleConnection").field("burst", &self.burst).finish_non_exhaustive()
+    }
+}
+
+/// Puts what is received where it is not lost if the call is dropped.
+struct Received<'a, T>(&'a Mutex<VecDeque<T>>);
+
+impl<T> Extend<T> for Received<'_, T> {
+    fn extend<M: IntoIterator<Item = T>>(&mut self, messages: M) {
+        for message in messages {
+            self.0.lock().push_back(message);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The gathering of messages into bursts, without I/O.
+
+use crate::gathering::Gather;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The number of bursts that wait to be sent, at most.
+const MAX_WAITING: usize = 16;
+
+/// The messages that wait to be sent.
+#[derive(Debug)]
+pub(super) struct Gathered<T> {
+    messages: VecDeque<Waiting<T>>,
+    /// The number of messages at the front that go at once.
+    going: usize,
+    burst: usize,
+    wait: Duration,
+    /// Messages that were received and not handed out, kept until the connection below is gone.
+    unreceived: VecDeque<T>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    message: T,
+    /// The time at which it is sent, with all those behind it.
+    due: Duration,
+}
+
+impl<T> Gathered<T> {
+    /// Bursts of `burst` messages, of which the first waits for at most `wait`.
+    pub(super) fn new(burst: usize, wait: Duration) -> Self {
+        let (messages, unreceived) = (VecDeque::new(), VecDeque::new());
+        Self { messages, going: 0, burst, wait, unreceived }
+    }
+
+    pub(super) fn push(&mut self, message: T, now: Duration) {
+        self.messages.push_back(Waiting { message, due: now + self.wait });
+        if self.messages.len() - self.going >= self.burst {
+            self.going = self.messages.len();
+        }
+    }
+
+    /// Keeps messages that nobody received for as long as the connection below lives.
+    pub(super) fn keep(&mut self, unreceived: VecDeque<T>) {
+        self.unreceived = unreceived;
+    }
+}
+
+impl<T: Send + 'static> Gather for Gathered<T> {
+    type Item = T;
+
+    fn pop(&mut self, now: Duration) -> Option<T> {
+        if self.going == 0 && self.messages.front().is_some_and(|first| first.due <= now) {
+            self.flush();
+        }
+        self.going = self.going.checked_sub(1)?;
+        self.messages.pop_front().map(|first| first.message)
+    }
+
+    fn due(&self) -> Option<Duration> {
+        if self.going > 0 { Some(Duration::ZERO) } else { self.messages.front().map(|first| first.due) }
+    }
+
+    fn flush(&mut self) {
+        self.going = self.messages.len();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    fn has_capacity(&self) -> bool {
+        self.messages.len() < MAX_WAITING * self.burst
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn pop_all(gathered: &mut Gathered<u32>, now: Duration) -> Vec<u32> {
+        std::iter::from_fn(|| gathered.pop(now)).collect()
+    }
+
+    #[test]
+    fn a_burst_goes_when_it_is_full_or_its_first_message_is_due() {
+        let mut gathered = Gathered::new(3, 10 * MS);
+        gathered.push(0, MS);
+        gathered.push(1, 5 * MS);
+        assert_eq!((gathered.pop(10 * MS), gathered.due()), (None, Some(11 * MS)));
+        // Those behind it need not wait as long.
+        assert_eq!(pop_all(&mut gathered, 11 * MS), [0, 1]);
+        assert!(gathered.is_empty() && gathered.due().is_none());
+        for number in 2..6 {
+            gathered.push(number, 12 * MS);
+        }
+        assert_eq!(gathered.due(), Some(Duration::ZERO));
+        assert_eq!(pop_all(&mut gathered, 12 * MS), [2, 3, 4]);
+        assert_eq!(gathered.due(), Some(22 * MS));
+        gathered.flush();
+        assert_eq!(pop_all(&mut gathered, 12 * MS), [5]);
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let mut gathered = Gathered::new(2, MS);
+        let count = (0..100).take_while(|number| {
+            let has_capacity = gathered.has_capacity();
+            if has_capacity {
+                gathered.push(*number, MS);
+            }
+            has_capacity
+        });
+        assert_eq!(count.count(), 32);
+        assert_eq!(pop_all(&mut gathered, MS).len(), 32);
+    }
+}

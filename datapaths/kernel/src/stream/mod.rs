@@ -1,0 +1,133 @@
+//! Stream sockets, over which messages are framed or bytes go as they are: for TCP and Unix sockets alike.
+
+mod connection;
+mod listener;
+mod receiver;
+mod writer;
+
+use crate::Waiting;
+use crate::async_socket::AsyncSocket;
+use bertha_core::Addr;
+pub use connection::StreamConnection;
+pub use listener::StreamListener;
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+
+/// A connected stream socket of tokio's.
+pub trait StreamSocket: AsyncSocket + AsFd + fmt::Debug + Sized {
+    /// The name in errors.
+    const NAME: &'static str;
+
+    /// The socket that accepts such streams, with the file to remove with it if there is one.
+    type Acceptor: fmt::Debug + Send + Sync + 'static;
+
+    /// Sets the options of a new connection.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn prepare(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn local_addr(&self) -> io::Result<Addr>;
+
+    /// Waits for the next stream, and its peer's address. Cancellation-safe.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn accept(acceptor: &Self::Acceptor) -> impl Future<Output = io::Result<(Self, Addr)>> + Send;
+
+    /// Where the acceptor listens.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn listens_at(acceptor: &Self::Acceptor) -> io::Result<Addr>;
+}
+
+/// The settings of connections over stream sockets.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) waiting: Waiting,
+    /// The largest message in bytes.
+    pub(crate) largest: usize,
+    pub(crate) receive_buffer: Option<usize>,
+    pub(crate) send_buffer: Option<usize>,
+    pub(crate) backlog: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            waiting: Waiting::default(),
+            largest: 16 << 20,
+            receive_buffer: None,
+            send_buffer: None,
+            backlog: 1024,
+        }
+    }
+}
+
+impl Settings {
+    /// Applies the sizes of the kernel's buffers.
+    pub(crate) fn apply(&self, socket: &socket2::Socket) -> io::Result<()> {
+        if let Some(bytes) = self.receive_buffer {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        if let Some(bytes) = self.send_buffer {
+            socket.set_send_buffer_size(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The backlog as the system takes it.
+    pub(crate) fn backlog(&self) -> i32 {
+        i32::try_from(self.backlog).unwrap_or(i32::MAX)
+    }
+}
+
+/// The methods that set `self.settings`, for a type with a parameter `Data` that [`Octets`](bertha_core::Octets) stand for.
+macro_rules! settings_methods {
+    () => {
+        /// How a receiver waits. [`Park`](crate::Waiting::Park) by default.
+        #[must_use]
+        pub fn waiting(mut self, waiting: crate::Waiting) -> Self {
+            self.settings.waiting = waiting;
+            self
+        }
+
+        /// The largest message in bytes, 16 MiB by default, at most 127 MiB. A peer that announces a larger one is
+        /// [`Malformed`](bertha_core::ErrorKind::Malformed), which ends the connection. Of bytes, the largest chunk that is sent.
+        #[must_use]
+        pub fn largest(mut self, bytes: usize) -> Self {
+            self.settings.largest = bytes.min(127 << 20);
+            self
+        }
+
+        /// The kernel's receive buffer of each socket in bytes. By default the kernel's own choice.
+        #[must_use]
+        pub fn receive_buffer(mut self, bytes: usize) -> Self {
+            self.settings.receive_buffer = Some(bytes);
+            self
+        }
+
+        /// The kernel's send buffer of each socket in bytes. By default the kernel's own choice.
+        #[must_use]
+        pub fn send_buffer(mut self, bytes: usize) -> Self {
+            self.settings.send_buffer = Some(bytes);
+            self
+        }
+
+        /// How many connections the kernel holds until they are accepted, 1024 by default. The system may grant less.
+        #[must_use]
+        pub fn backlog(mut self, connections: u32) -> Self {
+            self.settings.backlog = connections;
+            self
+        }
+    };
+}
+pub(crate) use settings_methods;

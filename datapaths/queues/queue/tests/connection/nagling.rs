@@ -1,0 +1,65 @@
+//! Calls that the Chunnel `Nagle` saves, in virtual time.
+
+use super::{buf, ends};
+use bertha_chunnels::Nagle;
+use bertha_core::{Connection, Wrap, make_stack};
+use bertha_queue::{Calls, MemoryQueue, QueueSettings};
+use std::time::Duration;
+use tokio::time::sleep;
+
+const COUNT: u8 = 100;
+
+/// The calls of both ends for messages with this pause between them.
+async fn calls(pause: Duration) -> [Calls; 2] {
+    let service = MemoryQueue::new();
+    let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
+    let stack = make_stack!(Nagle::new());
+    let (publisher, receiver) = (stack.wrap(publisher).await.unwrap(), stack.wrap(receiver).await.unwrap());
+    let send = async {
+        for number in 0..COUNT {
+            publisher.send(buf(number)).await.unwrap();
+            sleep(pause).await;
+        }
+        publisher.drain().await.unwrap();
+    };
+    let receive = async {
+        for number in 0..COUNT {
+            assert_eq!(receiver.recv().await.unwrap()[0], number);
+        }
+        receiver.drain().await.unwrap();
+    };
+    futures_util::join!(send, receive);
+    assert_eq!(service.kept("topic", "all"), 0);
+    [publisher.inner().calls(), receiver.inner().calls()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_messages_take_fewer_calls_of_each_kind() {
+    // A burst has the messages of 25 milliseconds: 3 and 2.
+    for (pause, most) in [(10, 34), (20, 50)] {
+        let [sent, received] = calls(Duration::from_millis(pause)).await;
+        assert_eq!((sent.published, received.received), (100, 100));
+        for kind in [sent.publish, received.receive, received.acknowledge] {
+            assert!(kind <= most, "{kind} calls of a kind with {pause} ms: {sent:?} {received:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_nobody_received_come_again() {
+    for closes in [true, false] {
+        let service = MemoryQueue::new();
+        let (publisher, receiver) = ends(&service, QueueSettings::default()).await;
+        let (_, other) = ends(&service, QueueSettings::default()).await;
+        super::publish(&publisher, 0..5).await;
+        let receiver = make_stack!(Nagle::new()).wrap(receiver).await.unwrap();
+        // One of five that were received.
+        assert_eq!(receiver.recv().await.unwrap()[0], 0);
+        receiver.inner().drain().await.unwrap();
+        if closes {
+            receiver.close().await.unwrap();
+        }
+        drop(receiver);
+        assert_eq!(super::bytes(&super::receive(&other, 9).await), [1, 2, 3, 4]);
+    }
+}

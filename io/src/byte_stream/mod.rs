@@ -1,0 +1,63 @@
+//! A connection of bytes as a stream for reading and writing.
+
+#[cfg(feature = "futures-io")]
+mod of_futures;
+mod of_tokio;
+mod reading;
+mod writing;
+
+use bertha_core::{Chunk, Connection};
+use reading::Reading;
+use std::fmt;
+use std::sync::Arc;
+use writing::Writing;
+
+/// A connection of bytes as `AsyncRead + AsyncWrite`.
+///
+/// * A read gives what is left of the chunk that arrived last, or waits for the next one. It returns nothing once the peer has ended
+///   its half.
+/// * A write takes as many bytes as one chunk of the connection holds, at most 64 KiB, and leaves one chunk under way at most. An error
+///   of that chunk is returned by the next write, flush or shutdown. A flush waits until the connection has taken it, as after the last
+///   write it should; reading helps it on too.
+/// * A shutdown ends this half of the stream behind everything that was written, and waits until no layer below holds bytes of it
+///   back. Reading goes on.
+/// * The futures of reads and writes may be dropped: no byte is lost or repeated. Dropping the stream itself drops the connection, with
+///   whatever has not left it; shut it down first.
+///
+/// ```
+/// use bertha_io::ByteStream;
+/// use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+/// # async fn example(connection: impl bertha_core::Connection<Data = bertha_core::Chunk>) -> std::io::Result<()> {
+/// // For instance `Tcp::new().bytes().connect(address).await?`.
+/// let mut stream = ByteStream::new(connection);
+/// stream.write_all(b"HEAD / HTTP/1.0\r\n\r\n").await?;
+/// stream.flush().await?;
+/// let mut status = String::new();
+/// stream.read_line(&mut status).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct ByteStream<C> {
+    connection: Arc<C>,
+    reading: Reading,
+    writing: Writing,
+}
+
+impl<C: Connection<Data = Chunk>> ByteStream<C> {
+    /// A stream over this connection.
+    pub fn new(connection: C) -> Self {
+        let connection = Arc::new(connection);
+        Self { reading: Reading::new(&connection), writing: Writing::new(&connection), connection }
+    }
+
+    /// The connection, for its addresses and the like. What it receives is missing in the stream.
+    pub fn connection(&self) -> &Arc<C> {
+        &self.connection
+    }
+}
+
+impl<C> fmt::Debug for ByteStream<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByteStream").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! The half of a stream that writes.
+
+use crate::failure::io_error;
+use bertha_core::{Base, Chunk, Connection, Error, ErrorKind};
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio_util::sync::ReusableBoxFuture;
+
+/// The bytes of a chunk, at most.
+const LARGEST: usize = 64 << 10;
+
+pub(super) struct Writing {
+    /// The call of the connection.
+    sending: ReusableBoxFuture<'static, Result<(), Error>>,
+    stage: Stage,
+    /// A task waits for the call, so its waker must stay registered.
+    is_awaited: bool,
+    /// The error of a chunk that reading has helped on.
+    failed: Option<io::Error>,
+    /// The largest chunk.
+    largest: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is under way.
+    Idle,
+    /// A chunk is.
+    Sending,
+    /// The end of the stream is.
+    Ending,
+    /// The stream has ended.
+    Ended,
+}
+
+impl Writing {
+    pub(super) fn new<C: Connection<Data = Chunk>>(connection: &Arc<C>) -> Self {
+        let base = connection.base();
+        Self {
+            sending: ReusableBoxFuture::new(end(connection.clone())),
+            stage: Stage::Idle,
+            is_awaited: false,
+            failed: None,
+            largest: connection.mtu().saturating_sub(base.reserved()).clamp(1, LARGEST),
+        }
+    }
+
+    pub(super) fn poll_write<C: Connection<Data = Chunk>>(
+        &mut self,
+        connection: &Arc<C>,
+        parts: &[IoSlice<'_>],
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_flush(cx))?;
+        if self.stage != Stage::Idle {
+            let what = "the stream was shut down for writing";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, what)));
+        }
+        let whole = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+        let len = whole.min(self.largest);
+        if len == 0 {
+            // An empty chunk would end the stream.
+            return Poll::Ready(Ok(0));
+        }
+        let mut buffer = connection.base().buffer(len).map_err(io_error)?;
+        let mut room = &mut buffer[..];
+        for part in parts {
+            let (now, later) = room.split_at_mut(part.len().min(room.len()));
+            now.copy_from_slice(&part[..now.len()]);
+            room = later;
+        }
+        self.sending.set(send(connection.clone(), buffer.into()));
+        self.stage = Stage::Sending;
+        // Written either way: a call that waits holds the bytes.
+        match self.sending.poll(cx) {
+            Poll::Pending => {}
+            Poll::Ready(sent) => {
+                self.stage = Stage::Idle;
+                sent.map_err(io_error)?;
+            }
+        }
+        Poll::Ready(Ok(len))
+    }
+
+    /// Waits for the call that is under way.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(error) = self.failed.take() {
+            return Poll::Ready(Err(error));
+        }
+        let after = match self.stage {
+            Stage::Idle | Stage::Ended => return Poll::Ready(Ok(())),
+            Stage::Sending => Stage::Idle,
+            Stage::Ending => Stage::Ended,
+        };
+        self.is_awaited = true;
+        let done = ready!(self.sending.poll(cx));
+        self.is_awaited = false;
+        self.stage = after;
+        Poll::Ready(done.map_err(io_error))
+    }
+
+    /// Helps a chunk on that no task waits for: its writer may only read from now on.
+    pub(super) fn help(&mut self, cx: &mut Context<'_>) {
+        if self.stage == Stage::Sending
+            && !self.is_awaited
+            && let Poll::Ready(sent) = self.sending.poll(cx)
+        {
+            self.stage = Stage::Idle;
+            self.failed = sent.err().map(io_error);
+        }
+    }
+
+    pub(super) fn poll_shutdown<C: Connection<Data = Chunk>>(
+        &mut self,
+        connection: &Arc<C>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.stage == Stage::Sending || self.failed.is_some() {
+            ready!(self.poll_flush(cx))?;
+        }
+        if self.stage == Stage::Idle {
+            self.sending.set(end(connection.clone()));
+            self.stage = Stage::Ending;
+        }
+        self.poll_flush(cx)
+    }
+}
+
+async fn send<C: Connection<Data = Chunk>>(connection: Arc<C>, chunk: Chunk) -> Result<(), Error> {
+    connection.send(chunk).await
+}
+
+/// Ends the stream, and sees everything out of the layers below. A peer that is gone needs no end: as over TCP, where its reset comes
+/// too late for a shutdown.
+async fn end<C: Connection<Data = Chunk>>(connection: Arc<C>) -> Result<(), Error> {
+    let ended = async {
+        connection.send(Chunk::end()).await?;
+        connection.drain().await
+    };
+    match ended.await {
+        Err(error) if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Reset) => Ok(()),
+        ended => ended,
+    }
+}

@@ -1,0 +1,27 @@
+//! Bertha's connections as the traits that Rust's network programs use, and back.
+//!
+//! | type | makes of | this | feature |
+//! |---|---|---|---|
+//! | [`ByteStream`] | a connection of bytes | `AsyncRead` and `AsyncWrite` of tokio, so that hyper, tonic and rustls run over any datapath | |
+//! | [`ByteStream`] | | the same of `futures-io` | `futures-io` |
+//! | [`IoConnection`] | whatever is `AsyncRead` and `AsyncWrite` | a connection of bytes: the base of a stack | |
+//! | `Messages` | any connection | `Stream` and `Sink` | `stream` |
+//! | `Requests`, `answer` | a connection whose replies come in the order of the requests | `tower::Service`, at both ends | `tower` |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
+mod byte_stream;
+mod failure;
+mod io_connection;
+#[cfg(feature = "stream")]
+mod messages;
+#[cfg(feature = "tower")]
+mod service;
+
+pub use byte_stream::ByteStream;
+pub use io_connection::{IoBase, IoConnection, from_stream};
+#[cfg(feature = "stream")]
+pub use messages::Messages;
+#[cfg(feature = "tower")]
+pub use service::{Requests, answer};

@@ -1,0 +1,88 @@
+//! The end that asks.
+
+use bertha_core::{BoxFuture, Connection, Error, ErrorKind};
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::Mutex;
+use tower_service::Service;
+
+/// A connection whose replies come in the order of the requests, as a service of tower's. One request is under way at a time; calls
+/// beyond that wait their turn. Clones share the connection.
+///
+/// A call whose future is dropped while it waits for its reply leaves the reply to be passed over by the next call. One that is dropped
+/// while its request is being sent leaves nobody who knows whether it was: later calls fail with [`Reset`](ErrorKind::Reset). The
+/// connection has to be reliable and ordered: for a lost reply, a call waits until its future is dropped, for instance by
+/// `tower::timeout`.
+pub struct Requests<C> {
+    shared: Arc<Shared<C>>,
+}
+
+struct Shared<C> {
+    connection: C,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Debug, Default)]
+struct Turn {
+    /// The requests that were sent and whose replies have not come.
+    unanswered: u64,
+    /// A request is being sent.
+    is_sending: bool,
+}
+
+impl<C: Connection> Requests<C> {
+    /// Requests over this connection.
+    pub fn new(connection: C) -> Self {
+        Self { shared: Arc::new(Shared { connection, turn: Mutex::default() }) }
+    }
+}
+
+impl<C: Connection> Shared<C> {
+    async fn ask(&self, request: C::Data) -> Result<C::Data, Error> {
+        let mut turn = self.turn.lock().await;
+        if turn.is_sending {
+            let what = "a request was given up while it was being sent, so replies can't be told apart; connect anew";
+            return Err(Error::new(ErrorKind::Reset, what).at("Requests"));
+        }
+        turn.is_sending = true;
+        let sent = self.connection.send(request).await;
+        turn.is_sending = false;
+        sent?;
+        turn.unanswered += 1;
+        loop {
+            let reply = self.connection.recv().await?;
+            turn.unanswered -= 1;
+            if turn.unanswered == 0 {
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+impl<C: Connection> Service<C::Data> for Requests<C> {
+    type Response = C::Data;
+    type Error = Error;
+    type Future = BoxFuture<'static, Result<C::Data, Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: C::Data) -> Self::Future {
+        let shared = self.shared.clone();
+        Box::pin(async move { shared.ask(request).await })
+    }
+}
+
+impl<C> Clone for Requests<C> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<C> fmt::Debug for Requests<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! The conformance suite of queues over a fake of Azure Queue Storage, and what is particular to it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests panic to fail")]
+
+#[path = "busy.rs"]
+mod busy;
+#[path = "running.rs"]
+mod running;
+
+use bertha_core::{Error, ErrorKind};
+use bertha_queue::{Ordering, Service, Subscription};
+use bertha_queue_azure::AzureQueue;
+use bertha_tests::conformance::queue::{QueueSite, Receiver, Restarted, Sizes, Throttled, queue};
+use bertha_tests::servers::azure_queue;
+use bertha_tests::service;
+use busy::Busy;
+use running::alone;
+use std::path::Path;
+use std::time::Duration;
+
+struct Site {
+    address: String,
+    busy: Busy,
+}
+
+impl QueueSite for Site {
+    type Service = AzureQueue;
+
+    fn orders(&self) -> &[Ordering] {
+        &[Ordering::None]
+    }
+
+    async fn service(&self, _: Ordering) -> AzureQueue {
+        azure_queue(&self.address).unwrap()
+    }
+
+    async fn impatient(&self) -> AzureQueue {
+        let queues = azure_queue(&self.address).unwrap();
+        queues.redeliver_after(Duration::from_secs(1)).dead_letters_after(Some(3))
+    }
+
+    async fn kill_a_receiver(&self, topic: &str, subscription: &str, messages: usize) {
+        let service = format!("azure-queue:{}", self.address);
+        let program = Path::new(env!("CARGO_BIN_EXE_queue_receiver"));
+        Receiver::holding(program, &service, topic, subscription, messages).await.kill();
+    }
+
+    async fn dead_letters(&self, topic: &str) -> Vec<Vec<u8>> {
+        let queue = format!("{topic}-poison");
+        // It is created for the first one.
+        let Ok(inspector) = azure_queue(&self.address).unwrap().subscription(&queue, "inspector").await
+        else {
+            return Vec::new();
+        };
+        let dead = inspector.receive(10, Duration::ZERO).await.unwrap();
+        dead.into_iter().map(|message| message.payload).collect()
+    }
+
+    async fn restart(&self) -> Restarted {
+        running::restart("azure-queue").await;
+        Restarted::Empty
+    }
+
+    async fn refused(&self) -> Option<Result<AzureQueue, Error>> {
+        Some(azure_queue(&with_another_signature(&self.address)))
+    }
+
+    /// Each message takes two calls at least, and the fake looks through all messages for each.
+    fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        sizes.messages = 1000;
+        sizes.patience = Duration::from_secs(120);
+        sizes
+    }
+
+    async fn throttled(&self) -> Option<Throttled<AzureQueue>> {
+        let rest = self.address.split("//").nth(1).unwrap();
+        let (_, path) = rest.split_once('/').unwrap();
+        let service = azure_queue(&format!("{}/{path}", self.busy.url)).unwrap();
+        Some(Throttled { service, throttle: self.busy.switch() })
+    }
+}
+
+/// The address with a signature that was made with another key.
+fn with_another_signature(address: &str) -> String {
+    let (rest, _) = address.split_once("&sig=").unwrap();
+    format!("{rest}&sig=c2lnbmVkIHdpdGggYW5vdGhlciBrZXk%3D")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "azurite takes minutes on a machine with other work; by hand, with --ignored"]
+async fn every_promise_is_kept() {
+    let Some(address) = service("BERTHA_AZURE_QUEUE") else { return };
+    let _alone = alone().await;
+    let busy = Busy::in_front_of(&address).await;
+    queue(&Site { address, busy }).await;
+}
+
+/// What is refused, and what is written to logs, does not contain the signature.
+#[tokio::test]
+async fn signatures_are_not_shown() {
+    let Some(address) = service("BERTHA_AZURE_QUEUE") else { return };
+    let _alone = alone().await;
+    let refused = azure_queue(&with_another_signature(&address)).unwrap();
+    let error = refused.create("orders").await.unwrap_err();
+    let away = azure_queue("http://127.0.0.1:1/account?sv=1&sig=c2lnbmVk").unwrap();
+    let unreachable = away.publisher("orders").await.unwrap_err();
+    assert_eq!((error.kind(), unreachable.kind()), (ErrorKind::Unauthenticated, ErrorKind::Unreachable));
+    let publisher = azure_queue(&address).unwrap();
+    for text in
+        [format!("{error:?}"), format!("{unreachable:?}"), format!("{refused:?}"), format!("{publisher:?}")]
+    {
+        assert!(!text.contains("sig=") && !text.contains("c2lnbmVk"), "{text}");
+    }
+}

@@ -1,0 +1,57 @@
+//! A NATS server that this test may kill and stop.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// The server. Stopped when dropped.
+pub(crate) struct Broker(PathBuf);
+
+impl Broker {
+    /// Starts it on a port of its own, with its data below a directory of this test.
+    ///
+    /// # Errors
+    /// The missing program or permission.
+    pub(crate) fn new() -> Result<Self, String> {
+        let broker = Self(
+            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("queue-chaos-{}", std::process::id())),
+        );
+        broker.try_to("start")?;
+        Ok(broker)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.number("port") as u16
+    }
+
+    /// Starts it, or ends it without a chance to write anything.
+    pub(crate) fn act(&self, action: &str) {
+        self.try_to(action).unwrap();
+    }
+
+    /// Lets it hang, or go on.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.number("pid").to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    fn number(&self, file: &str) -> u32 {
+        std::fs::read_to_string(self.0.join("nats").join(file)).unwrap().trim().parse().unwrap()
+    }
+
+    fn try_to(&self, action: &str) -> Result<(), String> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/services");
+        let mut command = Command::new(script);
+        command.args([action, "nats"]).env("SERVICES_DIR", &self.0).stdin(Stdio::null());
+        let Output { status, stderr, .. } = command.output().map_err(|error| format!("{script}: {error}"))?;
+        if status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&stderr).trim().to_owned()) }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // One that hangs does not hear that it shall end.
+        let _ = self.try_to("kill");
+        let _ = self.try_to("stop");
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
