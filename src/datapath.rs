@@ -4,29 +4,19 @@
 #[cfg(feature = "datapath-caladan")]
 pub type DefaultDatapath = bertha_datapath_caladan::Caladan;
 
-/// The type of [`datapath()`]: [`Bridged`](crate::caladan::Bridged) with the feature `datapath-caladan-tokio`.
-#[cfg(all(feature = "datapath-caladan-tokio", not(feature = "datapath-caladan")))]
-pub type DefaultDatapath = bertha_datapath_caladan::Bridged;
-
 /// The type of [`datapath()`]: [`Dpdk`](crate::dpdk::Dpdk) with the feature `datapath-dpdk`.
-#[cfg(all(
-    feature = "datapath-dpdk",
-    not(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio"))
-))]
+#[cfg(all(feature = "datapath-dpdk", not(feature = "datapath-caladan")))]
 pub type DefaultDatapath = bertha_datapath_dpdk::Dpdk;
 
 /// The type of [`datapath()`]: kernel UDP, unless a faster datapath is switched on.
-#[cfg(all(
-    feature = "datapath-kernel",
-    not(any(feature = "datapath-dpdk", feature = "datapath-caladan", feature = "datapath-caladan-tokio"))
-))]
+#[cfg(all(feature = "datapath-kernel", not(any(feature = "datapath-dpdk", feature = "datapath-caladan"))))]
 pub type DefaultDatapath = bertha_datapath_kernel::Udp;
 
-/// The datapath of this build: Caladan if it is switched on, else Caladan beside tokio, else DPDK, else kernel UDP.
+/// The datapath of this build: Caladan if it is switched on, else DPDK, else kernel UDP.
 ///
 /// Which one it is, is decided in one line of the application's `Cargo.toml`, by the features of `bertha`; a faster
-/// datapath takes precedence over `datapath-kernel` where both are on. DPDK, and Caladan beside tokio, take their settings from the
-/// environment when they are first used; Caladan alone when [`run`](crate::run()) starts it.
+/// datapath takes precedence over `datapath-kernel` where both are on. DPDK takes its settings from the
+/// environment when it is first used, Caladan when [`run`](crate::run()) starts it.
 pub fn datapath() -> DefaultDatapath {
     DefaultDatapath::new()
 }

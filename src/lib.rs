@@ -59,7 +59,6 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
-//! | `datapath-caladan-tokio` | no | experimental: the same sockets beside tokio, for programs that need that; [`datapath()`] is `caladan::Bridged` |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
@@ -86,7 +85,7 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
-#[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio"))]
+#[cfg(feature = "datapath-caladan")]
 pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
@@ -138,7 +137,7 @@ pub mod prelude {
     doctest,
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
-    not(any(feature = "datapath-caladan", feature = "datapath-caladan-tokio")),
+    not(feature = "datapath-caladan"),
     feature = "bincode",
     feature = "postcard"
 ))]

@@ -5,7 +5,7 @@
 //! on any executor. What needs tokio's I/O or timers panics or waits for ever there, as it says itself.
 //!
 //! With the feature `tokio` there is `Bridged` beside it, for programs that stay on tokio: Caladan's runtime runs on threads of its own then, and
-//! messages go over rings between the two.
+//! messages go over rings between the two. It is an experiment: on a busy machine its connections can stall, and the facade does not offer it.
 //!
 //! # Where Caladan is missing
 //!
