@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 static CLOCK: Parker = Parker::new();
 
 /// Any thread may come here, to drop what sleeps. Nothing is woken or dropped while it is held.
-static AGENDA: Mutex<Agenda> = Mutex::new(Agenda { events: BTreeMap::new(), numbers: 0, looks_at: None });
+static TIMERS: Mutex<Timers> = Mutex::new(Timers { events: BTreeMap::new(), numbers: 0, looks_at: None });
 
-struct Agenda {
+struct Timers {
     events: BTreeMap<Key, Event>,
     numbers: u64,
     /// When the clock looks next; `None` while it is looking.
     looks_at: Option<Instant>,
 }
 
-/// The place of an event in the agenda.
+/// The place of an event among the timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     deadline: Instant,
@@ -37,12 +37,12 @@ pub(crate) enum Event {
 
 /// Adds an event.
 pub(crate) fn add(deadline: Instant, event: Event) -> Key {
-    let mut agenda = AGENDA.lock();
-    agenda.numbers += 1;
-    let key = Key { deadline, number: agenda.numbers };
-    agenda.events.insert(key, event);
-    let looks_too_late = agenda.looks_at.is_some_and(|at| deadline < at);
-    drop(agenda);
+    let mut timers = TIMERS.lock();
+    timers.numbers += 1;
+    let key = Key { deadline, number: timers.numbers };
+    timers.events.insert(key, event);
+    let looks_too_late = timers.looks_at.is_some_and(|at| deadline < at);
+    drop(timers);
     // Nobody else would serve the wish of another thread to have the clock's resumed; it looks soon enough by itself.
     if looks_too_late && bindings::on_caladan() {
         let _ = CLOCK.wake();
@@ -52,17 +52,17 @@ pub(crate) fn add(deadline: Instant, event: Event) -> Key {
 
 /// Exchanges the waker of an event that has not happened. `false` if it has.
 pub(crate) fn replace_waker(key: Key, waker: &Waker) -> bool {
-    let mut agenda = AGENDA.lock();
-    let Some(event) = agenda.events.get_mut(&key) else { return false };
+    let mut timers = TIMERS.lock();
+    let Some(event) = timers.events.get_mut(&key) else { return false };
     let before = std::mem::replace(event, Event::Wake(waker.clone()));
-    drop(agenda);
+    drop(timers);
     drop(before);
     true
 }
 
 /// Takes an event off.
 pub(crate) fn remove(key: Key) {
-    let removed = AGENDA.lock().events.remove(&key);
+    let removed = TIMERS.lock().events.remove(&key);
     drop(removed);
 }
 
@@ -92,15 +92,15 @@ impl Clock {
         inbox::serve();
         let next = loop {
             let due = {
-                let mut agenda = AGENDA.lock();
+                let mut timers = TIMERS.lock();
                 let now = Instant::now();
-                agenda.looks_at = None;
-                let later = agenda.events.split_off(&Key { deadline: now, number: u64::MAX });
-                let due = std::mem::replace(&mut agenda.events, later);
+                timers.looks_at = None;
+                let later = timers.events.split_off(&Key { deadline: now, number: u64::MAX });
+                let due = std::mem::replace(&mut timers.events, later);
                 if due.is_empty() {
-                    let next = agenda.events.first_key_value().map(|(key, _)| key.deadline);
+                    let next = timers.events.first_key_value().map(|(key, _)| key.deadline);
                     let next = next.unwrap_or(now + inbox::LATE).min(now + inbox::LATE);
-                    agenda.looks_at = Some(next);
+                    timers.looks_at = Some(next);
                     break next - now;
                 }
                 due

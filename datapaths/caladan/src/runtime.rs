@@ -45,7 +45,7 @@ impl Runtime for CaladanRuntime {
 #[derive(Debug)]
 struct Sleep {
     deadline: Instant,
-    /// Its place on the agenda, once it was polled.
+    /// Its place among the timers, once it was polled.
     key: Option<Key>,
 }
 

@@ -36,8 +36,8 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod extender;
 mod failure;
-mod keeper;
 mod leases;
 mod names;
 mod publisher;

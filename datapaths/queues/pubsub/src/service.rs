@@ -1,7 +1,7 @@
 //! The service's value: how topics are opened, created and deleted.
 
 use crate::client::Server;
-use crate::keeper::Keeper;
+use crate::extender::Extender;
 use crate::names::Names;
 use crate::publisher::PubSubPublisher;
 use crate::subscription::{BATCH, PubSubSubscription};
@@ -170,8 +170,8 @@ impl Service for PubSub {
     async fn subscription(&self, topic: &str, name: &str) -> Result<PubSubSubscription, Error> {
         let client = self.server.client();
         let name = client.subscribe(&self.names, topic, name, self.plan).await?;
-        let keeper = Keeper::new(client.clone(), name.clone(), self.plan.deadline, self.longest);
-        Ok(PubSubSubscription { client, name, keeper })
+        let extender = Extender::new(client.clone(), name.clone(), self.plan.deadline, self.longest);
+        Ok(PubSubSubscription { client, name, extender })
     }
 
     async fn create(&self, topic: &str) -> Result<(), Error> {

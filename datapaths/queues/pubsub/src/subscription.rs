@@ -1,7 +1,7 @@
 //! Receiving from a subscription.
 
 use crate::client::Client;
-use crate::keeper::Keeper;
+use crate::extender::Extender;
 use bertha_core::Error;
 use bertha_queue::{Incoming, Subscription};
 use gcloud_googleapis::pubsub::v1::{
@@ -24,7 +24,7 @@ const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 pub struct PubSubSubscription {
     pub(crate) client: Client,
     pub(crate) name: String,
-    pub(crate) keeper: Keeper,
+    pub(crate) extender: Extender,
 }
 
 /// A message that was delivered, in the words of Pub/Sub: its acknowledgement id.
@@ -50,7 +50,7 @@ impl Subscription for PubSubSubscription {
             Err(status) if status.code() == Code::DeadlineExceeded => return Ok(Vec::new()),
             Err(status) => return Err(self.client.failure("receiving from", &self.name, status)),
         };
-        self.keeper.begin(received_messages.iter().map(|message| message.ack_id.as_str()));
+        self.extender.begin(received_messages.iter().map(|message| message.ack_id.as_str()));
         Ok(received_messages.into_iter().map(incoming).collect())
     }
 
@@ -79,7 +79,7 @@ impl Subscription for PubSubSubscription {
 impl PubSubSubscription {
     /// The names of messages that are no longer held.
     fn let_go(&self, receipts: &[PubSubReceipt]) -> Vec<String> {
-        self.keeper.end(receipts.iter().map(|receipt| receipt.0.as_str()));
+        self.extender.end(receipts.iter().map(|receipt| receipt.0.as_str()));
         receipts.iter().map(|receipt| receipt.0.clone()).collect()
     }
 }

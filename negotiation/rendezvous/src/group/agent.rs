@@ -3,13 +3,13 @@
 
 use super::board::Board;
 use super::by_store::{Order, StoreAgreement, round_of};
-use super::emptying::{Patience, await_emptiness};
+use super::emptying::{TimeLimits, await_emptiness};
 use super::link::{GroupLink, Shared};
 use super::progress::{ProgressTable, SharedProgress};
 use super::rest::await_rest;
 use super::round::RoundQueue;
 use super::round_id::RoundId;
-use super::standing::Ended;
+use super::status::Ended;
 use crate::member::{Event, InForce};
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
@@ -187,16 +187,14 @@ where
             self.progress.lock().rename(self.now(), *own_id);
             if let Some(sharing) = &self.sharing {
                 // The entry under the old name counts as that of one that vanished.
-                sharing
-                    .board
-                    .change(|standings| (standings.own_id, standings.is_published) = (*own_id, false));
+                sharing.board.change(|statuses| (statuses.own_id, statuses.is_published) = (*own_id, false));
             }
         }
         if let Event::Participants(ids) = event {
             let forgotten = self.progress.lock().set_present(self.now(), ids);
             self.shared.forget_senders(&forgotten);
             if let Some(sharing) = &self.sharing {
-                sharing.board.change(|standings| standings.present.clone_from(ids));
+                sharing.board.change(|statuses| statuses.present.clone_from(ids));
             }
             self.channels.state.send_modify(|state| state.participants = ids.as_slice().into());
         }
@@ -209,8 +207,8 @@ where
         let shares = rounds.map(|round| round.share.clone());
         shares.iter().flatten().for_each(|share| share.give_back());
         let closed = self.shared.base.close().await;
-        sharing.board.change(|standings| {
-            standings.change(|own| {
+        sharing.board.change(|statuses| {
+            statuses.change(|own| {
                 if let (Some(before), Some(share)) = (&mut own.before, &shares[0])
                     && !before.is_over
                     && before.round == sharing.current.id
@@ -234,9 +232,9 @@ where
     fn reason_to_stay(&self) -> Option<&'static str> {
         let sharing = self.sharing.as_ref()?;
         let sent = sharing.current.share.as_ref().is_some_and(|share| share.sent().count > 0);
-        let standings = sharing.board.lock();
-        let is_waited_for = sent || standings.have_others_sent(sharing.current.id);
-        (standings.receivers() == 0 && is_waited_for)
+        let statuses = sharing.board.lock();
+        let is_waited_for = sent || statuses.have_others_sent(sharing.current.id);
+        (statuses.receivers() == 0 && is_waited_for)
             .then_some("messages wait for a receiver, and there is none; start one first")
     }
 
@@ -330,7 +328,7 @@ where
                 }
                 sharing.next = Some(new.clone());
                 let (sent, taken) = (share.sent(), share.taken());
-                sharing.board.change(|standings| standings.begin(new.id, next.has_part(), sent, taken));
+                sharing.board.change(|statuses| statuses.begin(new.id, next.has_part(), sent, taken));
             }
             _ => new.limit_sends(self.channels.state.borrow().participants.len()),
         }
@@ -350,9 +348,9 @@ where
         let to = self.agreement.handover().sends_in();
         let (shared, old) = (self.shared.clone(), old.clone());
         if let (Some(sharing), Some(share)) = (&self.sharing, old.share.clone()) {
-            let patience =
-                Patience { for_others: self.settings.handover_timeout, for_messages: sharing.quiet };
-            return Box::pin(await_emptiness(shared, old, share, sharing.board.clone(), patience));
+            let limits =
+                TimeLimits { for_others: self.settings.handover_timeout, for_messages: sharing.quiet };
+            return Box::pin(await_emptiness(shared, old, share, sharing.board.clone(), limits));
         }
         Box::pin(await_rest(shared, old, to, self.progress.clone(), self.settings.clone()))
     }
@@ -500,8 +498,8 @@ where
                 sharing.wants_round = next.share.as_ref().is_some_and(|share| !share.has_part());
                 sharing.current = next;
             }
-            sharing.board.change(|standings| {
-                standings.change(|own| {
+            sharing.board.change(|statuses| {
+                statuses.change(|own| {
                     if let Some(before) = &mut own.before {
                         before.is_over = true;
                     }

@@ -1,6 +1,6 @@
-//! The standings of all participants, kept equal with those in the store.
+//! The statuses of all participants, kept equal with those in the store.
 
-use super::standing::{Standing, Standings};
+use super::status::{Status, Statuses};
 use crate::store::{Name, RendezvousStore, Snapshot, Transaction, Watch};
 use bertha_core::{Error, Runtime};
 use futures_util::future::{Either, select};
@@ -15,32 +15,32 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The version of the format.
 const VERSION: u8 = 1;
 
-/// The most standings that are removed in one step.
+/// The most statuses that are removed in one step.
 const REMOVALS: usize = 8;
 
 /// The table, for the agent, its steps and the task that speaks to the store.
 pub(super) struct Board {
-    standings: Mutex<Standings>,
-    /// Notified when the own standing has changed.
+    statuses: Mutex<Statuses>,
+    /// Notified when the own status has changed.
     own: Notify,
 }
 
 impl Board {
-    pub(super) fn new(standings: Standings) -> Arc<Self> {
-        Arc::new(Self { standings: Mutex::new(standings), own: Notify::new() })
+    pub(super) fn new(statuses: Statuses) -> Arc<Self> {
+        Arc::new(Self { statuses: Mutex::new(statuses), own: Notify::new() })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Standings> {
-        self.standings.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, Statuses> {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the own standing, which the store is told soon.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Standings)) {
+    /// Changes the own status, which the store is told soon.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Statuses)) {
         change(&mut self.lock());
         self.own.notify_one();
     }
 
-    /// Waits until the store has the own standing.
+    /// Waits until the store has the own status.
     pub(super) async fn published(&self, runtime: &impl Runtime, limit: Duration) {
         let late = runtime.now() + limit;
         while !self.lock().is_published && runtime.now() < late {
@@ -48,32 +48,32 @@ impl Board {
         }
     }
 
-    /// The change that the store has to be told, with the own standing that it will have then.
-    fn request(&self) -> (Transaction, u64, Standing) {
-        let standings = self.lock();
-        let (id, own) = (standings.own_id, standings.own);
+    /// The change that the store has to be told, with the own status that it will have then.
+    fn request(&self) -> (Transaction, u64, Status) {
+        let statuses = self.lock();
+        let (id, own) = (statuses.own_id, statuses.own);
         let mut request = Transaction::new();
-        if !standings.is_published
+        if !statuses.is_published
             && let Ok(value) = postcard::to_extend(&own, vec![VERSION])
         {
             request = request.put(key(id), value);
         }
-        for gone in standings.forgettable().into_iter().take(REMOVALS) {
+        for gone in statuses.forgettable().into_iter().take(REMOVALS) {
             request = request.delete(key(gone));
         }
         (request, id, own)
     }
 
-    fn on_answer(&self, snapshot: &Snapshot, id: u64, published: Standing) {
-        let mut standings = self.lock();
-        let is_own = |key: &str| key == self::key(standings.own_id);
+    fn on_answer(&self, snapshot: &Snapshot, id: u64, published: Status) {
+        let mut statuses = self.lock();
+        let is_own = |key: &str| key == self::key(statuses.own_id);
         let others = snapshot.entries.iter().filter(|(key, _)| !is_own(key));
         let others = others.filter_map(|(key, entry)| Some((id_of(key)?, decode(&entry.value)?))).collect();
         // Somebody may have removed it, to whom this participant seemed to have gone.
         let is_there = snapshot.entries.keys().any(|key| is_own(key));
-        let is_published = is_there && standings.own_id == id && standings.own == published;
-        standings.others = others;
-        standings.is_published = is_published;
+        let is_published = is_there && statuses.own_id == id && statuses.own == published;
+        statuses.others = others;
+        statuses.is_published = is_published;
     }
 }
 
@@ -86,20 +86,20 @@ fn id_of(key: &str) -> Option<u64> {
 }
 
 /// One that can't be read counts as missing, so its participant is waited for until it is late.
-fn decode(value: &[u8]) -> Option<Standing> {
+fn decode(value: &[u8]) -> Option<Status> {
     let (&VERSION, body) = value.split_first()? else { return None };
     postcard::from_bytes(body).ok()
 }
 
-/// The name under which the standings of a connection stand.
+/// The name under which the statuses of a connection stand.
 ///
 /// # Errors
 /// [`Invalid`](bertha_core::ErrorKind::Invalid) if it is too long.
 pub(super) fn name_of(connection: &Name) -> Result<Name, Error> {
-    Name::new(format!("{connection}.standings"))
+    Name::new(format!("{connection}.statuses"))
 }
 
-/// Tells the store of the own standing, and reads those of the others, until it is dropped.
+/// Tells the store of the own status, and reads those of the others, until it is dropped.
 pub(super) async fn run<T: RendezvousStore, R: Runtime>(
     store: Arc<T>,
     name: Name,
@@ -130,7 +130,7 @@ pub(super) async fn run<T: RendezvousStore, R: Runtime>(
                 watch = None;
             }
         };
-        // A watch that is given up has reported nothing: the standings are read whenever this wakes.
+        // A watch that is given up has reported nothing: the statuses are read whenever this wakes.
         let news = pin!(news);
         match select(select(own_news, news), pause).await {
             Either::Left(_) | Either::Right(_) => {}

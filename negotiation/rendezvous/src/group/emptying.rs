@@ -1,10 +1,10 @@
-//! Waiting until a round is empty where messages are shared. The [argument](super::standing) says why.
+//! Waiting until a round is empty where messages are shared. The [argument](super::status) says why.
 
 use super::board::Board;
 use super::link::Shared;
 use super::round::RoundQueue;
 use super::share::RoundShare;
-use super::standing::{Stage, Standing};
+use super::status::{Stage, Status};
 use bertha_core::{Base, Buf, Connection, Runtime};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// How long to wait.
-pub(super) struct Patience {
+pub(super) struct TimeLimits {
     /// For participants that are there and don't begin the change.
     pub(super) for_others: Duration,
     /// Since the last message taken, if others may still hold some.
@@ -26,7 +26,7 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
     old: Arc<RoundQueue>,
     share: Arc<RoundShare>,
     board: Arc<Board>,
-    patience: Patience,
+    limits: TimeLimits,
 ) {
     let runtime = shared.base.base().runtime();
     let begun = runtime.now();
@@ -34,10 +34,10 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
     loop {
         let now = runtime.now();
         let taken = share.taken();
-        let is_said = |own: &Standing| own.before.is_none_or(|before| before.taken == taken);
+        let is_said = |own: &Status| own.before.is_none_or(|before| before.taken == taken);
         if !is_said(&board.lock().own) {
-            board.change(|standings| {
-                standings.change(|own| {
+            board.change(|statuses| {
+                statuses.change(|own| {
                     if let Some(before) = &mut own.before {
                         before.taken = taken;
                     }
@@ -45,10 +45,10 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
             });
         }
         let (stage, is_common, takes_over) = {
-            let standings = board.lock();
-            (standings.stage(old.id), standings.is_common(old.id), standings.takes_over(old.id))
+            let statuses = board.lock();
+            (statuses.stage(old.id), statuses.is_common(old.id), statuses.takes_over(old.id))
         };
-        let is_late = now.saturating_duration_since(begun) >= patience.for_others;
+        let is_late = now.saturating_duration_since(begun) >= limits.for_others;
         if takes_over && !share.has_part() && stage != Stage::Behind {
             tracing::debug!(round = ?old.id, "takes over what is left of a round");
             share.take_over();
@@ -64,7 +64,7 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
         if taken != latest || taken.is_none() {
             (latest, since) = (taken, now);
         }
-        if now.saturating_duration_since(since) >= patience.for_messages {
+        if now.saturating_duration_since(since) >= limits.for_messages {
             tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have taken");
             return;
         }

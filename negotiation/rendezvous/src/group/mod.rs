@@ -16,7 +16,7 @@
 //! each of the others, or knows that they are gone, lets the old stack run dry, and receives in the new round.
 //!
 //! **Where each message reaches one of the receivers**, over a topic of a messaging service, participants tell each other in the store how
-//! far they are, and let a round run empty before the next begins: [`standing`] has the argument and judges, [`share`] counts what this
+//! far they are, and let a round run empty before the next begins: [`status`] has the argument and judges, [`share`] counts what this
 //! end has of a round, as a [`tally`], [`board`] speaks to the store, and [`emptying`] waits.
 //!
 //! So each message is delivered in the round in which it was sent, and all of a round before the next: by a change none is lost,
@@ -37,7 +37,7 @@ mod round_id;
 mod runs_among;
 mod senders;
 mod share;
-mod standing;
+mod status;
 mod sync;
 mod tally;
 

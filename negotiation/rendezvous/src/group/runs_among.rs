@@ -5,7 +5,7 @@ use super::board::{self, Board};
 use super::by_store::round_of;
 use super::connection::{GroupMember, Handles, MultiEndpoint};
 use super::link::{GroupLink, Shared};
-use super::standing::{Standing, Standings};
+use super::status::{Status, Statuses};
 use crate::member::View;
 use crate::participant::Participant;
 use crate::settings::RendezvousSettings;
@@ -128,9 +128,9 @@ where
             let (mut sharing, mut telling) = (None, None);
             if let Some((sends, receives, redelivery)) = shared_by {
                 let round = round_of(&in_force);
-                let own = Standing { round, has_part, sends, receives, before: None, has_left: false };
-                let standings = Standings::new(in_force.own_id, own);
-                let board = Board::new(standings);
+                let own = Status { round, has_part, sends, receives, before: None, has_left: false };
+                let statuses = Statuses::new(in_force.own_id, own);
+                let board = Board::new(statuses);
                 telling = Some(runtime.spawn(board::run(store, board_name, runtime.clone(), board.clone())));
                 board.published(&runtime, settings.store_timeout).await;
                 let quiet = redelivery.unwrap_or_default() + settings.drain_timeout;

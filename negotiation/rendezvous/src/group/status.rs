@@ -2,7 +2,7 @@
 //!
 //! Over a topic of a messaging service a message reaches one of the receivers, not all of them. So nobody can tell from what it receives
 //! whether all of a round has arrived, and nobody is heard over the group. Participants say in the store how far they are: each has
-//! one [`Standing`] there, under the connection's name and `.standings`.
+//! one [`Status`] there, under the connection's name and `.statuses`.
 //!
 //! # The argument
 //!
@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 
 /// What a participant says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Standing {
+pub(super) struct Status {
     /// The newest round that it is in.
     pub(super) round: RoundId,
     /// Whether it sends and receives there.
@@ -63,14 +63,14 @@ pub(super) struct Ended {
     pub(super) is_over: bool,
 }
 
-/// The standings of all, as far as the store has shown them.
+/// The statuses of all, as far as the store has shown them.
 #[derive(Debug)]
-pub(super) struct Standings {
+pub(super) struct Statuses {
     pub(super) own_id: u64,
-    pub(super) own: Standing,
+    pub(super) own: Status,
     /// Whether the store has the own one.
     pub(super) is_published: bool,
-    pub(super) others: BTreeMap<u64, Standing>,
+    pub(super) others: BTreeMap<u64, Status>,
     /// All participants; nobody until they are known.
     pub(super) present: Vec<u64>,
 }
@@ -86,8 +86,8 @@ pub(super) enum Stage {
     Complete,
 }
 
-impl Standings {
-    pub(super) fn new(own_id: u64, own: Standing) -> Self {
+impl Statuses {
+    pub(super) fn new(own_id: u64, own: Status) -> Self {
         Self { own_id, own, is_published: false, others: BTreeMap::new(), present: Vec::new() }
     }
 
@@ -95,19 +95,19 @@ impl Standings {
         self.present.contains(&id)
     }
 
-    /// All but this one that are there; without a standing if it is not known yet.
-    fn peers(&self) -> impl Iterator<Item = (u64, Option<&Standing>)> {
+    /// All but this one that are there; without a status if it is not known yet.
+    fn peers(&self) -> impl Iterator<Item = (u64, Option<&Status>)> {
         let others = self.present.iter().filter(|id| **id != self.own_id);
         others.map(|id| (*id, self.others.get(id)))
     }
 
-    /// Those that have gone, and have left a standing.
-    fn gone(&self) -> impl Iterator<Item = &Standing> {
-        self.others.iter().filter(|(id, _)| !self.is_present(**id)).map(|(_, standing)| standing)
+    /// Those that have gone, and have left a status.
+    fn gone(&self) -> impl Iterator<Item = &Status> {
+        self.others.iter().filter(|(id, _)| !self.is_present(**id)).map(|(_, status)| status)
     }
 
-    /// Changes the own standing.
-    pub(super) fn change(&mut self, change: impl FnOnce(&mut Standing)) -> bool {
+    /// Changes the own status.
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut Status)) -> bool {
         let before = self.own;
         change(&mut self.own);
         let has_changed = self.own != before;
@@ -126,37 +126,37 @@ impl Standings {
 
     /// Where the change from the round `from` is.
     pub(super) fn stage(&self, from: RoundId) -> Stage {
-        let has_moved = |standing: &Standing| standing.round != from;
+        let has_moved = |status: &Status| status.round != from;
         let is_known = self.is_present(self.own_id);
-        if !is_known || self.peers().any(|(_, standing)| !standing.is_some_and(has_moved)) {
+        if !is_known || self.peers().any(|(_, status)| !status.is_some_and(has_moved)) {
             return Stage::Behind;
         }
-        let all: Vec<&Standing> = self.all_present().chain(self.gone()).collect();
-        let ended = |standing: &Standing| standing.before.filter(|before| before.round == from);
-        let shares: Vec<Ended> = all.iter().filter_map(|standing| ended(standing)).collect();
+        let all: Vec<&Status> = self.all_present().chain(self.gone()).collect();
+        let ended = |status: &Status| status.before.filter(|before| before.round == from);
+        let shares: Vec<Ended> = all.iter().filter_map(|status| ended(status)).collect();
         let sum = |of: fn(&Ended) -> Tally| shares.iter().map(of).fold(Tally::default(), Tally::and);
         let (sent, taken) = (sum(|share| share.sent), sum(|share| share.taken));
         // Of these nobody knows what they have sent, nor what they have received.
-        let has_vanished = all.iter().any(|standing| standing.round == from && standing.has_part);
+        let has_vanished = all.iter().any(|status| status.round == from && status.has_part);
         if sent == taken && !has_vanished { Stage::Complete } else { Stage::Open(taken) }
     }
 
     /// Whether some other participant has changed from `from` as well, so that there may be messages of it.
     pub(super) fn is_common(&self, from: RoundId) -> bool {
-        let is_of = |standing: &Standing| {
-            standing.round == from || standing.before.is_some_and(|before| before.round == from)
+        let is_of = |status: &Status| {
+            status.round == from || status.before.is_some_and(|before| before.round == from)
         };
-        self.peers().filter_map(|(_, standing)| standing).chain(self.gone()).any(is_of)
+        self.peers().filter_map(|(_, status)| status).chain(self.gone()).any(is_of)
     }
 
     /// Whether this participant, a receiver without a part in the round `from`, has to take over what is left there.
     pub(super) fn takes_over(&self, from: RoundId) -> bool {
-        let had_part = |standing: &Standing| {
-            standing.receives && standing.before.is_some_and(|it| it.round == from && it.had_part)
+        let had_part = |status: &Status| {
+            status.receives && status.before.is_some_and(|it| it.round == from && it.had_part)
         };
-        let mut peers = self.peers().filter_map(|(id, standing)| Some((id, standing?)));
+        let mut peers = self.peers().filter_map(|(id, status)| Some((id, status?)));
         let own = self.own.before.is_some_and(|before| before.round == from && !before.had_part);
-        let is_first = |(id, peer): (u64, &Standing)| {
+        let is_first = |(id, peer): (u64, &Status)| {
             let is_newcomer = peer.receives && peer.before.is_some_and(|it| it.round == from && !it.had_part);
             !(had_part(peer) || is_newcomer && id < self.own_id)
         };
@@ -165,40 +165,40 @@ impl Standings {
 
     /// The number of receivers that are there.
     pub(super) fn receivers(&self) -> usize {
-        self.all_present().filter(|standing| standing.receives).count()
+        self.all_present().filter(|status| status.receives).count()
     }
 
     /// The number of receivers that share messages, if there are any to share: without a sender a round stays empty.
     pub(super) fn competing(&self) -> usize {
-        if self.all_present().any(|standing| standing.sends) { self.receivers() } else { 0 }
+        if self.all_present().any(|status| status.sends) { self.receivers() } else { 0 }
     }
 
-    fn all_present(&self) -> impl Iterator<Item = &Standing> {
-        self.peers().filter_map(|(_, standing)| standing).chain([&self.own])
+    fn all_present(&self) -> impl Iterator<Item = &Status> {
+        self.peers().filter_map(|(_, status)| status).chain([&self.own])
     }
 
     /// Whether all are through the change to the round that this one is in.
     pub(super) fn all_are_through(&self) -> bool {
-        let is_through = |standing: &Standing| {
-            standing.round == self.own.round && standing.before.is_none_or(|before| before.is_over)
+        let is_through = |status: &Status| {
+            status.round == self.own.round && status.before.is_none_or(|before| before.is_over)
         };
         let own = self.is_published && self.is_present(self.own_id) && is_through(&self.own);
         own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
     }
 
-    /// The participants whose standings say nothing more to anybody: they have gone, and their last round is over for all.
+    /// The participants whose statuses say nothing more to anybody: they have gone, and their last round is over for all.
     pub(super) fn forgettable(&self) -> Vec<u64> {
         if !self.all_are_through() {
             return Vec::new();
         }
-        let is_over = |standing: &Standing| standing.round != self.own.round && !self.is_of_now(standing);
+        let is_over = |status: &Status| status.round != self.own.round && !self.is_of_now(status);
         let gone = self.others.iter().filter(|(id, _)| !self.is_present(**id));
-        gone.filter(|(_, standing)| is_over(standing)).map(|(id, _)| *id).collect()
+        gone.filter(|(_, status)| is_over(status)).map(|(id, _)| *id).collect()
     }
 
     /// Whether a participant that has gone was in the round in force.
-    fn is_of_now(&self, standing: &Standing) -> bool {
-        standing.before.is_some_and(|before| before.round == self.own.round)
+    fn is_of_now(&self, status: &Status) -> bool {
+        status.before.is_some_and(|before| before.round == self.own.round)
     }
 
     /// Whether somebody who has gone has sent messages in the round `from` that may still wait for a receiver.
@@ -228,14 +228,14 @@ mod tests {
         Ended { round: OLD, had_part, sent: tally(0..sent), taken: tally(taken), is_over: false }
     }
 
-    fn standing(receives: bool, before: Option<Ended>) -> Standing {
+    fn status(receives: bool, before: Option<Ended>) -> Status {
         let round = if before.is_some() { NEW } else { OLD };
-        Standing { round, has_part: true, sends: !receives, receives, before, has_left: false }
+        Status { round, has_part: true, sends: !receives, receives, before, has_left: false }
     }
 
     /// Publisher 1, which asks, and receivers 2 and 3.
-    fn three() -> Standings {
-        let mut all = Standings::new(1, standing(false, None));
+    fn three() -> Statuses {
+        let mut all = Statuses::new(1, status(false, None));
         all.present = vec![1, 2, 3];
         all.begin(NEW, true, tally(0..10), Tally::default());
         all
@@ -244,15 +244,15 @@ mod tests {
     #[test]
     fn a_round_is_over_once_its_receivers_have_among_them_what_was_sent() {
         let mut all = three();
-        all.others.insert(2, standing(true, Some(ended(true, 0, 0..4))));
+        all.others.insert(2, status(true, Some(ended(true, 0, 0..4))));
         assert_eq!(all.stage(OLD), Stage::Behind, "nothing is known of 3");
-        all.others.insert(3, standing(true, None));
+        all.others.insert(3, status(true, None));
         assert_eq!(all.stage(OLD), Stage::Behind);
-        all.others.insert(3, standing(true, Some(ended(true, 0, 4..9))));
+        all.others.insert(3, status(true, Some(ended(true, 0, 4..9))));
         assert_eq!(all.stage(OLD), Stage::Open(tally(0..9)));
-        all.others.insert(3, standing(true, Some(ended(true, 0, 4..10))));
+        all.others.insert(3, status(true, Some(ended(true, 0, 4..10))));
         assert_eq!(all.stage(OLD), Stage::Complete);
-        all.others.insert(3, standing(true, Some(ended(true, 0, 3..9))));
+        all.others.insert(3, status(true, Some(ended(true, 0, 3..9))));
         assert!(matches!(all.stage(OLD), Stage::Open(_)), "one twice, one not at all");
     }
 
@@ -260,15 +260,15 @@ mod tests {
     fn of_who_left_the_share_is_known_and_of_who_vanished_it_is_not() {
         let mut all = three();
         all.present = vec![1, 2];
-        all.others.insert(2, standing(true, Some(ended(true, 0, 4..10))));
-        all.others.insert(3, standing(true, None));
+        all.others.insert(2, status(true, Some(ended(true, 0, 4..10))));
+        all.others.insert(3, status(true, None));
         assert!(matches!(all.stage(OLD), Stage::Open(_)), "vanished");
         let share = Some(ended(true, 0, 0..4));
-        all.others.insert(3, Standing { has_left: true, ..standing(true, share) });
+        all.others.insert(3, Status { has_left: true, ..status(true, share) });
         assert_eq!(all.stage(OLD), Stage::Complete);
         assert_eq!(all.forgettable(), []);
         for id in [1, 2] {
-            let over = |standing: &mut Standing| standing.before.as_mut().unwrap().is_over = true;
+            let over = |status: &mut Status| status.before.as_mut().unwrap().is_over = true;
             match id {
                 1 => assert!(all.change(over)),
                 _ => over(all.others.get_mut(&id).unwrap()),
@@ -283,15 +283,15 @@ mod tests {
     fn what_nobody_receives_any_more_the_first_newcomer_takes_over() {
         let newcomer = |id: u64| {
             let mut all = three();
-            (all.own_id, all.own) = (id, standing(true, Some(ended(false, 0, 0..0))));
-            all.others = [1, 2, 3].map(|id| (id, standing(true, Some(ended(false, 0, 0..0))))).into();
-            all.others.insert(1, standing(false, Some(ended(true, 5, 0..0))));
+            (all.own_id, all.own) = (id, status(true, Some(ended(false, 0, 0..0))));
+            all.others = [1, 2, 3].map(|id| (id, status(true, Some(ended(false, 0, 0..0))))).into();
+            all.others.insert(1, status(false, Some(ended(true, 5, 0..0))));
             all.others.remove(&id);
             all
         };
         assert!(newcomer(2).takes_over(OLD) && !newcomer(3).takes_over(OLD));
         let mut all = newcomer(2);
-        all.others.insert(3, standing(true, Some(ended(true, 0, 0..1))));
+        all.others.insert(3, status(true, Some(ended(true, 0, 0..1))));
         assert!(!all.takes_over(OLD), "there is one with a part");
         assert_eq!(three().receivers(), 0);
         assert!(!three().takes_over(OLD), "no receiver");

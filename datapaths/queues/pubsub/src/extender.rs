@@ -13,12 +13,12 @@ const BATCH: usize = 1000;
 
 /// The messages that are held, and the task that extends their deadlines, which ends with this.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Extender {
     leases: Arc<Mutex<Leases>>,
     task: AbortHandle,
 }
 
-impl Keeper {
+impl Extender {
     /// For the messages of `subscription`, whose deadline is `deadline`, and is extended for at most `longest`.
     pub(crate) fn new(client: Client, subscription: String, deadline: Duration, longest: Duration) -> Self {
         let leases = Arc::new(Mutex::new(Leases::new(deadline, longest)));
@@ -38,7 +38,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Extender {
     fn drop(&mut self) {
         self.task.abort();
     }
