@@ -2,7 +2,7 @@
 //!
 //! | type | makes of | this | feature |
 //! |---|---|---|---|
-//! | [`ByteStream`] | a connection of bytes | `AsyncRead` and `AsyncWrite` of tokio, so that hyper, tonic and rustls run over any datapath | |
+//! | [`ByteStream`] | a connection of bytes | `AsyncRead` and `AsyncWrite` of tokio, so that hyper, say, runs over any datapath | |
 //! | [`ByteStream`] | | the same of `futures-io` | `futures-io` |
 //! | [`IoConnection`] | whatever is `AsyncRead` and `AsyncWrite` | a connection of bytes: the base of a stack | |
 //! | `Messages` | any connection | `Stream` and `Sink` | `stream` |
