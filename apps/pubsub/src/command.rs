@@ -27,11 +27,15 @@ enum Command {
         store: String,
         #[command(flatten)]
         part: Part,
+        #[command(flatten)]
+        demands: Demands,
     },
     /// Starts two participants, publishes, has a third join while messages flow, publishes on, and checks the history.
     Run {
         #[command(flatten)]
         scenario: Scenario,
+        #[command(flatten)]
+        demands: Demands,
         /// Draws the latency over time into this file (.svg).
         #[arg(long)]
         figure: Option<PathBuf>,
@@ -52,11 +56,36 @@ enum Command {
     },
 }
 
+/// The demands on the messages among participants.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Demands {
+    /// Refuse to send in the clear. Nothing encrypts the messages of a group, so it always does
+    #[arg(long)]
+    require_encryption: bool,
+}
+
+impl Demands {
+    /// TLS, QUIC and Noise protect two ends. An own cipher under one key for all would hide messages until that key becomes known, and
+    /// say nothing about who in the group has sent them.
+    fn check(self) -> Result<(), Error> {
+        if !self.require_encryption {
+            return Ok(());
+        }
+        let what = "--require-encryption: participants send messages to their group in the clear, also with a store over TLS; \
+                    leave the option out, and run the group in a network that encrypts, such as a VPN";
+        Err(Error::new(ErrorKind::Unavailable, what))
+    }
+}
+
 impl Arguments {
     pub(crate) async fn execute(self) -> Result<(), Error> {
         match self.command {
-            Command::Join { store, part } => join(&store, part).await,
-            Command::Run { scenario, figure, history, json } => {
+            Command::Join { store, part, demands } => {
+                demands.check()?;
+                join(&store, part).await
+            }
+            Command::Run { scenario, demands, figure, history, json } => {
+                demands.check()?;
                 let lines = play(&scenario).await?;
                 if let Some(path) = history {
                     let lines = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();

@@ -39,6 +39,18 @@ fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bertha-pubsub-{}-{name}", std::process::id()))
 }
 
+/// Before it asks the store for anything: there is none.
+#[test]
+fn a_demand_for_encryption_is_refused() {
+    let store = ["--store", "redis://127.0.0.1:1"];
+    for command in [&["join", "--id", "1"][..], &["run"]] {
+        let told =
+            Command::new(PROGRAM).args(command).args(store).arg("--require-encryption").output().unwrap();
+        let log = String::from_utf8_lossy(&told.stderr);
+        assert!(!told.status.success() && log.contains("in the clear"), "{log}");
+    }
+}
+
 #[test]
 fn over_redis_the_third_participant_changes_the_ordering_and_nothing_is_lost() {
     redis().into_iter().for_each(|url| third_participant(&url));
