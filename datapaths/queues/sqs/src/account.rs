@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The longest time that SQS lets a call wait for messages.
 pub(crate) const LONGEST_POLL: Duration = Duration::from_secs(20);
 
+/// The most messages in a call.
+pub(crate) const BATCH: usize = 10;
+
 /// The time limit of a call, beyond what it waits for messages. An answer takes milliseconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -1,6 +1,6 @@
 //! The service's value: how topics are opened, created and deleted.
 
-use crate::account::{Account, http_client};
+use crate::account::{Account, BATCH, http_client};
 use crate::encoding::OVERHEAD;
 use crate::names::Names;
 use crate::publisher::{Destination, SqsPublisher};
@@ -12,9 +12,6 @@ use bertha_core::Error;
 use bertha_queue::{Abilities, Ordering, Service};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The most messages in a call.
-pub(crate) const BATCH: usize = 10;
 
 /// The most bytes in a call to SQS that publishes, of one message or of ten.
 const SQS_LIMIT: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! Receiving from a queue.
 
-use crate::account::{Account, LONGEST_POLL};
+use crate::account::{Account, BATCH, LONGEST_POLL};
 use crate::encoding::{ATTRIBUTE, decode};
 use crate::failure::entry_error;
 use crate::publisher::incomplete;
@@ -37,7 +37,7 @@ impl Subscription for SqsSubscription {
             .polling
             .receive_message()
             .queue_url(&self.queue)
-            .max_number_of_messages(limit.clamp(1, crate::service::BATCH) as i32)
+            .max_number_of_messages(limit.clamp(1, BATCH) as i32)
             .wait_time_seconds(wait as i32)
             .visibility_timeout(self.visibility.as_secs() as i32)
             .message_attribute_names(ATTRIBUTE);
