@@ -29,7 +29,7 @@ where
     bertha_runtime_tokio::run(main)
 }
 
-/// Starts a task on that runtime, from within one. It runs until it ends. Chunnels, and whoever wants tasks to end with what they belong to,
+/// Starts a task on that runtime, from within one. It runs until it ends. Chunnels, and other code whose tasks end with a connection,
 /// use the [`Runtime`](crate::Runtime) of their connection.
 pub fn spawn<T>(task: impl Future<Output = T> + Send + 'static) {
     let task = async move { drop(task.await) };

@@ -48,7 +48,7 @@ pub trait Policy: fmt::Display + Send + Sync + 'static {
     fn holds(&self, situation: &Situation) -> bool;
 }
 
-/// What is known of a connection when a [`Policy`] is asked.
+/// The facts about a connection when a [`Policy`] is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Situation {

@@ -158,7 +158,7 @@ where
             let is_closed = self.is_closed;
             let accept = async {
                 if is_closed {
-                    // Those who knock are not heard any more.
+                    // New clients are not heard any more.
                     pending::<()>().await;
                 }
                 server.listener.accept().await

@@ -69,7 +69,7 @@ async fn through(mangler: &Arc<Mangler>, server: SocketAddr) -> SocketAddr {
                 }
             };
             mangler.mangle(&mut datagram[..length]);
-            // What can't be sent is lost.
+            // A datagram that can't be sent is lost.
             let _ = back.send(&datagram[..length]).await;
         }
     });

@@ -66,7 +66,7 @@ struct Demands {
 
 impl Demands {
     /// TLS, QUIC and Noise protect two ends. An own cipher under one key for all would hide messages until that key becomes known, and
-    /// say nothing about who in the group has sent them.
+    /// not tell which participant has sent them.
     fn check(self) -> Result<(), Error> {
         if !self.require_encryption {
             return Ok(());

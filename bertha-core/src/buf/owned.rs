@@ -74,7 +74,7 @@ unsafe fn share<T>(storage: NonNull<Storage>) {
 unsafe fn release<T>(storage: NonNull<Storage>) {
     // SAFETY: the caller's window is counted, so it lives.
     let windows = unsafe { windows::<T>(storage) };
-    // What other threads did with their windows happens before the owner is dropped.
+    // All that other threads did with their windows happens before the owner is dropped.
     if windows.fetch_sub(1, Ordering::AcqRel) == 1 {
         // SAFETY: all windows are gone, and `take` made it from a box.
         drop(unsafe { Box::from_raw(storage.cast::<Owned<T>>().as_ptr()) });

@@ -49,7 +49,7 @@ impl<Inner: Connection<Data = Buf>> BytesConnection<Inner> {
         self.inner.send(self.inner.base().buffer(0)?).await
     }
 
-    /// What has arrived. The end of the stream is noted.
+    /// The bytes that have arrived. The end of the stream is noted.
     fn arrived(&self, message: Buf) -> Chunk {
         if message.is_empty() {
             self.has_ended_there.store(true, Relaxed);

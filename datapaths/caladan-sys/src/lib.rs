@@ -106,7 +106,7 @@ macro_rules! with_functions {
             ) -> ();
             /// `udp_get_payload_size`.
             fn bertha_udp_payload() -> c_uint;
-            /// `udp_close`, by the last one who has the socket.
+            /// `udp_close`, by the last owner of the socket.
             fn bertha_udp_close(socket: *mut UdpSocket) -> ();
             /// `tcp_dial`, which does not wait for the peer.
             fn bertha_tcp_dial(peer_ip: u32, peer_port: u16, out: *mut *mut TcpSocket) -> c_int;
@@ -120,7 +120,7 @@ macro_rules! with_functions {
             ) -> isize;
             /// `tcp_shutdown` of the sending half. Blocks: preemption has to be enabled.
             fn bertha_tcp_shutdown(socket: *mut TcpSocket) -> c_int;
-            /// `tcp_close`, by the last one who has the socket. Blocks: preemption has to be enabled.
+            /// `tcp_close`, by the last owner of the socket. Blocks: preemption has to be enabled.
             fn bertha_tcp_close(socket: *mut TcpSocket) -> ();
             /// `tcp_local_addr` and `tcp_remote_addr`.
             fn bertha_tcp_addresses(
@@ -142,7 +142,7 @@ macro_rules! with_functions {
             fn bertha_tcp_queue_notify(
                 queue: *mut TcpQueue, set: Option<OnEvents>, clear: Option<OnEvents>, data: c_ulong
             ) -> ();
-            /// `tcp_qclose`, by the last one who has the queue; closes the connections in it. Blocks: preemption has to be enabled.
+            /// `tcp_qclose`, by the last owner of the queue; closes the connections in it. Blocks: preemption has to be enabled.
             fn bertha_tcp_queue_close(queue: *mut TcpQueue) -> ();
         }
     };

@@ -29,7 +29,7 @@ pub(crate) struct Key {
     number: u64,
 }
 
-/// What happens at its deadline.
+/// The action at its deadline.
 pub(crate) enum Event {
     Wake(Waker),
     Call(Box<dyn FnOnce() + Send>),
@@ -80,7 +80,7 @@ impl Clock {
 
     fn begin(&mut self) {
         let alarm = Alarm::new(&CLOCK).map(|alarm| self.alarm = Some(alarm));
-        // Whoever starts the runtime waits for it.
+        // The thread that starts the runtime waits for it.
         let _ = self.started.send(alarm);
     }
 

@@ -52,7 +52,7 @@ pub struct Config {
     pub guaranteed: u16,
     /// How many of the threads spin rather than park when they have nothing to do: the shortest latency, for as many busy cores.
     pub spinning: u16,
-    /// What the scheduler prefers.
+    /// The preference of the scheduler.
     pub priority: Priority,
     /// The largest IP packet in bytes, which the scheduler's port has to carry as well.
     pub mtu: u16,

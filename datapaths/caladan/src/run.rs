@@ -51,7 +51,7 @@ where
     start(config)?;
     let (finished, output) = sync_channel(1);
     let _task = CaladanRuntime.spawn(async move {
-        // There is room for one, and whoever waits does not go away.
+        // There is room for one, and the thread that waits does not go away.
         let _ = finished.send(main.await);
     });
     loop {

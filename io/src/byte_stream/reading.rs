@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio_util::sync::ReusableBoxFuture;
 
 pub(super) struct Reading {
-    /// What is left of the chunk that arrived last.
+    /// The rest of the chunk that arrived last.
     rest: Option<Buf>,
     /// The call of the connection. Kept between polls, since it holds the waker.
     receiving: ReusableBoxFuture<'static, Result<Chunk, Error>>,

@@ -3,7 +3,7 @@
 use bertha_core::{Buf, Error, ErrorKind};
 use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
 
-/// What is written, in order.
+/// The bytes to write, in order.
 #[derive(Debug)]
 pub(super) struct Outgoing<T> {
     half: WriteHalf<T>,

@@ -34,7 +34,7 @@ async fn main() -> Result<(), Error> {
     };
     let count = count.parse().map_err(|_| invalid(format!("{count} is no number")))?;
     let asked = Asked { topic, subscription, count };
-    // What is in front of the first colon names the service.
+    // The part in front of the first colon names the service.
     match service.split_once(':') {
         Some(("memory", _)) => hold(bertha_queue::MemoryQueue::new(), asked).await,
         #[cfg(feature = "sqs")]

@@ -24,7 +24,7 @@ async fn clients_come_as_a_stream() {
     }
 }
 
-/// Whoever has begun comes to an end; whoever comes later finds nobody.
+/// A client that has begun comes to an end; one that comes later finds nobody.
 #[tokio::test]
 async fn a_closed_listener_gives_those_under_way_and_then_nothing() {
     let mut incoming = Nothing.listen(Tcp::new(), loopback()).await.unwrap();

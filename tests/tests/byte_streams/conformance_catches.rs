@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Sound,
-    /// What does not fit into the reader's room is lost.
+    /// Bytes that do not fit into the reader's room are lost.
     LosesTheRest,
     /// A read without room reads, and loses it.
     ReadsWithoutRoom,

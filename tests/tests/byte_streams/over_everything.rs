@@ -87,7 +87,7 @@ async fn framed_by_lengths() {
     };
     conformance::connection(framed, &Bufs).await;
     conformance::base_connection(framed).await;
-    // Whoever has received the end may go on sending: the peer may have closed its own half alone.
+    // An end that has received the other's may go on sending: the peer may have closed its own half alone.
     let (a, b) = framed().await;
     a.inner().send(Chunk::end()).await.unwrap();
     assert_eq!(b.recv().await.unwrap_err().kind(), ErrorKind::Closed);

@@ -1,4 +1,4 @@
-//! What other threads than the runtime's do to tasks, timers and sockets.
+//! Tasks, timers and sockets in the hands of other threads than the runtime's.
 
 use crate::beside::{config, is_beside, run, run_beside};
 use bertha_core::{Addr, Connection, Datapath, ErrorKind, Runtime};

@@ -113,7 +113,7 @@ fn an_attacker_that_returns_cookies_keeps_nobody_else_out() {
     });
 }
 
-/// Whoever floods gets signatures while nobody knows that it is a flood, for as many offers as the server serves unproven clients;
+/// A flooder gets signatures while nobody knows that it is a flood, for as many offers as the server serves unproven clients;
 /// and then none.
 #[test]
 fn replayed_offers_get_a_bounded_number_of_signatures() {

@@ -95,7 +95,7 @@ async fn every_promise_is_kept() {
     queue(&Site { address, busy }).await;
 }
 
-/// What is refused, and what is written to logs, does not contain the signature.
+/// Neither refusals nor logs contain the signature.
 #[tokio::test]
 async fn signatures_are_not_shown() {
     let Some(address) = service("BERTHA_AZURE_QUEUE") else { return };

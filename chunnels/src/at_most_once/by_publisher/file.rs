@@ -127,7 +127,7 @@ impl Taken {
                     Ok(answers) => Ok(answers[at].clone()),
                     Err(error) => Err(std::io::Error::new(error.kind(), error.to_string())),
                 };
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 let _ = question.answer.send(answer);
             }
         }

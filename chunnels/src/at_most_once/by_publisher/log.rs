@@ -38,7 +38,7 @@ impl Log {
         lock(&file)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // What a crash left half written was not noted: nobody was told that it was.
+        // An entry that a crash left half written was not noted: nobody was told that it was.
         let ids: Vec<MessageId> = bytes.chunks(RECORD).map_while(decode).collect();
         if ids.is_empty() && bytes.len() >= RECORD {
             return Err(Error::new(ErrorKind::InvalidData, "it is no memory of messages"));

@@ -15,7 +15,7 @@ pub(crate) struct Parker {
 /// No thread is there: their structures are aligned.
 const WOKEN: *mut c_void = ptr::without_provenance_mut(1);
 
-/// A green thread that was parked, and that whoever has this has to resume.
+/// A green thread that was parked. The owner has to resume it.
 #[derive(Debug)]
 pub(crate) struct Parked(*mut c_void);
 

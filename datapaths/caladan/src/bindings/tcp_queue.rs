@@ -63,7 +63,7 @@ unsafe extern "C" fn close(argument: *mut c_void) {
     unsafe { sys::bertha_tcp_queue_close(argument.cast()) };
 }
 
-/// What is left of a queue that was dropped.
+/// The rest of a queue that was dropped.
 struct Closing(NonNull<sys::TcpQueue>, Arc<Events>);
 
 // SAFETY: as for the queue.

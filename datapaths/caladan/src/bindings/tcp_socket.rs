@@ -121,7 +121,7 @@ unsafe extern "C" fn close(argument: *mut c_void) {
     unsafe { sys::bertha_tcp_close(argument.cast()) };
 }
 
-/// What is left of a connection that was dropped.
+/// The rest of a connection that was dropped.
 struct Closing(NonNull<sys::TcpSocket>, Arc<Events>);
 
 // SAFETY: as for the socket.

@@ -89,7 +89,7 @@ impl UdpSocket {
     }
 }
 
-/// What is left of a socket that was dropped.
+/// The rest of a socket that was dropped.
 struct Closing(NonNull<sys::UdpSocket>, Arc<Events>);
 
 // SAFETY: as for the socket.

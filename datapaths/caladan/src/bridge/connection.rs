@@ -70,7 +70,7 @@ async fn send<C: Connection<Data = Buf>>(
         outgoing.done();
         if let Err(error) = sent {
             let is_last = !error.kind().may_pass();
-            // Whoever receives hears of it, as over the kernel; if nobody does, it is not waited for.
+            // The receiving end hears of it, as over the kernel; if there is none, it is not waited for.
             incoming.offer(Err(error));
             if is_last {
                 outgoing.clear();

@@ -40,7 +40,7 @@ impl<T> Ring<T> {
         Self { state: Mutex::new(state) }
     }
 
-    /// Changes something, and wakes those who wait for a change.
+    /// Changes something, and wakes the tasks that wait for a change.
     fn change<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> R {
         let mut state = self.state.lock();
         let result = change(&mut state);

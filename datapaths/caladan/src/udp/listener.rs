@@ -69,7 +69,7 @@ impl CaladanListener {
             };
             let early = Arc::new(Early::new(socket.events().clone()));
             known.connect(peer, &early);
-            // What came between the first look and the new socket.
+            // Datagrams that came between the first look and the new socket.
             let sorted = self.sort(&mut known);
             drop(known);
             let accepted = Accepted { early, known: Arc::downgrade(&self.known) };

@@ -30,7 +30,7 @@ pub(super) struct Path {
     accepted: Option<Accepted>,
 }
 
-/// What a connection that was accepted has of its listener.
+/// The part of its listener that an accepted connection has.
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) early: Arc<Early>,

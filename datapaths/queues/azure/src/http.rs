@@ -1,4 +1,4 @@
-//! What the SDK speaks HTTP with.
+//! The HTTP client of the SDK.
 
 use azure_core::http::{HttpClient, Transport};
 use bertha_core::{Error, ErrorKind};

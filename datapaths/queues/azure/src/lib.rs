@@ -11,7 +11,7 @@
 //! goes into that.
 //!
 //! # Messages that fail again and again
-//! The service has no dead-letter queue. It counts deliveries, and whoever receives a message for the 11th time
+//! The service has no dead-letter queue. It counts deliveries, and the receiver that is handed a message for the 11th time
 //! ([`AzureQueue::dead_letters_after`]) puts it into the queue `orders-poison`, as Azure Functions do, and deletes it: two calls.
 //!
 //! # Waiting

@@ -1,4 +1,4 @@
-//! Queues: creating and deleting them, and who may receive from them.
+//! Queues: creating and deleting them, and which subscription may receive from them.
 
 use crate::failure::{answer, failure};
 use azure_storage_queue::QueueClient;

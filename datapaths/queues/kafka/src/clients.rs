@@ -1,4 +1,4 @@
-//! What the clients of a process have in common.
+//! The common part of the clients of a process.
 
 use crate::failure::unreachable;
 use bertha_core::Error;

@@ -28,7 +28,7 @@ const BATCH: usize = 1000;
 /// The most bytes of one call that publishes.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// What a message may lack of the client's limit, which is for what is around it as well.
+/// The bytes of the client's limit that a message may not use, since its envelope counts as well.
 const FRAME: usize = 588;
 
 /// Brokers of Kafka. Cheap to clone: clones share the clients that publish and that create topics; each receiver is a client of its own.
@@ -67,7 +67,7 @@ impl Kafka {
         publishing
             .set("enable.idempotence", "true")
             .set("message.timeout.ms", "30000")
-            // What is there is sent; a burst is there at once.
+            // Messages that are there are sent; a burst is there at once.
             .set("linger.ms", "0")
             // The choice of other clients of Kafka, so that they agree on the partition of a key.
             .set("partitioner", "murmur2_random");
@@ -238,7 +238,7 @@ impl Service for Kafka {
             // A step back waits for the question that is at the broker.
             .set("fetch.wait.max.ms", "100")
             .set("fetch.error.backoff.ms", "100")
-            // What the client reads ahead.
+            // The bound of what the client reads ahead.
             .set("queued.max.messages.kbytes", "16384");
         for (name, value) in self.config.config_map() {
             config.set(name, value);

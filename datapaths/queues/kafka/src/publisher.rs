@@ -27,7 +27,7 @@ impl Publisher for KafkaPublisher {
             record.key = key.as_ref().map(|key| &key[..]);
             match self.producer.send_result(record) {
                 Ok(confirmation) => confirmations.push(confirmation),
-                // What comes behind stays back, so that the order can be kept when this is tried again.
+                // Later messages stay back, so that the order can be kept when this is tried again.
                 Err((error, _)) => {
                     refused = Some(failure(error));
                     break;

@@ -1,4 +1,4 @@
-//! What the connection to the server reports on its own.
+//! Reports of the connection to the server that nobody asked for.
 
 use async_nats::{Event, ServerError};
 use tokio::sync::watch;

@@ -1,4 +1,4 @@
-//! What was asked of the server, and what has arrived.
+//! Requests to the server, and arrivals from it.
 
 use crate::failure::{Cause, unreachable};
 use async_nats::jetstream::consumer::PullConsumer;
@@ -37,7 +37,7 @@ struct Request {
     until: Instant,
 }
 
-/// What has come.
+/// A delivery or a report.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Message(Message),

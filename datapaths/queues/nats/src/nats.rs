@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two questions whether the server is still there. After two without answer the client connects anew.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a message may lack of the server's limit, which is for its headers as well.
+/// The bytes of the server's limit that a message may not use, since its headers count as well.
 const HEADERS: usize = 256;
 
 /// The most messages of one call, so that a call stays short.

@@ -160,7 +160,7 @@ impl NatsSubscription {
         match arrival {
             Arrival::Message(message) => burst.extend(self.take(message).await),
             Arrival::End => return Ok(1),
-            // What has come is worth more than the news.
+            // Messages that have come are worth more than the news.
             Arrival::Gone(text) if burst.is_empty() => {
                 return Err(invalid(format!(
                     "the server has no such topic or subscription any more; create it ({text})"

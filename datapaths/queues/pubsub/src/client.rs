@@ -92,7 +92,7 @@ impl Client {
                 Ok(CacheableResource::New { data, .. }) => {
                     *request.metadata_mut() = MetadataMap::from_headers(data)
                 }
-                // Only of those who say which ones they have.
+                // Only of servers that say which ones they have.
                 Ok(CacheableResource::NotModified) => {}
                 Err(error) => return Err(no_token(error)),
             }

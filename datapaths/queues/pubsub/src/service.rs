@@ -17,7 +17,7 @@ const ADDRESS: &str = "https://pubsub.googleapis.com";
 /// The most bytes in a call that publishes.
 const LIMIT: usize = 10_000_000;
 
-/// What surrounds a message in a call, at most: key, attribute and lengths.
+/// The most bytes around a message in a call: key, attribute and lengths.
 const OVERHEAD: usize = 64;
 
 /// The time for which the service keeps messages.

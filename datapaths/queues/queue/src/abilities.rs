@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What a service can do with a topic (thesis, Table 3.2, extended).
+/// The abilities of a service for a topic (thesis, Table 3.2, extended).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
     /// The name of the service in errors and reports.
@@ -41,7 +41,7 @@ pub enum Ordering {
     OneReceiver,
 }
 
-/// What one end does with a topic.
+/// The use that one end makes of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It publishes.

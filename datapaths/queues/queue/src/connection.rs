@@ -70,7 +70,7 @@ impl<S: Service> QueueConnection<S> {
         self.counters.calls()
     }
 
-    /// What this end does with the topic.
+    /// The use that this end makes of the topic.
     pub fn role(&self) -> Role {
         match (&self.sending, &self.receiving) {
             (Some(_), Some(_)) => Role::Both,

@@ -68,7 +68,7 @@ impl<S: Service> Topic<S> {
     /// An end that publishes.
     ///
     /// # Errors
-    /// Those of the service, at once: whoever opens an end learns of a wrong address or wrong credentials.
+    /// Those of the service, at once: a wrong address and wrong credentials show when an end is opened.
     pub async fn publisher(&self) -> Result<QueueConnection<S>, Error> {
         let publisher = self.service.publisher(&self.name).await?;
         Ok(self.connection(Some(publisher), None))

@@ -1,4 +1,4 @@
-//! Queues: finding, creating and deleting them, and who may receive from them.
+//! Queues: finding, creating and deleting them, and which subscription may receive from them.
 
 use crate::account::Account;
 use crate::names::Names;

@@ -61,7 +61,7 @@ pub(super) struct Channels {
 /// The pause before looking again whether all are through a change.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What the agent needs where messages are shared.
+/// The agent's state where messages are shared.
 pub(super) struct Sharing {
     pub(super) board: Arc<Board>,
     /// The time without messages after which nobody can hold one any more that others wait for.

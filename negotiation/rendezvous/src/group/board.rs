@@ -69,7 +69,7 @@ impl Board {
         let is_own = |key: &str| key == self::key(statuses.own_id);
         let others = snapshot.entries.iter().filter(|(key, _)| !is_own(key));
         let others = others.filter_map(|(key, entry)| Some((id_of(key)?, decode(&entry.value)?))).collect();
-        // Somebody may have removed it, to whom this participant seemed to have gone.
+        // A participant to which this one seemed to have gone may have removed it.
         let is_there = snapshot.entries.keys().any(|key| is_own(key));
         let is_published = is_there && statuses.own_id == id && statuses.own == published;
         statuses.others = others;

@@ -444,7 +444,7 @@ impl<B: Connection<Data = Buf>> Connection for GroupLink<B> {
     }
 }
 
-/// What keeps an order by key below a link keeps it for the link.
+/// A connection that keeps an order by key keeps it for the link above.
 impl<B: OrdersByKey> OrdersByKey for GroupLink<B> {
     fn keeps_order_by_key(&self) -> Result<(), Error> {
         self.shared.base.keeps_order_by_key()

@@ -84,7 +84,7 @@ where
                 Delivery::Shared { sends, receives, redelivery } => Some((sends, receives, redelivery)),
                 _ => None,
             };
-            // Whoever leads a round has no task where messages are shared.
+            // The leader of a round has no task where messages are shared.
             let settings = RendezvousSettings { renews: shared_by.is_none(), ..settings };
             if shared_by.is_some() && settings.group_key.is_some() {
                 let what = "a group key takes repetitions for attacks, and a messaging service repeats; secure the service instead";
@@ -102,7 +102,7 @@ where
                 Participant::join(store.clone(), name.clone(), &stack, runtime.clone(), settings.clone())
                     .await?;
             let in_force = participant.joined().clone();
-            // Whoever is alone has made the record, and so the round.
+            // A participant that is alone has made the record, and so the round.
             let has_part = match shared_by {
                 Some(_) => View::of(&store.read(&name).await?).participants.len() == 1,
                 None => in_force.leads(),

@@ -104,7 +104,7 @@ impl RoundShare {
         self.lock().sent
     }
 
-    /// What is here for good: messages that were dropped, so that nobody gets them any more. At an end that took over a round also those that
+    /// Messages that are here for good: they were dropped, so that nobody gets them any more. At an end that took over a round also those that
     /// its stack keeps back, which waits for some that others had.
     pub(super) fn taken(&self) -> Tally {
         match self.took_over.load(Ordering::Acquire) {

@@ -15,12 +15,12 @@
 //!    messages it has sent, as a [`Tally`]; sends in the new round wait. Receivers read on in the old round, and say what their
 //!    applications have received and dropped, which is when the service forgets it. When both sums are equal, the old round is empty, and
 //!    receivers go on in the new one. Publishers send in it once all participants are that far. So no receiver ever meets a message of a
-//!    round that it does not know, nothing overtakes the change, within a key nothing is swapped, and whoever is killed after the
+//!    round that it does not know, nothing overtakes the change, within a key nothing is swapped, and a participant that is killed after the
 //!    change takes nothing of the old round with it. The price: a change takes as long as the slowest application holds a message.
 //! 3. **Repetitions** of a message at one receiver count once, when the first of them is dropped. If the service repeats one at another receiver, the sums differ for good. Then,
 //!    and if somebody vanished, whose sums nobody knows, the change waits until nothing new has arrived anywhere for the service's time of
 //!    redelivery and [`drain_timeout`](crate::RendezvousSettings::drain_timeout): what the vanished one held has come to others then.
-//! 4. **Whoever leaves** gives back what its application has not dropped, and says what it has: these are its share, the rest arrives elsewhere.
+//! 4. **A participant that leaves** gives back what its application has not dropped, and says what it has: these are its share, the rest arrives elsewhere.
 //! 5. **A round whose receivers have all gone** is taken over by one newcomer, that with the smallest id. It has built the old stack, without the
 //!    state of its predecessors, and gets what the service delivers again and what nobody has received yet. A stack that waits for what was
 //!    received before keeps the rest back; so here what has arrived counts, and the stack lets it go, in order, when the round ends. Without a receiver no round ends: participants
@@ -36,7 +36,7 @@ use super::tally::Tally;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a participant says of itself.
+/// A participant's report about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Status {
     /// The newest round that it is in.
@@ -201,7 +201,7 @@ impl Statuses {
         status.before.is_some_and(|before| before.round == self.own.round)
     }
 
-    /// Whether somebody who has gone has sent messages in the round `from` that may still wait for a receiver.
+    /// Whether a participant that has gone has sent messages in the round `from` that may still wait for a receiver.
     pub(super) fn have_others_sent(&self, from: RoundId) -> bool {
         self.gone().any(|gone| {
             let share = gone.before.filter(|before| before.round == from);

@@ -22,7 +22,7 @@ pub async fn a_shutdown_leaves_the_other_half_open<A: Stream, B: Stream>(mut a: 
     assert_eq!(a.read(&mut [0]).await.unwrap(), 0);
 }
 
-/// Whoever reads from a peer that is gone gets what it wrote, and then an end or an error.
+/// A reader whose peer is gone gets the bytes that it wrote, and then an end or an error.
 pub async fn a_dropped_peer_is_noticed<A: Stream, B: Stream>(mut a: A, mut b: B) {
     a.write_all(&stretch(0, 100)).await.unwrap();
     a.flush().await.unwrap();

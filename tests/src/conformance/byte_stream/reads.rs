@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const LEN: usize = 5_000;
 
-/// What does not fit into the reader's room is there for the next read.
+/// Bytes that do not fit into the reader's room are there for the next read.
 pub async fn short_reads_lose_nothing<A: Stream, B: Stream>(mut a: A, mut b: B) {
     a.write_all(&stretch(0, LEN)).await.unwrap();
     a.flush().await.unwrap();

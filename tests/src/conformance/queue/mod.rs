@@ -131,7 +131,7 @@ impl<S> fmt::Debug for Throttled<S> {
     }
 }
 
-/// What became of a server.
+/// The fate of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restarted {
     /// It was not restarted.

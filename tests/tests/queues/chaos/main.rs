@@ -47,7 +47,7 @@ impl Number {
     }
 }
 
-/// What happened.
+/// An event.
 #[derive(Default)]
 struct History {
     /// Handed to `send`.

@@ -387,7 +387,7 @@ fn peers_that_nobody_has_accepted_cost_a_bounded_amount_of_memory() {
     for _ in 0..clients.len() {
         world.until("accept", |world| world.ends[0].accept(acceptor));
     }
-    // And whoever asks for a connection and says no more.
+    // And a host that asks for a connection and says no more.
     let mut world = World::new(2, 0, 4);
     world.ends[0].listen(on, large, 1024, 0, 1).unwrap();
     for number in 0..100 {

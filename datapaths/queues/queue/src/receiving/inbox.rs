@@ -1,4 +1,4 @@
-//! The state that those who wait for messages share with the task that asks for them.
+//! The state that waiting calls share with the task that asks for messages.
 
 use crate::closing::Closing;
 use bertha_core::{Buf, Error};

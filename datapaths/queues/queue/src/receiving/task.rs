@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Asks for messages while they are waited for, with one call at a time, until the task is dropped. A call that has begun is
-/// finished although those who waited for it are gone, so that its messages are not lost until the service delivers them again.
+/// finished although the calls that waited for it are gone, so that its messages are not lost until the service delivers them again.
 pub(crate) async fn run<S: Subscription>(
     subscription: Arc<S>,
     inbox: Arc<Inbox>,
@@ -26,7 +26,7 @@ pub(crate) async fn run<S: Subscription>(
     let mut backoff = Backoff::new(&settings);
     loop {
         if !inbox.is_wanted() {
-            // Whoever asks next has the whole time for it.
+            // The next request has the whole time for it.
             backoff = Backoff::new(&settings);
         }
         let limit = inbox.wanted().await.max(settings.prefetch).min(batch).max(1);

@@ -68,7 +68,7 @@ async fn what_was_asked_for_ahead_is_there() {
     }
     assert_eq!(receiver.calls().receive, 1);
     assert_eq!(bytes(&receive(&receiver, 2).await), [5, 6]);
-    // What was asked for ahead is shared out before more is asked for.
+    // Messages that were asked for ahead are shared out before more are asked for.
     assert_eq!(bytes(&receive(&receiver, 9).await), [7, 8, 9]);
     assert_eq!(receiver.calls().receive, 2);
 }

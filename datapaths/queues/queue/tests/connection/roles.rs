@@ -1,4 +1,4 @@
-//! What an end can do, and what it says of it.
+//! The roles of an end, and its errors for others.
 
 use super::{buf, ends, publish, receive};
 use bertha_core::guarantee::{AtMostOnce, Ordered, Reliable, Set};
