@@ -9,6 +9,7 @@ pub mod layers;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod rendezvous;
+pub mod shm;
 #[cfg(feature = "tls")]
 pub mod tls;
 
@@ -57,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
+    ("shm", shm::ring),
     #[cfg(feature = "tls")]
     ("tls", tls::stream),
     ("wire", wire_format),
