@@ -60,6 +60,7 @@
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
+//! | `shm` | no | memory that two processes of one machine share, in `shm` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
@@ -91,6 +92,8 @@ pub use bertha_datapath_caladan as caladan;
 pub use bertha_datapath_dpdk as dpdk;
 #[cfg(feature = "datapath-kernel")]
 pub use bertha_datapath_kernel as kernel;
+#[cfg(feature = "shm")]
+pub use bertha_datapath_shm as shm;
 #[cfg(feature = "io")]
 pub use bertha_io as io;
 pub use bertha_negotiation as negotiation;

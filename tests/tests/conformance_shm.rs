@@ -66,7 +66,7 @@ async fn adaptive_in_several_threads() {
 #[tokio::test]
 async fn stacks_are_negotiated_over_it() {
     let stack = make_stack!(Serialize::<String>::new());
-    let mut incoming = stack.listen(Shm::new(), name()).await.unwrap();
+    let mut incoming = stack.clone().listen(Shm::new(), name()).await.unwrap();
     let addr = incoming.local_addr();
     let serve = async {
         let connection = incoming.next().await.unwrap().unwrap();

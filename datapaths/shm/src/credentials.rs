@@ -1,7 +1,10 @@
 //! Whose process is at the other end.
 
 use bertha_core::{Error, ErrorKind};
-use tokio::net::UnixStream;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use std::io;
+use std::os::fd::AsFd;
 
 /// The owner of the process at the other end of a connection, as the kernel vouches for it (`SO_PEERCRED`).
 ///
@@ -22,9 +25,9 @@ impl Credentials {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn of_peer(socket: &UnixStream) -> Result<Self, Error> {
-        let found = socket.peer_cred()?;
-        let process = found.pid().and_then(|process| u32::try_from(process).ok()).filter(|&it| it != 0);
+    pub fn of_peer(socket: impl AsFd) -> Result<Self, Error> {
+        let found = getsockopt(&socket, PeerCredentials).map_err(io::Error::from)?;
+        let process = u32::try_from(found.pid()).ok().filter(|&process| process != 0);
         Ok(Self { user: found.uid(), group: found.gid(), process })
     }
 }

@@ -80,6 +80,11 @@ impl Shm {
         self
     }
 
+    /// Whether memory is shared with this user.
+    pub fn shares_with(&self, user: u32) -> bool {
+        self.settings.users.contain(user)
+    }
+
     /// The bytes of the ring for each direction of a connection that this end opens: a power of two from 4 KiB to 64 MiB,
     /// 512 KiB by default. A message may have an eighth of it, less eight bytes.
     #[must_use]

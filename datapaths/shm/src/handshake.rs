@@ -88,7 +88,16 @@ pub(crate) async fn take(socket: &UnixStream, users: &Users) -> Result<Shared, E
 
 async fn in_time<T>(step: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
     match timeout(PATIENCE, step).await {
-        Ok(done) => Ok(done?),
+        Ok(done) => done.map_err(|error| {
+            let error = Error::from(error);
+            match error.kind() {
+                ErrorKind::Closed | ErrorKind::Reset => {
+                    Error::new(ErrorKind::Unreachable, "the other end has gone before memory was shared")
+                        .because(error)
+                }
+                _ => error,
+            }
+        }),
         Err(_) => {
             Err(Error::new(ErrorKind::TimedOut, "the other end said nothing about the memory to share"))
         }

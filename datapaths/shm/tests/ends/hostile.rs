@@ -93,6 +93,7 @@ fn use_once(victim: &ShmConnection, random: &mut StdRng, received: &mut u64) -> 
 }
 
 /// Ends the process if a step takes a minute: a victim that hangs.
+#[expect(clippy::print_stderr, reason = "a process that ends says why")]
 fn watch(done: Arc<AtomicU64>, ended: Arc<AtomicBool>, seed: u64) {
     std::thread::spawn(move || {
         let mut before = u64::MAX;

@@ -73,5 +73,5 @@ async fn users_that_are_not_named_are_refused_on_either_side() {
     let (client, server) = UnixStream::pair().unwrap();
     let (client, server) = tokio::join!(picky.offer(client), anybody.take(server));
     assert_eq!(client.unwrap_err().kind(), ErrorKind::Unauthenticated);
-    assert_eq!(server.unwrap_err().kind(), ErrorKind::Closed, "it was offered nothing");
+    assert_eq!(server.unwrap_err().kind(), ErrorKind::Unreachable, "it was offered nothing");
 }
