@@ -10,14 +10,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// A connected socket on the current tokio runtime.
+/// A connected socket on the current tokio runtime, which takes it for a Unix socket like any other.
 #[derive(Debug)]
 pub(crate) struct Packets {
-    io: AsyncFd<OwnedFd>,
+    io: UnixStream,
 }
 
 /// A packet that came in.
@@ -28,30 +28,30 @@ pub(crate) struct Packet {
 }
 
 impl Packets {
-    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
-        Ok(Self { io: AsyncFd::register(socket)? })
+    pub(crate) fn new(io: UnixStream) -> Self {
+        Self { io }
     }
 
     /// A connection to the socket at `path`.
     pub(crate) fn connect(path: &Path) -> io::Result<Self> {
         let socket = new_socket()?;
         rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-        Self::new(socket)
+        Ok(Self::new(UnixStream::from_std(socket.into())?))
     }
 
     /// Sends a packet, once there is room. Cancellation-safe: it is sent whole or not at all.
     pub(crate) async fn send(&self, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        self.io.async_io(Interest::WRITABLE, |socket| send(socket, bytes, file)).await
+        self.io.async_io(Interest::WRITABLE, || send(&self.io, bytes, file)).await
     }
 
     /// Sends a packet if there is room.
     pub(crate) fn try_send(&self, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        send(self.io.get_ref(), bytes, file)
+        send(&self.io, bytes, file)
     }
 
     /// Waits for a packet. Cancellation-safe. None when the peer is gone.
     pub(crate) async fn recv(&self) -> io::Result<Option<Packet>> {
-        self.io.async_io(Interest::READABLE, receive).await
+        self.io.async_io(Interest::READABLE, || receive(&self.io)).await
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?)
 }
 
-fn send(socket: &OwnedFd, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+fn send(socket: &UnixStream, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let files: Vec<_> = file.into_iter().collect();
@@ -82,7 +82,7 @@ fn send(socket: &OwnedFd, bytes: &[u8], file: Option<BorrowedFd<'_>>) -> io::Res
     Ok(())
 }
 
-fn receive(socket: &OwnedFd) -> io::Result<Option<Packet>> {
+fn receive(socket: &UnixStream) -> io::Result<Option<Packet>> {
     let mut bytes = vec![0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

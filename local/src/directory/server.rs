@@ -7,15 +7,14 @@ use bertha_core::{Error, ErrorKind};
 use bertha_datapath_shm::Credentials;
 use parking_lot::Mutex;
 use rustix::fs::{Mode, chmod};
-use rustix::net::{SocketAddrUnix, SocketFlags, accept_with};
+use rustix::net::SocketAddrUnix;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 /// Connections at once, of all users together. More wait in the kernel.
@@ -27,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A directory that listens. Its socket's file is removed when this is dropped.
 #[derive(Debug)]
 pub struct DirectoryServer {
-    socket: AsyncFd<OwnedFd>,
+    socket: UnixListener,
     state: Arc<Mutex<State>>,
     path: PathBuf,
 }
@@ -52,7 +51,7 @@ impl DirectoryServer {
         })?;
         let entries = Entries::new(rules);
         let state = Arc::new(Mutex::new(State { entries, services: HashMap::new() }));
-        Ok(Self { socket: AsyncFd::register(socket)?, state, path })
+        Ok(Self { socket: UnixListener::from_std(socket.into())?, state, path })
     }
 
     /// Serves, until the future is dropped or the socket fails.
@@ -67,10 +66,8 @@ impl DirectoryServer {
                     clients.join_next().await;
                 }
             }
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let accept = |socket: &OwnedFd| Ok(accept_with(socket, flags)?);
-            match self.socket.async_io(Interest::READABLE, accept).await {
-                Ok(socket) => {
+            match self.socket.accept().await {
+                Ok((socket, _)) => {
                     let state = self.state.clone();
                     clients.spawn(async move {
                         if let Err(error) = serve_one(socket, number, &state).await {
@@ -123,8 +120,8 @@ fn is_refused(error: io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }
 
-async fn serve_one(socket: OwnedFd, number: u64, state: &Mutex<State>) -> Result<(), Error> {
-    let socket = Arc::new(Packets::new(socket)?);
+async fn serve_one(socket: UnixStream, number: u64, state: &Mutex<State>) -> Result<(), Error> {
+    let socket = Arc::new(Packets::new(socket));
     let user = Credentials::of_peer(&*socket)?.user;
     while let Some(Packet { bytes, file }) = socket.recv().await? {
         let Some(request) = decode(&bytes) else {
