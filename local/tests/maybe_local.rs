@@ -11,6 +11,7 @@ use bertha_local::{Directory, MaybeLocal};
 use bertha_negotiation::{Negotiate, Pick};
 use std::fs;
 use std::path::PathBuf;
+use std::slice::from_ref;
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
@@ -69,7 +70,7 @@ async fn mappings_of(
     let mut incoming = stack(server).listen(Tcp::new(), anywhere()).await.unwrap();
     let addr = incoming.local_addr();
     let registration = match registers {
-        true => Some(directory.register("echo", &[addr.clone()]).await.unwrap()),
+        true => Some(directory.register("echo", from_ref(&addr)).await.unwrap()),
         false => None,
     };
     let serve = tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
@@ -151,7 +152,7 @@ fn a_connection_changes_its_way_and_loses_nothing() {
         };
         let mut incoming = stack(server.clone()).listen(Tcp::new(), anywhere()).await.unwrap();
         let addr = incoming.local_addr();
-        let _registration = server.register("echo", &[addr.clone()]).await.unwrap();
+        let _registration = server.register("echo", from_ref(&addr)).await.unwrap();
         tokio::spawn(async move { echo(incoming.next().await.unwrap().unwrap()).await });
         let connection = stack(client).connect(Tcp::new(), addr).await.unwrap();
         answered(&connection, 0..100).await;

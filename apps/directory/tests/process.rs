@@ -30,7 +30,9 @@ fn directory(folder: &TempDir, kept: &[&str]) -> Killed {
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bertha-directory"));
     command.arg("--socket").arg(folder.path().join("directory.sock")).arg("serve");
-    kept.iter().for_each(|kept| drop(command.args(["--keep", kept])));
+    for kept in kept {
+        command.args(["--keep", kept]);
+    }
     Killed(command.spawn().unwrap())
 }
 
@@ -67,12 +69,9 @@ async fn a_service() {
     }
 }
 
-fn service(path: &Path, name: &str, user: Option<u32>) -> Killed {
+fn service(path: &Path, name: &str) -> Killed {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "a_service"]).env(NAME, name).env(SOCKET, path).stdout(Stdio::null());
-    if let Some(user) = user {
-        command.uid(user);
-    }
     Killed(command.spawn().unwrap())
 }
 
@@ -82,13 +81,13 @@ async fn an_entry_vanishes_with_its_process() {
     let path = folder.path().join("directory.sock");
     let mut directory = directory(&folder, &[]);
     until(&path, "cart", Ok(false)).await;
-    let mut cart = service(&path, "cart", None);
+    let mut cart = service(&path, "cart");
     until(&path, "cart", Ok(true)).await;
-    let mut second = service(&path, "cart", None);
+    let mut second = service(&path, "cart");
     assert_eq!(second.0.wait().unwrap().code(), Some(11), "the name is taken");
     cart.0.kill().unwrap();
     until(&path, "cart", Ok(false)).await;
-    let _cart = service(&path, "cart", None);
+    let _cart = service(&path, "cart");
     until(&path, "cart", Ok(true)).await;
     // A directory that dies leaves its socket; the next one takes the place, and services come again.
     directory.0.kill().unwrap();

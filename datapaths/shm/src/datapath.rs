@@ -1,12 +1,11 @@
 //! The datapath.
 
 use crate::address::{self, NAME, SocketFile};
-use crate::connection::{At, ShmConnection};
-use crate::handshake;
+use crate::connection::ShmConnection;
 use crate::listener::ShmListener;
-use crate::ring::{Direction, Layout};
+use crate::sharing::Settings;
 use crate::{Users, Waiting};
-use bertha_core::{Addr, Datapath, Error, ErrorKind};
+use bertha_core::{Addr, Datapath, Error};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -44,14 +43,7 @@ const BACKLOG: i32 = 1024;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Shm {
-    pub(crate) settings: Settings,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) waiting: Waiting,
-    pub(crate) users: Users,
-    ring: usize,
+    settings: Settings,
 }
 
 impl Default for Shm {
@@ -97,10 +89,10 @@ impl Shm {
     /// have found each other in another way, for example by a directory.
     ///
     /// # Errors
-    /// [`Unauthenticated`](ErrorKind::Unauthenticated) if one of the two ends doesn't share memory with the other's user,
-    /// [`TimedOut`](ErrorKind::TimedOut) if the other end says nothing, and [`Refused`](ErrorKind::Refused) if it takes no such memory.
+    /// [`Unauthenticated`](bertha_core::ErrorKind::Unauthenticated) if one of the two ends doesn't share memory with the other's user,
+    /// [`TimedOut`](bertha_core::ErrorKind::TimedOut) if the other end says nothing, and [`Refused`](bertha_core::ErrorKind::Refused) if it takes no such memory.
     pub async fn offer(&self, socket: StdStream) -> Result<ShmConnection, Error> {
-        self.offer_to(registered(socket)?, Addr::Unnamed).await
+        self.settings.offer(registered(socket)?, Addr::Unnamed).await
     }
 
     /// Takes the connection that the process at the other end of a connected Unix socket [offers](Self::offer).
@@ -108,27 +100,8 @@ impl Shm {
     /// # Errors
     /// As for [`offer`](Self::offer).
     pub async fn take(&self, socket: StdStream) -> Result<ShmConnection, Error> {
-        take(registered(socket)?, &self.settings).await
+        self.settings.take(registered(socket)?).await
     }
-
-    async fn offer_to(&self, socket: UnixStream, peer: Addr) -> Result<ShmConnection, Error> {
-        let Settings { waiting, users, ring } = &self.settings;
-        let layout = Layout::new(*ring).ok_or_else(|| {
-            let what = format!("a ring of {ring} bytes: the size is a power of two from 4 KiB to 64 MiB");
-            Error::new(ErrorKind::Invalid, what).at(NAME)
-        })?;
-        let shared = handshake::offer(&socket, layout, users).await.map_err(|error| error.at(NAME))?;
-        let at = At { waiting: *waiting, local: address::of(&socket)?, peer };
-        Ok(ShmConnection::new(socket, shared, Direction::FromClient, at))
-    }
-}
-
-/// The server's half of the handshake.
-pub(crate) async fn take(socket: UnixStream, settings: &Settings) -> Result<ShmConnection, Error> {
-    let shared = handshake::take(&socket, &settings.users).await.map_err(|error| error.at(NAME))?;
-    let (local, peer) = (address::of(&socket)?, address::of_peer(&socket)?);
-    let at = At { waiting: settings.waiting, local, peer };
-    Ok(ShmConnection::new(socket, shared, Direction::FromServer, at))
 }
 
 fn registered(socket: StdStream) -> io::Result<UnixStream> {
@@ -174,7 +147,7 @@ impl Datapath for Shm {
     async fn connect(&self, to: Addr) -> Result<ShmConnection, Error> {
         let path = to.unix(NAME)?;
         let socket = connected(path).await.map_err(|error| address::failed(error, "connect to", path))?;
-        self.offer_to(socket, to).await
+        self.settings.offer(socket, to).await
     }
 
     async fn listen(&self, on: Addr) -> Result<ShmListener, Error> {

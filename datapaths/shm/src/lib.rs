@@ -30,6 +30,7 @@ mod listener;
 mod mapping;
 mod memory;
 pub mod ring;
+mod sharing;
 
 pub use base::ShmBase;
 pub use bertha_polling::Waiting;

@@ -2,7 +2,7 @@
 
 use crate::ShmConnection;
 use crate::address::{self, NAME, SocketFile};
-use crate::datapath::{Settings, take};
+use crate::sharing::Settings;
 use bertha_core::{Addr, Error, ErrorKind, Listener, Properties, Runtime};
 use bertha_runtime_tokio::{Task, TokioRuntime};
 use rustix::io::Errno;
@@ -53,7 +53,7 @@ async fn accept_all(socket: UnixListener, settings: Settings, accepted: mpsc::Se
             Ok((stream, _)) => {
                 let settings = settings.clone();
                 handshakes.spawn(async move {
-                    match take(stream, &settings).await {
+                    match settings.take(stream).await {
                         Ok(connection) => drop(place.send(connection)),
                         Err(error) => tracing::debug!(%error, "a client was turned away"),
                     }

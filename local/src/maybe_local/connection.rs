@@ -23,6 +23,15 @@ impl<Inner> MaybeLocalConnection<Inner> {
         self.near.is_some()
     }
 
+    /// The connection below if the peer is not on this machine: for a Chunnel that goes on from there.
+    ///
+    /// # Errors
+    /// This one, if it is.
+    #[expect(clippy::result_large_err, reason = "the connection goes back as it came")]
+    pub fn remote(self) -> Result<Inner, Self> {
+        if self.near.is_some() { Err(self) } else { Ok(self.inner) }
+    }
+
     /// The owner of the peer's process if that is on this machine, as the kernel vouches for it: of a client. A client's
     /// own process has made the socket, so a client knows of its server what the directory knows.
     pub fn local_client(&self) -> Option<Credentials> {
