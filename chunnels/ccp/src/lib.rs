@@ -55,19 +55,20 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
+mod connect;
 mod control;
+mod datapath;
 mod flow;
-mod link;
 mod machine;
 pub mod message;
 mod program;
 mod signals;
 
-pub use control::{Ccp, Datapath, Limits, Refusal};
-pub use flow::{Decision, Flow, Report};
-pub use link::Link;
 #[cfg(feature = "agent")]
-pub use link::{AgentEnd, Pace};
+pub use connect::{AgentEnd, Pace};
+pub use control::{Ccp, Limits};
+pub use datapath::{Datapath, Link, Refusal};
+pub use flow::{Decision, Flow, Report};
 pub use machine::Fault;
 pub use program::{Program, Refused};
 pub use signals::{Signal, SignalSet, Signals};

@@ -1,9 +1,9 @@
 //! The control of one flow: by its program, or by NewReno while there is no agent.
 
-use super::datapath::{Datapath, Member};
 use super::presence::Presence;
 use super::{Limits, Settings};
 use crate::Signals;
+use crate::datapath::{Datapath, Member};
 use crate::message::{Create, MAX_FIELDS, Measure};
 use bertha_chunnels::congestion::{Ack, Algorithm, CongestionControl, Flow, NewReno};
 use std::fmt;

@@ -1,14 +1,13 @@
 //! CCP as a congestion control of [`Reliable`](bertha_chunnels::Reliable).
 
-mod datapath;
 mod flow_control;
 mod limits;
 mod presence;
 
-pub use datapath::{Datapath, Refusal};
 pub use limits::Limits;
 
-use crate::link;
+use crate::connect;
+use crate::datapath::Datapath;
 use crate::message::{AlgorithmName, Malformed};
 use bertha_chunnels::congestion::{Algorithm, CongestionControl};
 use bertha_core::Error;
@@ -50,13 +49,13 @@ impl Ccp {
     /// # Errors
     /// [`Io`](bertha_core::ErrorKind::Io) if the socket can't be made.
     pub fn unix(own: impl AsRef<Path>, agent: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Self::over(link::connect(own.as_ref(), agent.as_ref())?))
+        Ok(Self::over(connect::connect(own.as_ref(), agent.as_ref())?))
     }
 
     /// An agent in this process, which gets the other end: `portus::RunBuilder` runs algorithms on it.
     #[cfg(feature = "agent")]
-    pub fn in_process(pace: link::Pace) -> (Self, link::AgentEnd) {
-        let (datapath, agent) = link::in_process(pace);
+    pub fn in_process(pace: connect::Pace) -> (Self, connect::AgentEnd) {
+        let (datapath, agent) = connect::in_process(pace);
         (Self::over(datapath), agent)
     }
 

@@ -18,12 +18,14 @@ mod install;
 mod malformed;
 mod measure;
 mod reader;
+mod register;
 mod update;
 
 pub use create::{AlgorithmName, Create, Ready};
-pub use install::{Clause, Install, Instruction, MAX_CLAUSES, MAX_INSTRUCTIONS, Operation, Register};
+pub use install::{Clause, Install, Instruction, MAX_CLAUSES, MAX_INSTRUCTIONS, Operation};
 pub use malformed::Malformed;
 pub use measure::{MAX_FIELDS, Measure};
+pub use register::Register;
 pub use update::{Change, Field, MAX_UPDATES, Update};
 
 use header::{Header, Kind};

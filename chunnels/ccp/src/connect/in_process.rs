@@ -1,7 +1,6 @@
 //! An agent in this process: a thread that runs portus.
 
-use super::Link;
-use crate::Datapath;
+use crate::datapath::{Datapath, Link};
 use bertha_core::{Error, ErrorKind};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;

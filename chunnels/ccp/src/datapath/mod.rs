@@ -1,6 +1,9 @@
 //! The programs and flows that one agent sees.
 
-use crate::link::Link;
+mod link;
+
+pub use link::Link;
+
 use crate::message::{Create, Measure, Message, Ready};
 use crate::{Flow, Program, Refused, Signal, SignalSet};
 use bertha_core::Error;
@@ -35,11 +38,11 @@ struct Table {
 
 /// What an agent reaches of a flow.
 #[derive(Debug, Default)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// Locked for each acknowledgement, and for each message of the agent; never while anything is sent.
-    pub(super) flow: Mutex<Flow>,
+    pub(crate) flow: Mutex<Flow>,
     /// The number of messages for this flow.
-    pub(super) messages: AtomicU64,
+    pub(crate) messages: AtomicU64,
 }
 
 /// A program that the agent installed and that is not run.
@@ -132,7 +135,7 @@ impl Datapath {
     }
 
     /// Adds a flow, and returns its number.
-    pub(super) fn join(&self, member: Arc<Member>) -> u32 {
+    pub(crate) fn join(&self, member: Arc<Member>) -> u32 {
         let mut table = self.table.lock();
         loop {
             table.last_flow = table.last_flow.wrapping_add(1);
@@ -145,7 +148,7 @@ impl Datapath {
     }
 
     /// Removes a flow, and tells the agent.
-    pub(super) fn leave(&self, flow: u32) {
+    pub(crate) fn leave(&self, flow: u32) {
         self.table.lock().flows.remove(&flow);
         let mut message = Vec::new();
         if Measure::encode_fields(flow, 0, &[], &mut message).is_ok() {
@@ -154,14 +157,14 @@ impl Datapath {
     }
 
     /// Tells the agent of a flow. Returns whether it could be told.
-    pub(super) fn announce(&self, create: &Create) -> bool {
+    pub(crate) fn announce(&self, create: &Create) -> bool {
         let mut message = Vec::new();
         create.encode(&mut message);
         self.send(&message)
     }
 
     /// Returns whether the message could be handed over.
-    pub(super) fn send(&self, message: &[u8]) -> bool {
+    pub(crate) fn send(&self, message: &[u8]) -> bool {
         match self.link.send(message) {
             Ok(()) => true,
             Err(error) => {

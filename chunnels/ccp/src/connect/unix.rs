@@ -1,7 +1,6 @@
 //! An agent behind a Unix datagram socket.
 
-use super::Link;
-use crate::Datapath;
+use crate::datapath::{Datapath, Link};
 use crate::message::MAX_MESSAGE;
 use bertha_core::{Error, ErrorKind};
 use rustix::net::{SendFlags, SocketAddrUnix, sendto};
