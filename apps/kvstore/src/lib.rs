@@ -45,6 +45,8 @@ mod protocol;
 pub mod resp;
 pub mod server;
 mod sharding;
+mod shared_store;
+mod stop;
 mod store;
 
 pub use key::Key;

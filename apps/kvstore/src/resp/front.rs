@@ -1,9 +1,10 @@
 //! Accepting clients.
 
+use super::format::RespFormat;
 use super::session::{Counters, Session};
-use super::wire::RespFormat;
 use super::{RespAddr, Routes};
-use crate::server::{Shard, Stop};
+use crate::shared_store::SharedStore;
+use crate::stop::Stop;
 use bertha::chunnels::framing::Framed;
 use bertha::kernel::{Tcp, TcpListener, UnixStream, UnixStreamListener};
 use bertha::prelude::*;
@@ -116,7 +117,7 @@ impl Fronts {
 /// What clients are served with.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients {
-    pub(crate) shard: Shard,
+    pub(crate) store: SharedStore,
     pub(crate) routes: Routes,
     pub(crate) counters: Arc<Counters>,
     pub(crate) stop: Stop,
@@ -155,7 +156,7 @@ impl Clients {
         // Relaxed: a number by itself.
         self.counters.clients.fetch_add(1, Relaxed);
         tracing::info!(%peer, "connected");
-        let session = Session::new(&self.shard, &self.routes, &self.counters);
+        let session = Session::new(&self.store, &self.routes, &self.counters);
         let ended = tokio::select! {
             ended = session.serve(&connection) => Some(ended),
             () = self.stop.wait() => None,

@@ -2,8 +2,9 @@
 //!
 //! | module | what happens there |
 //! |---|---|
-//! | [`wire`] | without I/O: **a stream is cut into commands**, replies are written |
+//! | [`wire`] | without I/O: arguments and replies as bytes |
 //! | `command` | arguments become a [`Command`] |
+//! | [`format`](self::format) | without I/O: **a stream is cut into commands** |
 //! | `operation` | **a command touches the store** |
 //! | `session` | one connection: a burst of commands, and its replies in their order |
 //! | `routes` | operations go to the shards of their keys, on other threads too |
@@ -17,6 +18,7 @@
 
 mod address;
 mod command;
+pub mod format;
 mod front;
 mod operation;
 mod routes;

@@ -1,8 +1,8 @@
 //! The shards of operations.
 
 use super::{Operation, Outcome};
-use crate::server::Shard;
 use crate::shard_map;
+use crate::shared_store::SharedStore;
 use bertha::chunnels::ShardMap;
 use bertha::{Addr, Error};
 use std::net::Ipv4Addr;
@@ -51,16 +51,16 @@ impl Routes {
         Ok(ends.collect())
     }
 
-    /// Carries out all `operations`, of which `shard` does its own; appends their outcomes in the same order. Operations of one shard
+    /// Carries out all `operations`, of which those of the own shard in `store`; appends their outcomes in the same order. Operations of one shard
     /// keep their order.
     pub(super) async fn carry_out(
         &self,
-        shard: &Shard,
+        store: &SharedStore,
         operations: &mut Vec<Operation>,
         outcomes: &mut Vec<Outcome>,
     ) {
         if self.queues.len() == 1 {
-            shard.carry_out(operations.drain(..), outcomes);
+            carry_out(store, operations.drain(..), outcomes);
             return;
         }
         let mut here = List::default();
@@ -87,7 +87,7 @@ impl Routes {
             }
         }
         let mut done = Vec::with_capacity(here.places.len());
-        shard.carry_out(here.operations.into_iter(), &mut done);
+        carry_out(store, here.operations.into_iter(), &mut done);
         fill(here.places, done);
         for (places, receiver) in waiting {
             fill(places, receiver.await.unwrap_or_default());
@@ -102,12 +102,18 @@ struct List {
     operations: Vec<Operation>,
 }
 
-/// Carries out what the other shards forward to `shard`, until none of them is left.
-pub(crate) async fn serve(shard: Shard, mut forwarded: mpsc::Receiver<Forwarded>) {
+/// Carries out in `store` what the other shards forward to it, until none of them is left.
+pub(crate) async fn serve(store: SharedStore, mut forwarded: mpsc::Receiver<Forwarded>) {
     while let Some(Forwarded { operations, outcomes }) = forwarded.recv().await {
         let mut done = Vec::with_capacity(operations.len());
-        shard.carry_out(operations.into_iter(), &mut done);
+        carry_out(&store, operations.into_iter(), &mut done);
         // Whoever asked may be gone.
         let _ = outcomes.send(done);
     }
+}
+
+fn carry_out(store: &SharedStore, operations: impl Iterator<Item = Operation>, outcomes: &mut Vec<Outcome>) {
+    // Some of them say how long a record lives from now on.
+    let mut store = store.borrow_now();
+    outcomes.extend(operations.map(|operation| operation.apply(&mut store)));
 }

@@ -1,8 +1,9 @@
 //! One connection.
 
-use super::wire::{Frame, Replies, Version};
+use super::format::Frame;
+use super::wire::{Replies, Version};
 use super::{Command, Operation, Outcome, Routes, command};
-use crate::server::Shard;
+use crate::shared_store::SharedStore;
 use bertha::prelude::*;
 use bertha::{Error, ErrorKind};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(crate) struct Counters {
 
 /// The state of one connection.
 pub(super) struct Session<'a> {
-    shard: &'a Shard,
+    store: &'a SharedStore,
     routes: &'a Routes,
     counters: &'a Arc<Counters>,
     version: Version,
@@ -46,9 +47,9 @@ enum Step {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(shard: &'a Shard, routes: &'a Routes, counters: &'a Arc<Counters>) -> Self {
+    pub(super) fn new(store: &'a SharedStore, routes: &'a Routes, counters: &'a Arc<Counters>) -> Self {
         Self {
-            shard,
+            store,
             routes,
             counters,
             version: Version::Two,
@@ -69,7 +70,7 @@ impl<'a> Session<'a> {
             self.plan(burst.drain(..));
             // Relaxed: a number by itself.
             self.counters.commands.fetch_add(self.steps.len() as u64, Relaxed);
-            self.routes.carry_out(self.shard, &mut self.operations, &mut self.outcomes).await;
+            self.routes.carry_out(self.store, &mut self.operations, &mut self.outcomes).await;
             if let Err(ended) = self.reply(connection).await {
                 return ended;
             }
@@ -234,9 +235,9 @@ mod tests {
     #[tokio::test]
     async fn all_commands_that_arrive_at_once_are_answered_at_once() {
         let (client, server) = pair_of(TokioRuntime);
-        let (shard, counters) = (Shard::new(Capacity::default()), Arc::default());
+        let (store, counters) = (SharedStore::new(Capacity::default()), Arc::default());
         let end = Routes::among(1).unwrap().remove(0);
-        let session = Session::new(&shard, &end.routes, &counters);
+        let session = Session::new(&store, &end.routes, &counters);
         let commands = (0..100).flat_map(|number| {
             [Command::Ping(Some(vec![b'x'; number])), Command::One(Operation::Increment(Key::from("a")))]
         });

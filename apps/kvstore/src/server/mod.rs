@@ -5,7 +5,6 @@ mod listening;
 mod router;
 mod shard;
 mod starting;
-mod stop;
 mod thread;
 
 use std::fmt;
@@ -20,11 +19,11 @@ use crate::{Capacity, Sharding, shard_addrs, shard_map};
 use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
 
+pub use crate::stop::{Stop, Stopper};
 pub use handler::Handler;
 pub use listening::Listening;
 pub use router::Router;
 pub use shard::Shard;
-pub use stop::{Stop, Stopper};
 
 /// How many requests of one shard, and replies of one client, wait between the router and a shard.
 const QUEUE: usize = 1024;

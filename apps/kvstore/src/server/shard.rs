@@ -2,15 +2,13 @@
 
 use super::listening::Datapath;
 use super::{Handler, Listening, Stop};
-use crate::resp::{self, Operation, Outcome};
-use crate::{Capacity, Message, Store};
+use crate::resp;
+use crate::shared_store::SharedStore;
+use crate::{Capacity, Message};
 use bertha::Error;
 use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
-use std::cell::{RefCell, RefMut};
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// The most requests that are handled before their replies are sent.
@@ -19,46 +17,26 @@ const BURST: usize = 256;
 /// Answers requests out of a store, which all connections of the thread share.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    // No lock: the store never leaves its thread.
-    store: Rc<RefCell<Store>>,
-    /// The origin of the store's time.
-    started: Instant,
+    store: SharedStore,
 }
 
 impl Shard {
     /// With an empty store.
     pub fn new(capacity: Capacity) -> Self {
-        Self { store: Rc::new(RefCell::new(Store::new(capacity))), started: Instant::now() }
-    }
-
-    /// The store, which knows the time if it matters to it.
-    fn store(&self) -> RefMut<'_, Store> {
-        let mut store = self.store.borrow_mut();
-        if store.has_expiring() {
-            store.advance(self.started.elapsed());
-        }
-        store
+        Self { store: SharedStore::new(capacity) }
     }
 
     /// Puts replies in the place of requests.
     fn answer(&self, messages: &mut [Message]) {
-        let mut store = self.store();
+        let mut store = self.store.borrow();
         messages.iter_mut().for_each(|message| store.answer(message));
-    }
-
-    /// Carries out operations of clients that speak RESP, and appends what they came to.
-    pub(crate) fn carry_out(&self, operations: impl Iterator<Item = Operation>, outcomes: &mut Vec<Outcome>) {
-        let mut store = self.store.borrow_mut();
-        // Some of them say how long a record lives from now on.
-        store.advance(self.started.elapsed());
-        outcomes.extend(operations.map(|operation| operation.apply(&mut store)));
     }
 
     /// Answers the requests that a router in the same process passes on, until there is no such router any more.
     pub async fn serve_queue(&self, mut queue: ShardQueue<Message>) {
         let mut requests = Vec::with_capacity(BURST);
         while queue.recv_batch(&mut requests, BURST).await.is_ok() {
-            let mut store = self.store();
+            let mut store = self.store.borrow();
             for (request, client) in requests.drain(..) {
                 client.send(store.handle(request));
             }
@@ -138,9 +116,9 @@ pub(super) async fn run<S>(
     }
     let mut fronts = None;
     if let Some(WithResp { fronts: open, end, counters }) = with_resp {
-        others.spawn_local(resp::serve_forwarded(shard.clone(), end.forwarded));
+        others.spawn_local(resp::serve_forwarded(shard.store.clone(), end.forwarded));
         let clients =
-            resp::Clients { shard: shard.clone(), routes: end.routes, counters, stop: stop.clone() };
+            resp::Clients { store: shard.store.clone(), routes: end.routes, counters, stop: stop.clone() };
         fronts = Some(open.serve(clients));
     }
     let serving = async {

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 /// The longest argument in bytes.
-pub(super) const LONGEST_ARGUMENT: usize = 16 << 20;
+const LONGEST_ARGUMENT: usize = 16 << 20;
 
 /// The longest command in bytes.
-pub(super) const LONGEST_COMMAND: usize = 64 << 20;
+const LONGEST_COMMAND: usize = 64 << 20;
 
 /// The most arguments of a command, its name included.
 const MOST_ARGUMENTS: usize = 64 << 10;
@@ -19,7 +19,7 @@ const LONGEST_INLINE: usize = 64 << 10;
 
 /// What the front of a stream is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(in crate::resp) enum Found {
     /// A whole command of so many bytes.
     Command(usize),
     /// So many bytes that mean nothing: an empty line, or a command without arguments.
@@ -33,7 +33,7 @@ pub(super) enum Found {
 /// How far a command has been read. It goes on where it stopped when more bytes have arrived, so that a command in many pieces is
 /// read once.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(in crate::resp) struct Scan {
     /// The bytes that were read.
     at: usize,
     /// The arguments that are still to come, once it is known.
@@ -46,12 +46,12 @@ pub(super) struct Scan {
 
 impl Scan {
     /// Where the arguments of a [`Found::Command`] are, until the next command is looked for.
-    pub(super) fn places(&self) -> &[Range<usize>] {
+    pub(in crate::resp) fn places(&self) -> &[Range<usize>] {
         &self.places
     }
 
     /// Looks for the end of the command at the front of `bytes`, which begin with those of the calls before that found a part.
-    pub(super) fn find(&mut self, bytes: &[u8]) -> Found {
+    pub(in crate::resp) fn find(&mut self, bytes: &[u8]) -> Found {
         let found = self.go_on(bytes).unwrap_or_else(Found::Malformed);
         if found != Found::Part {
             (self.at, self.left, self.length) = (0, None, None);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::resp::wire::{Replies, Version, number};
 use crate::resp::{Command, Condition, Operation};
 use crate::{Key, Lifetime};
 use bertha::Buf;

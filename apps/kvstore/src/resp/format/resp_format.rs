@@ -1,18 +1,8 @@
-//! What a server receives and sends.
+//! The server's side of the format.
 
-use super::{CommandDecoder, Replies};
-use crate::resp::Command;
+use super::{CommandDecoder, Frame};
 use bertha::chunnels::framing::Framing;
 use bertha::{Base, Buf, Error, ErrorKind};
-
-/// What goes over a connection, as the server sees it.
-#[derive(Debug)]
-pub enum Frame {
-    /// A client sends it.
-    Command(Command),
-    /// The server sends them: those of several commands at once.
-    Replies(Replies),
-}
 
 /// RESP as the format of a [`Framed`](bertha::chunnels::framing::Framed) connection at the server.
 #[derive(Clone, Copy, Debug, Default)]

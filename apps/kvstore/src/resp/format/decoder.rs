@@ -1,8 +1,8 @@
 //! Finding commands in the bytes that arrive.
 
-use super::scan::{Found, Scan};
-use super::{Arguments, Frame};
+use super::Frame;
 use crate::resp::Command;
+use crate::resp::wire::{Arguments, Found, Scan};
 use bertha::chunnels::framing::Deframe;
 use bertha::{Buf, Error, ErrorKind};
 
