@@ -59,7 +59,12 @@ fn agent() -> Vec<(&'static str, Vec<u8>)> {
     let (condition, report) = (Register::Implicit(0), Register::Implicit(2));
     let bind = |result, right| Instruction { operation: Operation::Bind, result, left: result, right };
     let instructions = vec![
-        Instruction { operation: Operation::Define, result: count, left: count, right: Register::Immediate(0) },
+        Instruction {
+            operation: Operation::Define,
+            result: count,
+            left: count,
+            right: Register::Immediate(0),
+        },
         bind(condition, Register::Immediate(1)),
         Instruction { operation: Operation::Add, result: count, left: count, right: Register::Signal(0) },
         bind(report, Register::Immediate(1)),
