@@ -3,6 +3,7 @@
 //! The fuzzers in `tests/fuzz` call them, and `tests/fuzz_corpus.rs` does so with all inputs that fuzzers found worth
 //! keeping. The bytes are the body of a message: check and tag are put right, since no fuzzer guesses them.
 
+pub mod ccp;
 mod feed;
 mod frames;
 pub mod layers;
@@ -44,6 +45,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
+    ("ccp", ccp::agent),
     ("compressed", compressed),
     ("decide", decision),
     ("early", first_flight),
