@@ -6,6 +6,10 @@ use bertha_local::MaybeLocalConnection;
 
 /// The connection of [`TlsUnlessLocal`](crate::TlsUnlessLocal).
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each connection, which a box would make a load longer"
+)]
 pub enum TlsUnlessLocalConnection<Inner: Connection> {
     /// Through shared memory, as it is.
     Local(MaybeLocalConnection<Inner>),
