@@ -31,6 +31,8 @@ mod overhead;
 mod passes;
 mod probe;
 mod program;
+#[cfg(feature = "queues")]
+mod pubsub;
 mod report;
 mod shard_raw;
 mod switch;

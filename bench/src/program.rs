@@ -1,6 +1,8 @@
 //! The programs, and a run of all of them.
 
 use crate::harness::Effort;
+#[cfg(feature = "queues")]
+use crate::pubsub;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
 use crate::{
@@ -29,6 +31,9 @@ pub(crate) enum Program {
     /// Echoes over two DPDK ports that share memory, against a server by hand
     #[cfg(feature = "dpdk")]
     DpdkEcho,
+    /// Topics of messaging services: latency, calls and throughput against each service's own client, and the order that changes its place
+    #[cfg(feature = "queues")]
+    Pubsub,
     /// Stacks that optimisation passes rewrote, against the same written by hand
     Passes,
     /// Changing the stack of a connection under full load, and its cost to a connection that can
@@ -55,6 +60,7 @@ const ALL: &[&str] = &[
     "datapaths",
     "dpdk-echo",
     "passes",
+    "pubsub",
     "switch",
     "shard-raw",
     "flood",
@@ -79,6 +85,8 @@ impl Program {
             #[cfg(feature = "dpdk")]
             Self::DpdkEcho => dpdk_echo::run(effort),
             Self::Passes => passes::run(effort),
+            #[cfg(feature = "queues")]
+            Self::Pubsub => pubsub::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
             Self::Flood => flood::run(effort),
@@ -113,7 +121,8 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
         let about = known.and_then(|program| program.get_about().map(ToString::to_string));
         let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
         let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
-        let without = "Built without it: `--features dpdk`.".to_owned();
+        let feature = if *name == "pubsub" { "queues" } else { "dpdk" };
+        let without = format!("Built without it: `--features {feature}`.");
         Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
     });
     Ok(sections.collect())

@@ -48,6 +48,8 @@ type RuntimeOf<B> = <<B as Connection>::Base as Base>::Runtime;
 pub(super) struct State {
     pub(super) agreement: Arc<Agreement>,
     pub(super) participants: Arc<[u64]>,
+    /// The reason why the last proposal of this participant was refused.
+    pub(super) refusal: Option<String>,
 }
 
 /// The agent's ends of its channels to others.
@@ -189,6 +191,9 @@ where
                 // The entry under the old name counts as that of one that vanished.
                 sharing.board.change(|statuses| (statuses.own_id, statuses.is_published) = (*own_id, false));
             }
+        }
+        if let Event::Refused { reason, .. } = event {
+            self.channels.state.send_modify(|state| state.refusal = Some(reason.clone()));
         }
         if let Event::Participants(ids) = event {
             let forgotten = self.progress.lock().set_present(self.now(), ids);
