@@ -122,7 +122,7 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
         let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
         let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
         let feature = if *name == "pubsub" { "queues" } else { "dpdk" };
-        let without = format!("Built without it: `--features {feature}`.");
+        let without = format!("Built without it (`--features {feature}`): what follows is from before.");
         Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
     });
     Ok(sections.collect())

@@ -5,7 +5,7 @@
 use bertha_chunnels::{OrderedByKey, Serialize, ServiceOrdered};
 use bertha_core::{Connection, ErrorKind, NumParticipantsAtMost, Wrap, make_stack, select};
 use bertha_datapath_kernel::TokioRuntime;
-use bertha_queue::{MemoryQueue, Ordering, Service, Topic};
+use bertha_queue::{MemoryQueue, Ordering, Pair, Service, Topic};
 use bertha_rendezvous::{MemoryStore, MultiEndpoint, Rendezvous, RendezvousStore};
 use serde::{Deserialize, Serialize as Encode};
 use std::ops::Range;
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// More than a change takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// More than a change takes, and than a service that delivers a message again: a call that waits for messages may take one to its grave.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 const ACCOUNTS: u32 = 5;
 
@@ -125,6 +125,21 @@ async fn the_order_moves<S: Service, T: RendezvousStore>(service: S, store: T) {
 async fn the_second_receiver_brings_the_order_of_the_service() {
     let service = MemoryQueue::new().ordering(Ordering::ByKey);
     the_order_moves(service, MemoryStore::new(TokioRuntime)).await;
+}
+
+/// The single receiver reads the topic without order, which is the quicker one, and both read the other.
+#[tokio::test]
+async fn the_second_receiver_brings_another_topic() {
+    let ordered = MemoryQueue::new().ordering(Ordering::ByKey);
+    the_order_moves(Pair::new(MemoryQueue::new(), ordered), MemoryStore::new(TokioRuntime)).await;
+}
+
+#[cfg(feature = "sqs")]
+#[tokio::test]
+async fn the_second_receiver_brings_a_fifo_queue() {
+    let Some(endpoint) = bertha_tests::service("BERTHA_ELASTICMQ") else { return };
+    let sqs = bertha_tests::servers::sqs(&endpoint);
+    the_order_moves(Pair::new(sqs.clone(), sqs.fifo()), MemoryStore::new(TokioRuntime)).await;
 }
 
 #[cfg(feature = "nats")]
