@@ -124,10 +124,11 @@ pub(crate) async fn play(scenario: &Scenario) -> Result<Vec<Line>, Error> {
         // Before the last one is there, so that messages flow while it joins.
         process.tell(&publish).await?;
     }
-    processes.push(scenario.start(all).await?);
+    let last = scenario.start(all).await?;
     for process in scenario.publishers(&mut processes) {
         process.until("published", patience, |what| is_sent(what, 2 * first)).await?;
     }
+    processes.push(last);
     match scenario.is_shared() {
         true => wait_for_all(&mut processes).await?,
         // Messages on their way arrive meanwhile.

@@ -405,10 +405,13 @@ where
         }
     }
 
-    /// A change that has begun is finished first: the others count on it.
+    /// A change that has begun is finished first: the others count on it. Where messages are shared they do not: an end that leaves receives no
+    /// more, and what it has not received goes to others as soon as it has left.
     fn is_over(&mut self) -> bool {
         let now = self.now();
-        self.leaving.as_ref().is_some_and(|it| !self.agreement.is_switching() || now >= it.deadline)
+        let has_begun = self.sharing.as_ref().is_some_and(|sharing| sharing.next.is_some());
+        let may_leave = has_begun || !self.agreement.is_switching();
+        self.leaving.as_ref().is_some_and(|it| may_leave || now >= it.deadline)
     }
 
     async fn input(&mut self) -> Input {

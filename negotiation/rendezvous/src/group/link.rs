@@ -138,7 +138,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     fn hold(&self, message: Buf) {
         let mut rounds = self.rounds();
         if rounds.strays.len() < MAX_STRAYS {
-            tracing::warn!("a message of another round arrived; it is kept, and not acknowledged");
+            eprintln!("DBG stray own {:?} open {:?} header {:?}", self.own_id, rounds.open.iter().map(|r| r.id).collect::<Vec<_>>(), message.first_chunk::<8>()); tracing::warn!("a message of another round arrived; it is kept, and not acknowledged");
         }
         rounds.strays.push_back(message);
     }

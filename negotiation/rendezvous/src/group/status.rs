@@ -177,8 +177,8 @@ impl Statuses {
         self.peers().filter_map(|(_, status)| status).chain([&self.own])
     }
 
-    /// Whether all are through the change to the round that this one is in.
-    pub(super) fn all_are_through(&self) -> bool {
+    /// Whether all are through the change to the round that this one is in, and none is further.
+    fn all_are_here(&self) -> bool {
         let is_through = |status: &Status| {
             status.round == self.own.round && status.before.is_none_or(|before| before.is_over)
         };
@@ -186,9 +186,19 @@ impl Statuses {
         own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
     }
 
+    /// Whether all are through the change to the round that this one is in. One that has begun the next change was.
+    pub(super) fn all_are_through(&self) -> bool {
+        let is_through = |status: &Status| match status.round == self.own.round {
+            true => status.before.is_none_or(|before| before.is_over),
+            false => status.round.life == self.own.round.life && status.round.number > self.own.round.number,
+        };
+        let own = self.is_published && self.is_present(self.own_id) && is_through(&self.own);
+        own && self.peers().all(|(_, peer)| peer.is_some_and(is_through))
+    }
+
     /// The participants whose statuses say nothing more to anybody: they have gone, and their last round is over for all.
     pub(super) fn forgettable(&self) -> Vec<u64> {
-        if !self.all_are_through() {
+        if !self.all_are_here() {
             return Vec::new();
         }
         let is_over = |status: &Status| status.round != self.own.round && !self.is_of_now(status);
