@@ -172,7 +172,6 @@ async fn publish<C: Connection<Data = Buf>>(
         match connection.send(message).await {
             Ok(()) => {
                 scene.sent.lock().unwrap().insert((publisher, number));
-                eprintln!("DBG {:?} {publisher} sent {number}", scene.runtime.now());
                 number += 1;
             }
             // Not sent, as the text says.
@@ -187,7 +186,6 @@ async fn receive<C: Connection<Data = Buf>>(scene: Scene, number: u32, connectio
     let mut dice = Dice::new(scene.runtime.random());
     while let Ok(message) = connection.recv().await {
         scene.received.lock().unwrap().push((number, of_bytes(&message)));
-        eprintln!("DBG {:?} {number} received {:?}", scene.runtime.now(), of_bytes(&message));
         if dice.roll(4) == 0 {
             scene.pause(dice.roll(2000)).await;
         }
@@ -247,7 +245,6 @@ async fn bustle(scene: &Scene, seed: u64, may_crash: bool) {
             // Not in the middle of a change: nobody would be left to decode what is left of the old round.
             scene.pause(8_000_000).await;
         }
-        eprintln!("DBG {:?} event {event} who {who} members {:?}", scene.runtime.now(), members.iter().map(|m| (m.receives(), m.stack())).collect::<Vec<_>>());
         match event {
             0..=2 if members.len() < 5 => {
                 // Without a receiver nobody else is let in.
@@ -264,7 +261,6 @@ async fn bustle(scene: &Scene, seed: u64, may_crash: bool) {
     if !members.iter().any(|member| member.receives()) {
         members.push(scene.enter(next, true).await.unwrap());
     }
-    eprintln!("DBG {:?} end members {:?}", scene.runtime.now(), members.iter().map(|m| (m.receives(), m.stack())).collect::<Vec<_>>());
     members.iter().for_each(|member| member.hush());
     scene.pause(30_000_000).await;
 }
@@ -279,7 +275,6 @@ fn whoever_comes_and_leaves_nothing_is_lost_or_swapped() {
 }
 
 #[test]
-#[ignore = "some seeds leave messages undecoded, such as 8: a kill in the middle of a change is not settled in all cases"]
 fn what_the_service_repeats_and_whoever_is_killed_nothing_is_lost_or_swapped() {
     with_seeds(30, 5, async |scene, seed| {
         bustle(scene, seed, true).await;

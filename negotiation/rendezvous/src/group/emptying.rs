@@ -55,17 +55,17 @@ pub(super) async fn await_emptiness<B: Connection<Data = Buf>>(
             shared.read_for(&old);
         }
         let taken = match stage {
-            Stage::Complete => { eprintln!("DBG {:?} me {} old {:?} complete {:?}", runtime.now(), 0, old.id, board.lock()); return },
+            Stage::Complete => return,
             Stage::Behind if !is_late => None,
-            Stage::Open(_) if !is_common => { eprintln!("DBG {:?} me {} old {:?} not common {:?}", runtime.now(), 0, old.id, board.lock()); return },
+            Stage::Open(_) if !is_common => return,
             Stage::Behind => Some(share.taken()),
             Stage::Open(taken) => Some(taken),
         };
-        if taken != latest || taken.is_none() { eprintln!("DBG {:?} me {} old {:?} stage {stage:?} statuses {:?}", runtime.now(), 0, old.id, board.lock());
+        if taken != latest || taken.is_none() {
             (latest, since) = (taken, now);
         }
         if now.saturating_duration_since(since) >= limits.for_messages {
-            eprintln!("DBG {:?} me {} old {:?} GIVES UP", runtime.now(), 0, old.id); tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have taken");
+            tracing::warn!(round = ?old.id, "goes on although it is not known whether all messages of a round have taken");
             return;
         }
         runtime.sleep_until(now + LOOK).await;
