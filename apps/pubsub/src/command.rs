@@ -1,7 +1,8 @@
 //! The command line.
 
 use crate::history::Journal;
-use crate::participant::{Part, take_part};
+use crate::joining::take_part;
+use crate::participant::Part;
 use crate::scenario::{Scenario, play};
 use crate::store::Store;
 use crate::{check, figure, history, sharing};

@@ -8,6 +8,7 @@ mod check;
 mod command;
 mod figure;
 mod history;
+mod joining;
 mod order;
 mod participant;
 mod process;

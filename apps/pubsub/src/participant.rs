@@ -3,10 +3,7 @@
 use crate::history::{Journal, What, now};
 use crate::order::Order;
 use crate::store::Store;
-use crate::topic;
-use bertha_chunnels::{Postcard, ReceiverOrdered, SequencerOrdered, Serialize};
-use bertha_core::{Connection, Error, NumParticipantsAtMost, Role, make_stack, select};
-use bertha_datapath_kernel::UdpMulticast;
+use bertha_core::{Connection, Error, Role};
 use bertha_negotiation::{Agreement, Pick};
 use bertha_rendezvous::{MultiEndpoint, Name, Rendezvous, RendezvousSettings, RunsAmong};
 use serde::Deserialize;
@@ -101,29 +98,7 @@ impl Part {
     }
 }
 
-/// Takes part until the commands end, and carries them out.
-pub(crate) async fn take_part(
-    part: Part,
-    store: Store,
-    commands: impl AsyncBufRead + Send + Unpin,
-    journal: Journal,
-) -> Result<(), Error> {
-    match part.service.clone() {
-        Some(service) => Box::pin(topic::take_part(part, &service, store, commands, journal)).await,
-        None => {
-            let order = select!(
-                ReceiverOrdered::new(),
-                SequencerOrdered::new();
-                prefer 0 if NumParticipantsAtMost(part.at_most)
-            );
-            let stack = make_stack!(Serialize::<Message, Postcard>::new(), order);
-            let group = UdpMulticast::new(part.group).interface(part.interface);
-            over(stack, group, part, store, commands, journal).await
-        }
-    }
-}
-
-/// The same over any group and with any stack for these messages.
+/// Takes part over a group, by a stack, until the commands end, and carries them out.
 pub(crate) async fn over<S, G>(
     stack: S,
     group: G,

@@ -1,7 +1,8 @@
 //! A participant that a scenario has started: a process of its own, or a task of this one where the service is its memory.
 
 use crate::history::{Journal, Line, What, parse};
-use crate::participant::{Part, Use, take_part};
+use crate::joining::take_part;
+use crate::participant::{Part, Use};
 use crate::store::Store;
 use bertha_core::{Error, ErrorKind};
 use bertha_datapath_kernel::TokioRuntime;
