@@ -122,7 +122,7 @@ pub use bertha_macros::main;
 #[cfg(feature = "_datapath")]
 pub use datapath::{DefaultDatapath, datapath};
 #[cfg(feature = "_datapath")]
-pub use run::{not_started, run, spawn};
+pub use run::{block_on, not_started, run, sleep, spawn};
 
 /// The traits and macros that an application needs in scope: `use bertha::prelude::*;`. Types, Chunnels among them, are
 /// imported by name.

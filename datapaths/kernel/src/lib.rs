@@ -18,6 +18,7 @@ mod udp;
 mod unix;
 mod waiting;
 mod window;
+mod within_tokio;
 
 pub use base::SocketBase;
 pub use bertha_runtime_tokio::{Task, TokioRuntime};

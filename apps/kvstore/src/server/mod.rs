@@ -1,4 +1,4 @@
-//! The running store: a router, and shards that each have a thread.
+//! The running store: a router and its shards.
 
 mod handler;
 mod listening;
@@ -80,7 +80,7 @@ pub struct Server {
 impl Server {
     /// Starts the shards and then the router; all of them listen when this returns.
     ///
-    /// The threads inherit the caller's processor affinity.
+    /// The threads inherit the caller's processor affinity. The call blocks, so it is not for a task of Caladan's runtime.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) if an address can't be used or the shards make no map, and the
@@ -170,17 +170,15 @@ fn start_shard(
     match encryption {
         None => thread::start(
             name,
-            async move || {
-                Listening::open(make_stack!(messages, Checksum::new()), addr, Settings::default()).await
-            },
-            async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
+            Listening::open(make_stack!(messages, Checksum::new()), addr, Settings::default()),
+            move |listening| shard::run(listening, Shard::new(capacity), queue, stop),
         ),
         Some(encryption) => {
             let settings = encryption.settings(Settings::default());
             thread::start(
                 name,
-                async move || Listening::open(make_stack!(messages, encryption.wire()), addr, settings).await,
-                async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
+                Listening::open(make_stack!(messages, encryption.wire()), addr, settings),
+                move |listening| shard::run(listening, Shard::new(capacity), queue, stop),
             )
         }
     }

@@ -77,9 +77,7 @@ where
     Datapath: Runs<S, Out: Connection<Data = Message>>,
 {
     let stop = stopper.subscribe();
-    thread::start(
-        "router".to_owned(),
-        async move || Listening::open(stack, addr, settings).await,
-        async move |listening| listening.serve(Router, stop).await,
-    )
+    thread::start("router".to_owned(), Listening::open(stack, addr, settings), move |listening| {
+        listening.serve(Router, stop)
+    })
 }

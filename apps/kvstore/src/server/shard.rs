@@ -5,28 +5,28 @@ use crate::{Capacity, Message, Store};
 use bertha::Error;
 use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
-use std::cell::RefCell;
-use std::rc::Rc;
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// The most requests that are handled before their replies are sent.
 const BURST: usize = 256;
 
-/// Answers requests out of a store, which all connections of the thread share.
+/// Answers requests out of a store, which all connections of a shard share.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    // No lock: the store never leaves its thread.
-    store: Rc<RefCell<Store>>,
+    // On tokio a shard has one thread, so nobody ever waits for the lock, which is taken once for a burst.
+    store: Arc<Mutex<Store>>,
 }
 
 impl Shard {
     /// With an empty store.
     pub fn new(capacity: Capacity) -> Self {
-        Self { store: Rc::new(RefCell::new(Store::new(capacity))) }
+        Self { store: Arc::new(Mutex::new(Store::new(capacity))) }
     }
 
     /// Puts replies in the place of requests.
     fn answer(&self, messages: &mut [Message]) {
-        let mut store = self.store.borrow_mut();
+        let mut store = self.store.lock();
         messages.iter_mut().for_each(|message| store.answer(message));
     }
 
@@ -34,7 +34,7 @@ impl Shard {
     pub async fn serve_queue(&self, mut queue: ShardQueue<Message>) {
         let mut requests = Vec::with_capacity(BURST);
         while queue.recv_batch(&mut requests, BURST).await.is_ok() {
-            let mut store = self.store.borrow_mut();
+            let mut store = self.store.lock();
             for (request, client) in requests.drain(..) {
                 client.send(store.handle(request));
             }
@@ -90,11 +90,14 @@ pub(super) async fn run<S>(
     S: Negotiate + 'static,
     super::listening::Datapath: Runs<S, Out: Connection<Data = Message>>,
 {
-    let from_router = shard.clone();
-    let router =
-        queue.map(|queue| tokio::task::spawn_local(async move { from_router.serve_queue(queue).await }));
-    listening.serve(shard, stop).await;
-    if let Some(router) = router {
-        router.abort();
+    if let Some(queue) = queue {
+        let (from_router, mut stop) = (shard.clone(), stop.clone());
+        bertha::spawn(async move {
+            tokio::select! {
+                () = from_router.serve_queue(queue) => {}
+                () = stop.wait() => {}
+            }
+        });
     }
+    listening.serve(shard, stop).await;
 }

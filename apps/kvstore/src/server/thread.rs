@@ -1,12 +1,10 @@
-//! A thread with a runtime of its own.
+//! A thread for a listener.
 
 use bertha::prelude::*;
 use bertha::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use tokio::runtime::Builder;
-use tokio::task::LocalSet;
 
 use super::Listening;
 use super::listening::Datapath;
@@ -18,27 +16,26 @@ pub(super) struct Thread {
     handle: JoinHandle<Result<(), Error>>,
 }
 
-/// Starts a thread that opens a listener and then runs it. Both happen on the thread, so that neither has to be sent
-/// to another. Returns once it listens.
-pub(super) fn start<S>(
+/// Starts a thread that opens a listener and then runs it, with [`bertha::block_on`]. Returns once it listens.
+pub(super) fn start<S, R>(
     name: String,
-    open: impl AsyncFnOnce() -> Result<Listening<S>, Error> + Send + 'static,
-    run: impl AsyncFnOnce(Listening<S>) + Send + 'static,
+    open: impl Future<Output = Result<Listening<S>, Error>> + Send + 'static,
+    run: impl FnOnce(Listening<S>) -> R + Send + 'static,
 ) -> Result<Thread, Error>
 where
     S: Negotiate + 'static,
     Datapath: Runs<S>,
+    R: Future<Output = ()> + Send,
 {
     let (ready, opened) = mpsc::sync_channel(1);
     let work = move || {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        LocalSet::new().block_on(&runtime, async move {
-            let listening = open().await?;
+        bertha::block_on(async move {
+            let listening = open.await?;
             // Its receiver waits below.
             let _ = ready.send(listening.addr()?);
             run(listening).await;
             Ok(())
-        })
+        })?
     };
     let handle = std::thread::Builder::new().name(name).spawn(work)?;
     match opened.recv() {
