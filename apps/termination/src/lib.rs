@@ -51,38 +51,3 @@ impl Termination {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
-
-    use super::*;
-    use nix::sys::pthread::{pthread_kill, pthread_self};
-    use std::pin::pin;
-    use std::sync::Arc;
-    use std::task::{Context, Wake};
-
-    struct Unpark(thread::Thread);
-
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
-    #[test]
-    fn a_signal_is_waited_for_and_ends_nothing() {
-        let termination = Termination::expect().unwrap();
-        pthread_kill(pthread_self(), Signal::SIGTERM).unwrap();
-        termination.wait().unwrap();
-        let mut asked = pin!(termination.into_future().unwrap());
-        let waker = Arc::new(Unpark(thread::current())).into();
-        let mut cx = Context::from_waker(&waker);
-        assert!(asked.as_mut().poll(&mut cx).is_pending());
-        // To the process: the thread that waits takes it, and this one has it blocked.
-        nix::sys::signal::kill(nix::unistd::Pid::this(), Signal::SIGINT).unwrap();
-        while asked.as_mut().poll(&mut cx).is_pending() {
-            thread::park();
-        }
-    }
-}

@@ -13,6 +13,7 @@ mod bridged;
 mod conformance;
 mod neighbours;
 mod preemption;
+mod running;
 mod runtime;
 mod stacks;
 mod strangers;
