@@ -59,6 +59,7 @@
 //! | `datapath-kernel` | yes | UDP, TCP and Unix sockets in [`kernel`]; [`datapath()`] is kernel UDP |
 //! | `datapath-dpdk` | no | DPDK ports in `dpdk`, with a network stack in user space; [`datapath()`] is that |
 //! | `datapath-caladan` | no | Caladan's green threads and sockets in `caladan`; [`datapath()`] and [`run`](run()) are those |
+//! | `datapath-caladan-bridged` | no | the same beside tokio, which stays the runtime: [`datapath()`] alone is Caladan's |
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
@@ -85,7 +86,7 @@ extern crate self as bertha;
 
 pub use bertha_chunnels as chunnels;
 pub use bertha_core as core;
-#[cfg(feature = "datapath-caladan")]
+#[cfg(any(feature = "datapath-caladan", feature = "datapath-caladan-bridged"))]
 pub use bertha_datapath_caladan as caladan;
 #[cfg(feature = "datapath-dpdk")]
 pub use bertha_datapath_dpdk as dpdk;
@@ -138,6 +139,7 @@ pub mod prelude {
     feature = "datapath-kernel",
     not(feature = "datapath-dpdk"),
     not(feature = "datapath-caladan"),
+    not(feature = "datapath-caladan-bridged"),
     feature = "bincode",
     feature = "postcard"
 ))]

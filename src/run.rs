@@ -11,11 +11,20 @@ const RUNTIME: bertha_runtime_tokio::TokioRuntime = bertha_runtime_tokio::TokioR
 
 #[cfg(all(
     feature = "datapath-caladan",
-    any(feature = "redis", feature = "etcd", feature = "nats", feature = "kafka", feature = "redis-streams")
+    any(
+        feature = "redis",
+        feature = "etcd",
+        feature = "nats",
+        feature = "kafka",
+        feature = "redis-streams",
+        feature = "sqs",
+        feature = "azure-queue",
+        feature = "pubsub"
+    )
 ))]
 compile_error!(
-    "the stores `redis` and `etcd` and the services `nats`, `kafka` and `redis-streams` talk to their servers over tokio, and \
-     `datapath-caladan` puts another runtime in its place: switch either it or them off"
+    "the stores `redis` and `etcd` and all messaging services talk to their servers over tokio, and `datapath-caladan` puts another runtime \
+     in its place: take `datapath-caladan-bridged`, which leaves tokio there, or switch either it or them off"
 );
 
 /// Runs `main` on the runtime that [`datapath()`](crate::datapath()) calls for, and returns its output: Caladan's with the feature

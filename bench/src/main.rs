@@ -14,6 +14,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "caladan")]
+mod caladan;
 mod compile_time;
 mod connect;
 #[cfg(feature = "dpdk")]
@@ -79,6 +81,14 @@ enum Command {
     /// Prints the instructions of one iteration of a probe
     #[command(hide = true)]
     Count { probe: String, iterations: u64 },
+    /// Prints rows over Caladan, beside whose scheduler this runs
+    #[cfg(feature = "caladan")]
+    #[command(hide = true)]
+    CaladanRows { rows: caladan::Rows },
+    /// Prints one figure over Caladan
+    #[cfg(feature = "caladan")]
+    #[command(hide = true, subcommand)]
+    CaladanSample(caladan::Sample),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -98,6 +108,10 @@ fn main() -> ExitCode {
                 report::write_page(Path::new(env!("CARGO_MANIFEST_DIR")), &sections).map(|()| true)
             })
         }
+        #[cfg(feature = "caladan")]
+        Command::CaladanRows { rows } => caladan::print(rows, effort).map(|()| true),
+        #[cfg(feature = "caladan")]
+        Command::CaladanSample(sample) => sample.run().map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

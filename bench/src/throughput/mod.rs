@@ -19,8 +19,8 @@ mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 
-#[cfg(feature = "dpdk")]
-use bertha::{Ends, over};
+#[cfg(feature = "caladan")]
+pub(crate) use bertha::{Ends, within_one_runtime};
 pub(crate) use probe::probe;
 pub(crate) use rows::{Options, run};
 
@@ -28,17 +28,17 @@ use crate::Error;
 
 /// The files.
 #[derive(Clone, Copy, Debug)]
-struct Setup {
+pub(crate) struct Setup {
     /// The number of connections, each with a file of its own.
-    connections: usize,
+    pub(crate) connections: usize,
     /// The bytes of a file.
-    bytes: usize,
+    pub(crate) bytes: usize,
     /// The most bytes that UDP carries in a datagram; TCP's segments have as many with their headers.
-    datagram: usize,
+    pub(crate) datagram: usize,
 }
 
 /// The most bytes of UDP over IPv6 in an Ethernet frame, as over most paths; so much Linux segments and coalesces.
-const ETHERNET: usize = 1_452;
+pub(crate) const ETHERNET: usize = 1_452;
 
 /// The largest datagram on loopback: its MTU less the headers of IPv4 and UDP, up to IPv4's own limit.
 const LOOPBACK: usize = 65_507;

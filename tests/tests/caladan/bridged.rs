@@ -14,7 +14,6 @@ fn on() -> Addr {
 }
 
 #[test]
-#[ignore = "stalls on a busy machine"]
 fn programs_on_tokio() {
     run_beside("bridged::inside", "simple", &[]);
 }

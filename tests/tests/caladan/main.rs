@@ -15,5 +15,6 @@ mod neighbours;
 mod preemption;
 mod running;
 mod runtime;
+mod soak;
 mod stacks;
 mod strangers;
