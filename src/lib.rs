@@ -62,6 +62,7 @@
 //! | `datapath-dpdk-tcp` | no | TCP over the same ports, for peers that speak it: `dpdk::Tcp` |
 //! | `nothing`, `serialize`, `shard` | yes | the Chunnel of that name |
 //! | `reliable`, `order`, `at_most_once`, `fragment`, `batch`, `nagle` | yes | transport over datagrams; see [`chunnels`] |
+//! | `rpc` | yes | requests and responses in [`rpc`], with typed services by [`#[bertha::service]`](macro@service) |
 //! | `metrics`, `pace` | yes | counting what passes, and sending at a bounded rate |
 //! | `checksum` | yes | damaged messages are dropped |
 //! | `bytes`, `framing` | yes | streams of bytes over messages, and messages over streams of bytes |
@@ -117,6 +118,10 @@ pub mod queue;
 #[cfg(feature = "_datapath")]
 mod run;
 
+#[cfg(feature = "rpc")]
+pub use bertha_chunnels::rpc;
+#[cfg(feature = "rpc")]
+pub use bertha_macros::facade_service as service;
 #[cfg(feature = "_datapath")]
 pub use bertha_macros::main;
 #[cfg(feature = "_datapath")]

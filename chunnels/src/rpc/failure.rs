@@ -86,8 +86,10 @@ impl Failure {
         Self::of(FailureKind::Failed, text)
     }
 
+    /// A failure of another kind, for layers around calls. It may have run if it [`Failed`](FailureKind::Failed) or
+    /// [`TimedOut`](FailureKind::TimedOut).
     #[cold]
-    pub(super) fn of(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
+    pub fn of(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
         let may_have_run = matches!(kind, FailureKind::Failed | FailureKind::TimedOut);
         Self(Box::new(Inner { kind, text: text.into(), may_have_run, connection: None }))
     }
@@ -106,6 +108,11 @@ impl Failure {
 
     pub(super) fn after_running(mut self) -> Self {
         self.0.may_have_run = true;
+        self
+    }
+
+    pub(super) fn before_running(mut self) -> Self {
+        self.0.may_have_run = false;
         self
     }
 

@@ -28,9 +28,8 @@
 //!
 //! # Outcomes
 //!
-//! A call has one outcome: its response, or a [`Failure`], which says whether the server may have run it. Nothing is repeated here;
-//! a caller that repeats calls, since the connection was lost, say, repeats those that [may not have run](Failure::may_have_run) and
-//! those of [idempotent](Method::idempotent) methods.
+//! A call has one outcome: its response, or a [`Failure`], which says whether the server [may have run](Failure::may_have_run) it. Calls
+//! are repeated by [`Reconnecting`] alone: those that did not run, and those of [idempotent](Method::idempotent) methods.
 //!
 //! # Deadlines and cancellation
 //!
@@ -59,11 +58,15 @@ mod encode;
 mod failure;
 mod message;
 mod method;
+mod patience;
 mod server;
 mod wire;
 
+pub use crate::serialize::{Bincode, Codec};
 pub use chunnel::Rpc;
-pub use client::{Call, Caller, Client, MultiplexedParts, Multiplexer, ResponseParts, Responses};
+pub use client::{
+    Call, Caller, Client, MultiplexedParts, Multiplexer, Reconnecting, ResponseParts, Responses,
+};
 pub use connection::RpcConnection;
 pub use encode::{Encode, Encoded, decode, encode};
 pub use failure::{Failure, FailureKind};

@@ -31,9 +31,8 @@ const FAILURE: u8 = 7;
 /// `TooLarge` without the room.
 #[inline]
 pub(super) fn write(call: CallId, content: Content, body: &mut Buf) -> Result<(), Error> {
-    let first = |kind: u8| {
-        u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32
-    };
+    let first =
+        |kind: u8| u64::from(kind) | u64::from(call.slot & MAX_SLOT) << 8 | u64::from(call.generation) << 32;
     let numbered = |body: &mut Buf, kind, number: u32| -> Result<(), Error> {
         let header = body.prepend(SHORTEST + 4)?;
         header[..SHORTEST].copy_from_slice(&first(kind).to_le_bytes());

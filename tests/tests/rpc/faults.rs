@@ -46,7 +46,12 @@ enum Outcome {
 }
 
 /// Makes one call of any kind, with or without a deadline, which may be given up.
-async fn call(client: &Client<Multiplexer<crate::service::End>>, runtime: &SimRuntime, number: u64, seed: u64) -> Outcome {
+async fn call(
+    client: &Client<Multiplexer<crate::service::End>>,
+    runtime: &SimRuntime,
+    number: u64,
+    seed: u64,
+) -> Outcome {
     runtime.sleep(MS * below(runtime, 100) as u32).await;
     let deadline = MS * [5, 50, 500, 100_000][below(runtime, 4) as usize];
     let patience = MS * [3, 100, 1_000, 1_000_000][below(runtime, 4) as usize];
@@ -59,7 +64,8 @@ async fn call(client: &Client<Multiplexer<crate::service::End>>, runtime: &SimRu
                 assert_eq!(doubled, 2 * number, "seed {seed}");
             }
             2 => {
-                let mut count = client.call::<u64, u64>(COUNT, &number).deadline(deadline).responses().await?;
+                let mut count =
+                    client.call::<u64, u64>(COUNT, &number).deadline(deadline).responses().await?;
                 let mut expected = 0;
                 while let Some(response) = count.next().await {
                     assert_eq!(response?, expected, "seed {seed}");
@@ -119,7 +125,9 @@ async fn run(network: Network, seed: u64) {
         let times = asked.get(&number).copied().unwrap_or_default();
         match outcome {
             Outcome::Answered => assert_eq!(times, 1, "seed {seed}: {number} was answered"),
-            Outcome::Failed { may_have_run: false } => assert_eq!(times, 0, "seed {seed}: {number} did not run"),
+            Outcome::Failed { may_have_run: false } => {
+                assert_eq!(times, 0, "seed {seed}: {number} did not run")
+            }
             Outcome::Failed { may_have_run: true } | Outcome::GivenUp => {
                 assert!(times <= 1, "seed {seed}: {number} ran {times} times");
             }

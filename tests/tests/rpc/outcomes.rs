@@ -54,7 +54,8 @@ fn with_server(concurrency: usize, limit: usize, test: impl AsyncFnOnce(&Scene))
 fn thousands_of_calls_at_a_time_have_their_own_answers() {
     with_server(4096, 4096, async |scene| {
         let calls = (0..4000_u64).map(|number| async move {
-            let doubled: u64 = scene.client.call(if number % 2 == 0 { DOUBLE } else { SLOWLY }, &number).await.unwrap();
+            let doubled: u64 =
+                scene.client.call(if number % 2 == 0 { DOUBLE } else { SLOWLY }, &number).await.unwrap();
             assert_eq!(doubled, 2 * number);
         });
         join_all(calls).await;

@@ -21,6 +21,9 @@ pub(crate) const FAIL: Method = Method::new("fail");
 /// Nobody has it.
 pub(crate) const NONE: Method = Method::new("none");
 
+/// The format of requests and responses.
+const CODEC: Bincode = Bincode;
+
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
@@ -60,7 +63,7 @@ impl Service for Numbers {
 
     async fn call(&self, request: Request) -> Result<Reply<'_, u64>, Failure> {
         let _running = Running::new(&self.running);
-        let number: u64 = request.decode(&Bincode)?;
+        let number: u64 = request.decode(&CODEC)?;
         *self.asked.lock().unwrap().entry(number).or_default() += 1;
         if request.is(DOUBLE) {
             return Ok(Reply::One(2 * number));
@@ -71,13 +74,16 @@ impl Service for Numbers {
         }
         if request.is(COUNT) {
             let (running, runtime) = (Running::new(&self.running), self.runtime.clone());
-            let numbers = futures_util::stream::unfold((0, running, runtime), move |(at, running, runtime)| async move {
-                // Now and then it has to wait.
-                if at % 7 == 3 {
-                    runtime.sleep(Duration::from_millis(1)).await;
-                }
-                (at < number).then(|| (Ok(at), (at + 1, running, runtime)))
-            });
+            let numbers = futures_util::stream::unfold(
+                (0, running, runtime),
+                move |(at, running, runtime)| async move {
+                    // Now and then it has to wait.
+                    if at % 7 == 3 {
+                        runtime.sleep(Duration::from_millis(1)).await;
+                    }
+                    (at < number).then(|| (Ok(at), (at + 1, running, runtime)))
+                },
+            );
             return Ok(Reply::Several(Box::pin(numbers)));
         }
         if request.is(FAIL) {
@@ -87,7 +93,7 @@ impl Service for Numbers {
     }
 
     fn encode(&self, response: &u64, into: &mut [u8]) -> Result<Option<usize>, Failure> {
-        encode(&Bincode, response, into)
+        encode(&CODEC, response, into)
     }
 }
 
@@ -95,9 +101,9 @@ impl Service for Numbers {
 #[test]
 fn what_is_encoded_is_decoded() {
     let mut bytes = [0; 8];
-    assert_eq!(encode(&Bincode, &7_u64, &mut bytes).unwrap(), Some(8));
-    assert_eq!(decode::<u64, _>(&Bincode, &bytes).unwrap(), 7);
-    assert_eq!(encode(&Bincode, &7_u64, &mut bytes[..4]).unwrap(), None);
+    assert_eq!(encode(&CODEC, &7_u64, &mut bytes).unwrap(), Some(8));
+    assert_eq!(decode::<u64, _>(&CODEC, &bytes).unwrap(), 7);
+    assert_eq!(encode(&CODEC, &7_u64, &mut bytes[..4]).unwrap(), None);
 }
 
 /// One end of a connection.

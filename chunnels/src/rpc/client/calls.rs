@@ -356,7 +356,8 @@ fn wait(place: &mut Option<Waker>, waker: &Waker) {
 
 #[cold]
 fn overloaded(limit: usize) -> Failure {
-    let what = format!("{limit} calls of this client are under way, which is its limit; wait for some of them");
+    let what =
+        format!("{limit} calls of this client are under way, which is its limit; wait for some of them");
     Failure::of(FailureKind::Overloaded, what)
 }
 

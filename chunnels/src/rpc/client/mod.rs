@@ -5,6 +5,7 @@ mod caller;
 mod calls;
 mod multiplexer;
 mod parts;
+mod reconnecting;
 mod responses;
 
 use super::{Message, Method};
@@ -14,6 +15,7 @@ pub use call::Call;
 pub use caller::{Caller, ResponseParts};
 pub use multiplexer::{MultiplexedParts, Multiplexer};
 pub(super) use parts::WINDOW;
+pub use reconnecting::Reconnecting;
 pub use responses::Responses;
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ use super::calls::{Calls, Responses};
 use super::{Caller, ResponseParts};
 use crate::rpc::encode::{Encode, Encoder};
 use crate::rpc::message::CallId;
+use crate::rpc::patience::Patience;
 use crate::rpc::{Failure, Message, Method};
 use crate::task_end::{self, runtime_ended};
 use bertha_core::{Base, Buf, Connection, Error, Runtime};
@@ -65,8 +66,7 @@ impl<C: Connection<Data = Message>> Multiplexer<C> {
         let shared = Arc::new(Shared { connection, encoder, state: Mutex::new(state) });
         let ended = shared.clone();
         let runtime = shared.connection.base().runtime();
-        let receiver =
-            task_end::spawn(runtime, receive(shared.clone()), move || ended.end(&runtime_ended()));
+        let receiver = task_end::spawn(runtime, receive(shared.clone()), move || ended.end(&runtime_ended()));
         let sender = runtime.spawn(send(shared.clone()));
         Self { held: Arc::new(Held { shared, _tasks: [receiver, sender] }) }
     }
@@ -261,11 +261,14 @@ async fn expire<C: Connection<Data = Message>>(shared: Weak<Shared<C>>) {
 /// Receives for all callers.
 async fn receive<C: Connection<Data = Message>>(shared: Arc<Shared<C>>) {
     let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
+    let mut patience = Patience::default();
     loop {
         match shared.connection.recv_batch(&mut arrived, BURST).await {
-            Ok(_) => {}
-            Err(error) if error.kind().may_pass() => continue,
-            Err(error) => return shared.end(&error),
+            Ok(_) => patience.renew(),
+            Err(error) => match patience.bear(&shared.connection, error).await {
+                Ok(()) => continue,
+                Err(error) => return shared.end(&error),
+            },
         }
         {
             let mut state = shared.state.lock();

@@ -170,7 +170,9 @@ where
         self.earliest = None;
         let mut expired = Vec::new();
         for number in 0..self.slots.len() {
-            let Slot { call: Some(call), deadline: Some(deadline), .. } = self.slots[number] else { continue };
+            let Slot { call: Some(call), deadline: Some(deadline), .. } = self.slots[number] else {
+                continue;
+            };
             if deadline <= now {
                 self.free(number);
                 expired.push(call);

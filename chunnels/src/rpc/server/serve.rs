@@ -4,6 +4,7 @@ use super::handlers::{Handlers, Progress};
 use super::{Request, Service};
 use crate::rpc::encode::Encoder;
 use crate::rpc::message::{CallId, Content};
+use crate::rpc::patience::Patience;
 use crate::rpc::{Failure, FailureKind, Message};
 use bertha_core::{Base, BoxFuture, Buf, Connection, Error, ErrorKind, Runtime};
 use futures_util::future::{Either, select};
@@ -94,6 +95,7 @@ where
     let mut handlers = Handlers::new(concurrency);
     let mut outbox = Outbox::new(connection, service);
     let (mut arrived, mut woken) = (Vec::with_capacity(BURST), Vec::new());
+    let mut patience = Patience::default();
     let mut timer: Option<(Instant, BoxFuture<'static, ()>)> = None;
     loop {
         if let Some(earliest) = handlers.earliest()
@@ -118,8 +120,9 @@ where
             }
         };
         match event {
-            Event::Received(Err(error)) if !error.kind().may_pass() => return Err(error),
-            Event::Received(_) | Event::Woken => {}
+            Event::Received(Ok(_)) => patience.renew(),
+            Event::Received(Err(error)) => patience.bear(connection, error).await?,
+            Event::Woken => {}
             Event::Expired => timer = None,
         }
         // Also while messages come without a pause.
@@ -138,8 +141,7 @@ where
                 }
                 (Content::Call { method, milliseconds }, Some(body)) => {
                     let patience = Duration::from_millis(milliseconds.into());
-                    let deadline =
-                        if milliseconds == 0 { None } else { runtime.now().checked_add(patience) };
+                    let deadline = if milliseconds == 0 { None } else { runtime.now().checked_add(patience) };
                     let answering = service.call(Request::new(method, body, deadline));
                     Some(handlers.start(call, deadline, answering))
                 }

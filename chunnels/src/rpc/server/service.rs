@@ -4,7 +4,7 @@ use crate::rpc::encode::decode;
 use crate::rpc::{Failure, FailureKind, Method};
 use crate::serialize::Codec;
 use bertha_core::Buf;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, Stream, StreamExt};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,6 +42,11 @@ impl Request {
         &self.body
     }
 
+    /// The encoded request, in the buffer in which it has arrived.
+    pub fn into_body(self) -> Buf {
+        self.body
+    }
+
     /// The request.
     ///
     /// # Errors
@@ -64,6 +69,13 @@ pub enum Reply<'a, R> {
     One(R),
     /// Several, up to the end or the first failure. The stream is polled only while the client takes more.
     Several(BoxStream<'a, Result<R, Failure>>),
+}
+
+impl<'a, R: 'a> Reply<'a, R> {
+    /// A response for each item of a stream.
+    pub fn each<T: 'a>(items: impl Stream<Item = T> + Send + 'a, response: fn(T) -> R) -> Self {
+        Self::Several(Box::pin(items.map(move |item| Ok(response(item)))))
+    }
 }
 
 impl<R> fmt::Debug for Reply<'_, R> {

@@ -95,7 +95,9 @@ fn the_end_of_the_connection_fails_all_calls_and_later_ones() {
     calls.on_message(response(answered, 1), &mut Vec::new());
     let failure = Failure::of(FailureKind::Disconnected, "gone");
     calls.end(&failure, &mut Vec::new());
-    let Poll::Ready(Err(in_doubt)) = calls.poll_answer(waiting, Waker::noop()) else { panic!("it has failed") };
+    let Poll::Ready(Err(in_doubt)) = calls.poll_answer(waiting, Waker::noop()) else {
+        panic!("it has failed")
+    };
     assert_eq!((in_doubt.kind(), in_doubt.may_have_run()), (FailureKind::Disconnected, true));
     assert_eq!(answer(&mut calls, answered), Some(Ok(1)));
     let refused = calls.begin(Responses::One, None).unwrap_err();
@@ -110,7 +112,9 @@ fn one_response_where_several_are_expected_is_malformed_and_so_is_the_reverse() 
     calls.on_message(Message { content: Content::Part { index: 0 }, ..response(one, 1) }, &mut Vec::new());
     calls.on_message(response(several, 1), &mut Vec::new());
     assert_eq!(answer(&mut calls, one), Some(Err(FailureKind::Malformed)));
-    let Poll::Ready(Some(Err(failure))) = calls.poll_part(several, Waker::noop()) else { panic!("it has failed") };
+    let Poll::Ready(Some(Err(failure))) = calls.poll_part(several, Waker::noop()) else {
+        panic!("it has failed")
+    };
     assert_eq!(failure.kind(), FailureKind::Malformed);
     assert_eq!(sent(&mut calls), [(one, Content::Cancel), (several, Content::Cancel)]);
     assert_eq!(calls.in_flight(), 0);
