@@ -76,7 +76,7 @@ impl<Inner: Carries<Buf, Numbered>> Connection for NumberedConnection<Inner> {
     }
 }
 
-#[tokio::main]
+#[bertha::main]
 async fn main() -> Result<(), Error> {
     let mut incoming = make_stack!(Numbered).listen(bertha::datapath(), ([127, 0, 0, 1], 0)).await?;
     let server = incoming.local_addr();

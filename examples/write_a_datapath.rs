@@ -148,7 +148,7 @@ impl Base for Bottom {
     }
 }
 
-#[tokio::main]
+#[bertha::main]
 async fn main() -> Result<(), Error> {
     let threads = Threads::default();
     let addr: Addr = ([127, 0, 0, 1], 1).into();

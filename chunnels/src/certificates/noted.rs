@@ -6,6 +6,7 @@ use std::cell::RefCell;
 /// A certificate or raw key, and the reason why this end does not accept it.
 pub(crate) struct Refused {
     pub(crate) shown: CertificateDer<'static>,
+    #[cfg_attr(not(feature = "quic"), expect(dead_code, reason = "`tls` has it from the step itself"))]
     pub(crate) reason: rustls::Error,
 }
 

@@ -4,7 +4,7 @@ use super::proofs::ProgressProofs;
 use super::round::{RoundQueue, Sorted};
 use super::round_id::RoundId;
 use super::share::RoundShare;
-use bertha_core::{Base, Buf, Connection, Error, ErrorKind, OrdersByKey};
+use bertha_core::{Base, Buf, Connection, Error, ErrorKind, OrdersByKey, Runtime};
 use bertha_negotiation::internals::GroupKey;
 use bertha_negotiation::internals::{Bottom, EpochQueue, Liveness, Parked, Staged};
 use bertha_negotiation::wire::{self, GROUP_HEADER, Kind, PROVEN_GROUP_HEADER, PeerProgress, Tag};
@@ -13,10 +13,16 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 
 /// The bound of messages that are kept of rounds that this end does not know yet.
 const MAX_STRAYS: usize = 1024;
+
+/// The time for which they are kept. A participant that follows a change has opened the round before anybody sends in it, so these come
+/// to one that is late, and for a moment. Or nobody has sent them who is in that round: the tag can be guessed, and a sender that could
+/// fill rounds far in the future would be heard long after it has gone.
+const STRAY_LIFE: Duration = Duration::from_secs(5);
 
 /// The number of ended rounds whose late messages are recognised.
 const MAX_RETIRED: usize = 16;
@@ -54,9 +60,14 @@ struct Rounds {
     /// Those in use: two, and one that is being built.
     open: Vec<Arc<RoundQueue>>,
     /// Messages of rounds that others are in and this end is not yet.
-    strays: VecDeque<Buf>,
+    strays: VecDeque<Stray>,
     /// The first bytes of messages of rounds that have ended, newest last.
     retired: VecDeque<u64>,
+}
+
+struct Stray {
+    message: Buf,
+    since: Instant,
 }
 
 impl<B: Connection<Data = Buf>> Shared<B> {
@@ -83,6 +94,10 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         })
     }
 
+    fn now(&self) -> Instant {
+        self.base.base().runtime().now()
+    }
+
     fn rounds(&self) -> MutexGuard<'_, Rounds> {
         self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +120,15 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         rounds.open.push(round.clone());
         let strays = std::mem::take(&mut rounds.strays);
         drop(rounds);
-        strays.into_iter().for_each(|stray| drop(self.sort(stray)));
+        let now = self.now();
+        let is_late = |since: Instant| now.saturating_duration_since(since) >= STRAY_LIFE;
+        for Stray { message, since } in strays {
+            // Where messages are shared, one that is dropped would be acknowledged.
+            match is_late(since) && !self.is_shared() {
+                true => self.count_dropped(true),
+                false => drop(self.sort(message, since)),
+            }
+        }
         Staged { link: GroupLink { shared: self.clone(), round: round.clone() }, queue: round }
     }
 
@@ -135,12 +158,12 @@ impl<B: Connection<Data = Buf>> Shared<B> {
 
     /// Keeps a message that can't be decoded here, so that it is not acknowledged. An error if there are too many.
     #[cold]
-    fn hold(&self, message: Buf) {
+    fn hold(&self, message: Buf, since: Instant) {
         let mut rounds = self.rounds();
         if rounds.strays.len() < MAX_STRAYS {
             tracing::warn!("a message of another round arrived; it is kept, and not acknowledged");
         }
-        rounds.strays.push_back(message);
+        rounds.strays.push_back(Stray { message, since });
     }
 
     /// An error if so many messages can't be decoded that no more are taken.
@@ -154,8 +177,8 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         Ok(())
     }
 
-    /// Keeps a message for the receivers of its round. Returns one that is of no round.
-    fn sort(&self, mut message: Buf) -> Option<Buf> {
+    /// Keeps a message, which is here `since` then, for the receivers of its round. Returns one that is of no round.
+    fn sort(&self, mut message: Buf, since: Instant) -> Option<Buf> {
         let mut rounds = self.rounds();
         for round in &rounds.open {
             match round.open(&mut message) {
@@ -164,7 +187,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
                     drop(rounds);
                     self.liveness.wake();
                     match kept {
-                        Err(message) if self.is_shared() => self.hold(message),
+                        Err(message) if self.is_shared() => self.hold(message, since),
                         kept => self.count_dropped(kept.is_err()),
                     }
                     return None;
@@ -185,7 +208,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         }
         if self.is_shared() {
             drop(rounds);
-            self.hold(message);
+            self.hold(message, since);
             return None;
         }
         if header.is_some_and(|header| rounds.retired.contains(&header)) {
@@ -197,7 +220,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
         if is_full {
             rounds.strays.pop_front();
         }
-        rounds.strays.push_back(message);
+        rounds.strays.push_back(Stray { message, since });
         drop(rounds);
         self.count_dropped(is_full);
         None
@@ -206,7 +229,7 @@ impl<B: Connection<Data = Buf>> Shared<B> {
     /// Deals with a message that is not of the round of the receiver that read it.
     #[cold]
     fn on_other(&self, message: Buf) {
-        let Some(message) = self.sort(message) else { return };
+        let Some(message) = self.sort(message, self.now()) else { return };
         let progress = match wire::header(&message) {
             Some((Kind::PeerProgress, _)) => match &self.proofs {
                 None => wire::decode(&message).ok(),

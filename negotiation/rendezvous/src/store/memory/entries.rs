@@ -4,8 +4,9 @@ use crate::store::limits;
 use crate::store::transaction::{Entry, Outcome, Revision, Snapshot, Transaction, Write};
 use bertha_core::{Error, ErrorKind};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// The entries of one connection, without I/O: time comes in.
 #[derive(Debug)]
@@ -13,8 +14,9 @@ pub(super) struct Entries {
     snapshot: Snapshot,
     /// When the entries that have a time to live expire.
     deadlines: BTreeMap<String, Instant>,
-    /// Tells watches which revision was reached.
-    changes: watch::Sender<Revision>,
+    /// Wakes watches, which share it, in the order in which they began to wait. In a simulation that makes a run follow from its
+    /// seed; a `tokio::sync::watch` wakes in a random order.
+    changes: Arc<Notify>,
 }
 
 impl Entries {
@@ -24,13 +26,13 @@ impl Entries {
         Self {
             snapshot: Snapshot { revision, entries: BTreeMap::new() },
             deadlines: BTreeMap::new(),
-            changes: watch::Sender::new(revision),
+            changes: Arc::default(),
         }
     }
 
     /// Whether nothing would be missed without it.
     pub(super) fn is_unused(&self) -> bool {
-        self.is_empty() && self.changes.receiver_count() == 0
+        self.is_empty() && Arc::strong_count(&self.changes) == 1
     }
 
     pub(super) fn revision(&self) -> Revision {
@@ -41,8 +43,9 @@ impl Entries {
         self.snapshot.entries.is_empty()
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<Revision> {
-        self.changes.subscribe()
+    /// For a watch: notified of each change.
+    pub(super) fn changes(&self) -> Arc<Notify> {
+        self.changes.clone()
     }
 
     /// When the next entry expires.
@@ -114,6 +117,6 @@ impl Entries {
 
     fn changed(&mut self) {
         self.snapshot.revision.0 += 1;
-        self.changes.send_replace(self.snapshot.revision);
+        self.changes.notify_waiters();
     }
 }

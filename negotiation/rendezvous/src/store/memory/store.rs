@@ -4,14 +4,14 @@ use super::entries::Entries;
 use crate::store::interface::{RendezvousStore, Watch};
 use crate::store::name::Name;
 use crate::store::transaction::{Outcome, Revision, Transaction};
-use bertha_core::{Error, ErrorKind, Runtime};
-use futures_util::future::{Either, pending, select};
+use bertha_core::{Error, Runtime};
+use futures_util::future::{pending, select};
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch::Receiver;
+use tokio::sync::Notify;
 
 /// A store in memory, for participants in one process. Clones share their entries.
 ///
@@ -76,8 +76,8 @@ impl<R: Runtime> RendezvousStore for MemoryStore<R> {
     }
 
     async fn watch(&self, name: &Name) -> Result<MemoryWatch<R>, Error> {
-        let changes = self.with(name, |connection| connection.subscribe());
-        Ok(MemoryWatch { store: self.clone(), name: name.clone(), changes })
+        let (changes, seen) = self.with(name, |connection| (connection.changes(), connection.revision()));
+        Ok(MemoryWatch { store: self.clone(), name: name.clone(), changes, seen })
     }
 
     async fn names(&self, limit: usize) -> Result<Vec<Name>, Error> {
@@ -99,28 +99,29 @@ impl<R> fmt::Debug for MemoryStore<R> {
 pub struct MemoryWatch<R> {
     store: MemoryStore<R>,
     name: Name,
-    changes: Receiver<Revision>,
+    changes: Arc<Notify>,
+    /// The revision that was reported last.
+    seen: Revision,
 }
 
 impl<R: Runtime> Watch for MemoryWatch<R> {
     async fn changed(&mut self) -> Result<Revision, Error> {
         loop {
-            let deadline = self.store.with(&self.name, |connection| connection.next_deadline());
+            // Created before the revision is read, so that no change is missed. Looking at the connection removes what has expired.
+            let changed = pin!(self.changes.notified());
+            let look = |connection: &mut Entries| (connection.revision(), connection.next_deadline());
+            let (revision, deadline) = self.store.with(&self.name, look);
+            if revision != self.seen {
+                self.seen = revision;
+                return Ok(revision);
+            }
             let expiry = pin!(async {
                 match deadline {
                     Some(deadline) => self.store.runtime.sleep_until(deadline).await,
                     None => pending().await,
                 }
             });
-            let changed = match select(pin!(self.changes.changed()), expiry).await {
-                Either::Left((changed, _)) => changed,
-                // Looking at the connection again removes what has expired.
-                Either::Right(_) => continue,
-            };
-            if changed.is_err() {
-                return Err(Error::new(ErrorKind::Unreachable, "the store is gone").at("MemoryStore"));
-            }
-            return Ok(*self.changes.borrow_and_update());
+            select(changed, expiry).await;
         }
     }
 }
