@@ -81,7 +81,7 @@ where
     /// Takes in the future that answers a call, unless it is [full](Self::is_full), and returns its slot.
     pub(super) fn start(&mut self, call: CallId, deadline: Option<Instant>, answering: F) -> usize {
         let number = self.free.pop().unwrap_or_else(|| {
-            let waker = SlotWaker::new(self.slots.len(), self.woken.clone());
+            let waker = SlotWaker::waker(self.slots.len(), self.woken.clone());
             let (answering, streaming) = (Box::pin(None), None);
             self.slots.push(Slot { call: None, deadline: None, answering, streaming, waker });
             self.slots.len() - 1

@@ -26,7 +26,8 @@ pub(super) struct SlotWaker {
 }
 
 impl SlotWaker {
-    pub(super) fn new(number: usize, woken: Arc<Woken>) -> Waker {
+    /// The waker of the slot with this number.
+    pub(super) fn waker(number: usize, woken: Arc<Woken>) -> Waker {
         Waker::from(Arc::new(Self { number, is_woken: AtomicBool::new(false), woken }))
     }
 }
