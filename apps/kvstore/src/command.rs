@@ -1,6 +1,7 @@
 //! The program's commands and options.
 
 use bertha::{Addr, Error};
+use bertha_kvstore::resp::RespAddr;
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
 use bertha_tls_options::ServerOptions;
 use clap::{Args, Parser, Subcommand};
@@ -41,6 +42,10 @@ struct Serve {
     /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
+    /// Also serve clients of Redis at this address, without encryption: 127.0.0.1:6379, unix:/run/store.sock or dpdk:10.0.0.1:6379;
+    /// may be repeated.
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["remote_shard", "require_encryption"])]
+    resp: Vec<RespAddr>,
     #[command(flatten)]
     capacity: CapacityPerShard,
     #[command(flatten)]
@@ -100,6 +105,9 @@ fn announce(server: &Server) {
         server.addr(),
         if shards == 1 { "shard" } else { "shards" }
     );
+    for addr in server.resp_addrs() {
+        println!("kvstore: RESP at {addr}");
+    }
 }
 
 impl Serve {
@@ -116,6 +124,7 @@ impl Serve {
             sharding: self.sharding,
             capacity: self.capacity.get(),
             encryption: self.encryption.encryption()?,
+            resp: self.resp,
         })
     }
 }

@@ -4,6 +4,8 @@
 //! request into its reply. Neither knows how messages reach it. [`Server`] runs a router and its shards, each on a
 //! thread of its own, over the datapath of this build.
 //!
+//! Clients that are not Bertha reach the same records by the protocol of Redis, in [`resp`].
+//!
 //! # Stacks
 //!
 //! A client connects to the router with `ClientShard` or `ServerShard`, or a `select!` of both, over [`shard_map`]; a
@@ -40,12 +42,15 @@
 mod contiguous;
 mod key;
 mod protocol;
+pub mod resp;
 pub mod server;
 mod sharding;
+mod shared_store;
+mod stop;
 mod store;
 
 pub use key::Key;
 pub use protocol::{Body, MAX_KEY, MAX_VALUE, Message, Reason};
 pub use server::{Options, Server, Shards};
 pub use sharding::{KEY_PREFIX, Sharding, shard_addrs, shard_map};
-pub use store::{Capacity, Store};
+pub use store::{Capacity, Lifetime, Store};
