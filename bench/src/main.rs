@@ -32,6 +32,8 @@ mod passes;
 mod probe;
 mod program;
 mod report;
+#[cfg(feature = "rpc")]
+mod rpc;
 mod shard_raw;
 mod switch;
 mod throughput;
