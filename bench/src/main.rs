@@ -34,6 +34,8 @@ mod passes;
 mod probe;
 mod program;
 mod report;
+#[cfg(feature = "rpc")]
+mod rpc;
 mod shard_raw;
 mod switch;
 mod throughput;
@@ -85,10 +87,14 @@ enum Command {
     #[cfg(feature = "caladan")]
     #[command(hide = true)]
     CaladanRows { rows: caladan::Rows },
-    /// Prints one figure over Caladan
+    /// Prints the messages per second of an echo over Caladan
     #[cfg(feature = "caladan")]
-    #[command(hide = true, subcommand)]
-    CaladanSample(caladan::Sample),
+    #[command(hide = true)]
+    CaladanEcho(caladan::EchoOptions),
+    /// Prints the bytes per second of a file over Caladan
+    #[cfg(feature = "caladan")]
+    #[command(hide = true)]
+    CaladanFiles(throughput::CaladanOptions),
     /// Repeats one operation, for the instruction counter
     #[command(hide = true)]
     Probe { name: String, iterations: u64 },
@@ -111,7 +117,9 @@ fn main() -> ExitCode {
         #[cfg(feature = "caladan")]
         Command::CaladanRows { rows } => caladan::print(rows, effort).map(|()| true),
         #[cfg(feature = "caladan")]
-        Command::CaladanSample(sample) => sample.run().map(|()| true),
+        Command::CaladanEcho(options) => caladan::echo(options).map(caladan::tell).map(|()| true),
+        #[cfg(feature = "caladan")]
+        Command::CaladanFiles(options) => throughput::over_caladan(options).map(caladan::tell).map(|()| true),
         Command::Count { probe, iterations } => count(&probe, iterations).map(|()| true),
         Command::Probe { name, iterations } => probe::run(&name, iterations).map(|()| true),
     };

@@ -1,6 +1,6 @@
 //! An echo whose ends are tasks of one runtime, as `echo-by-hand` is in C.
 
-use super::{ADDRESS, config, failed};
+use super::settings::{ADDRESS, config, failed};
 use crate::Error;
 use crate::harness::runtime;
 use bertha_core::{Addr, Base, Buf, Connection, Datapath, Listener, Runtime, make_stack};
@@ -35,7 +35,7 @@ enum Stack {
     Bridged,
 }
 
-pub(super) fn run(options: Options) -> Result<f64, Error> {
+pub(crate) fn run(options: Options) -> Result<f64, Error> {
     let at: Addr = ADDRESS.parse().map_err(failed)?;
     match options.stack {
         Stack::None => run_over_caladan(&config(1), bare(at, options)),

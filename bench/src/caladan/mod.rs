@@ -5,13 +5,15 @@
 //! thread neither the scheduler nor a wire takes part, and the rate is that of the processor.
 
 mod echo;
-mod files;
+mod settings;
+
+pub(crate) use echo::{Options as EchoOptions, run as echo};
+pub(crate) use settings::{ADDRESS, config, failed};
 
 use crate::harness::{Effort, alternate, median};
 use crate::report::{Budget, Report, Row};
 use crate::{Error, ErrorKind};
-use bertha_datapath_caladan::{AVAILABLE, Config};
-use clap::Subcommand;
+use bertha_datapath_caladan::AVAILABLE;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
@@ -29,29 +31,10 @@ pub(crate) enum Rows {
     Throughput,
 }
 
-/// One sample, whose figure is printed.
-#[derive(Clone, Copy, Debug, Subcommand)]
-pub(crate) enum Sample {
-    /// Messages per second of an echo
-    Echo(echo::Options),
-    /// Bytes per second of a file
-    Files(files::Options),
-}
-
-impl Sample {
-    /// Measures in this process.
-    ///
-    /// # Errors
-    /// Those of the runtime and of the connections.
-    #[allow(clippy::print_stdout, reason = "the figure is the program's output")]
-    pub(crate) fn run(self) -> Result<(), Error> {
-        let figure = match self {
-            Self::Echo(options) => echo::run(options)?,
-            Self::Files(options) => files::run(options)?,
-        };
-        println!("{figure}");
-        Ok(())
-    }
+/// Prints the figure of one sample.
+#[allow(clippy::print_stdout, reason = "the figure is the program's output")]
+pub(crate) fn tell(figure: f64) {
+    println!("{figure}");
 }
 
 /// Adds rows to a report. Where there is no Caladan, or it can't be run, the row says so.
@@ -154,7 +137,7 @@ fn by_hand(in_flight: &str, messages: &str) -> Result<f64, Error> {
 
 fn sample(name: &str, arguments: &[&str]) -> Result<f64, Error> {
     let mut command = Command::new(this_program()?);
-    number(command.args(["caladan-sample", name]).args(arguments))
+    number(command.arg(format!("caladan-{name}")).args(arguments))
 }
 
 fn number(command: &mut Command) -> Result<f64, Error> {
@@ -175,15 +158,4 @@ fn output(command: &mut Command) -> Result<String, Error> {
 
 fn this_program() -> Result<impl AsRef<OsStr>, Error> {
     std::env::current_exe().map_err(Error::while_doing(ErrorKind::Core, "finding this program"))
-}
-
-/// The settings of a runtime, which is the address of both ends.
-fn config(threads: u16) -> Config {
-    Config { threads, ..Config::new("10.77.0.2/24") }
-}
-
-const ADDRESS: &str = "10.77.0.2:7";
-
-fn failed(error: bertha_core::Error) -> Error {
-    Error::while_doing(ErrorKind::Bertha, "running over Caladan")(error)
 }

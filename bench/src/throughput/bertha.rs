@@ -20,7 +20,7 @@ const LINK: usize = 8;
 const PIECE: usize = 25 + 15;
 
 /// The stack that moves files.
-pub(crate) type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
+pub(super) type Transport<Below = Bottom> = Stack<Ordered, Stack<Fragment, Stack<Reliable, Below>>>;
 
 /// Packets fill datagrams of the setup, of which `below` bytes go to layers below.
 pub(super) fn transport<Below>(setup: &Setup, below: usize, layers: Below) -> Transport<Below> {
@@ -42,13 +42,13 @@ pub(super) fn plain(setup: &Setup) -> Result<f64, Error> {
 
 /// The datapaths of a transfer.
 #[derive(Debug, Clone)]
-pub(crate) struct Ends<D> {
+pub(super) struct Ends<D> {
     /// Of the sender of files.
-    pub(crate) server: D,
+    pub(super) server: D,
     /// Of the receiver.
-    pub(crate) client: D,
+    pub(super) client: D,
     /// The address of the sender.
-    pub(crate) at: Addr,
+    pub(super) at: Addr,
 }
 
 impl Ends<Udp> {
@@ -77,7 +77,7 @@ pub(super) fn encrypted(setup: &Setup) -> Result<f64, Error> {
 
 /// Moves the files once on the runtime of the calling task, from end to end of one process.
 #[cfg(feature = "caladan")]
-pub(crate) async fn within_one_runtime<D>(ends: Ends<D>, setup: Setup) -> Result<f64, Error>
+pub(super) async fn within_one_runtime<D>(ends: Ends<D>, setup: Setup) -> Result<f64, Error>
 where
     D: Datapath + Clone + Runs<Transport, Out: Connection<Data = Buf>>,
 {

@@ -8,6 +8,8 @@
 
 mod bertha;
 mod blast;
+#[cfg(feature = "caladan")]
+mod caladan;
 #[cfg(feature = "dpdk")]
 mod memif;
 mod memory;
@@ -20,7 +22,7 @@ mod tcp;
 mod tls;
 
 #[cfg(feature = "caladan")]
-pub(crate) use bertha::{Ends, within_one_runtime};
+pub(crate) use caladan::{Options as CaladanOptions, run as over_caladan};
 pub(crate) use probe::probe;
 pub(crate) use rows::{Options, run};
 
@@ -28,17 +30,17 @@ use crate::Error;
 
 /// The files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setup {
+struct Setup {
     /// The number of connections, each with a file of its own.
-    pub(crate) connections: usize,
+    connections: usize,
     /// The bytes of a file.
-    pub(crate) bytes: usize,
+    bytes: usize,
     /// The most bytes that UDP carries in a datagram; TCP's segments have as many with their headers.
-    pub(crate) datagram: usize,
+    datagram: usize,
 }
 
 /// The most bytes of UDP over IPv6 in an Ethernet frame, as over most paths; so much Linux segments and coalesces.
-pub(crate) const ETHERNET: usize = 1_452;
+const ETHERNET: usize = 1_452;
 
 /// The largest datagram on loopback: its MTU less the headers of IPv4 and UDP, up to IPv4's own limit.
 const LOOPBACK: usize = 65_507;

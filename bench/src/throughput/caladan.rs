@@ -1,9 +1,10 @@
-//! A file over the stack that moves files in `throughput`, within one runtime.
+//! A file within one runtime of Caladan.
 
-use super::{ADDRESS, config, failed};
+use super::Setup;
+use super::bertha::{Ends, within_one_runtime};
 use crate::Error;
+use crate::caladan::{ADDRESS, config, failed};
 use crate::harness::runtime;
-use crate::throughput::{Ends, Setup, within_one_runtime};
 use bertha_core::Addr;
 use bertha_datapath_caladan::{Bridged, Caladan, run as run_over_caladan};
 use clap::Args;
@@ -17,9 +18,9 @@ pub(crate) struct Options {
     bytes: usize,
 }
 
-pub(super) fn run(options: Options) -> Result<f64, Error> {
+pub(crate) fn run(options: Options) -> Result<f64, Error> {
     let at: Addr = ADDRESS.parse().map_err(failed)?;
-    let setup = Setup { connections: 1, bytes: options.bytes, datagram: crate::throughput::ETHERNET };
+    let setup = Setup { connections: 1, bytes: options.bytes, datagram: super::ETHERNET };
     match options.bridged {
         false => {
             let ends = Ends { server: Caladan::new(), client: Caladan::new(), at };
