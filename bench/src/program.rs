@@ -4,6 +4,8 @@ use crate::harness::Effort;
 #[cfg(feature = "queues")]
 use crate::pubsub;
 use crate::report::{Report, Section};
+#[cfg(feature = "rpc")]
+use crate::rpc;
 use crate::{Error, ErrorKind};
 use crate::{
     connect, echo, flood, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
@@ -36,6 +38,9 @@ pub(crate) enum Program {
     Pubsub,
     /// Stacks that optimisation passes rewrote, against the same written by hand
     Passes,
+    /// Calls and responses over UDP, TCP and TLS, against tonic, tarpc and a loop by hand
+    #[cfg(feature = "rpc")]
+    Rpc,
     /// Changing the stack of a connection under full load, and its cost to a connection that can
     Switch,
     /// Routing at the server, with and without decoding
@@ -61,6 +66,7 @@ const ALL: &[&str] = &[
     "dpdk-echo",
     "passes",
     "pubsub",
+    "rpc",
     "switch",
     "shard-raw",
     "flood",
@@ -87,6 +93,8 @@ impl Program {
             Self::Passes => passes::run(effort),
             #[cfg(feature = "queues")]
             Self::Pubsub => pubsub::run(effort),
+            #[cfg(feature = "rpc")]
+            Self::Rpc => rpc::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
             Self::Flood => flood::run(effort),
@@ -121,8 +129,7 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
         let about = known.and_then(|program| program.get_about().map(ToString::to_string));
         let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
         let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
-        let feature = if *name == "pubsub" { "queues" } else { "dpdk" };
-        let without = format!("Built without it (`--features {feature}`): what follows is from before.");
+        let without = "Built without it (`--features all`): what follows is from before.".to_owned();
         Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
     });
     Ok(sections.collect())
