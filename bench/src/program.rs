@@ -2,6 +2,8 @@
 
 use crate::harness::Effort;
 use crate::report::{Report, Section};
+#[cfg(feature = "rpc")]
+use crate::rpc;
 use crate::{Error, ErrorKind};
 use crate::{
     connect, echo, flood, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
@@ -31,6 +33,9 @@ pub(crate) enum Program {
     DpdkEcho,
     /// Stacks that optimisation passes rewrote, against the same written by hand
     Passes,
+    /// Calls and responses over UDP, TCP and TLS, against tonic, tarpc and a loop by hand
+    #[cfg(feature = "rpc")]
+    Rpc,
     /// Changing the stack of a connection under full load, and its cost to a connection that can
     Switch,
     /// Routing at the server, with and without decoding
@@ -55,6 +60,7 @@ const ALL: &[&str] = &[
     "datapaths",
     "dpdk-echo",
     "passes",
+    "rpc",
     "switch",
     "shard-raw",
     "flood",
@@ -79,6 +85,8 @@ impl Program {
             #[cfg(feature = "dpdk")]
             Self::DpdkEcho => dpdk_echo::run(effort),
             Self::Passes => passes::run(effort),
+            #[cfg(feature = "rpc")]
+            Self::Rpc => rpc::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
             Self::Flood => flood::run(effort),
@@ -113,7 +121,7 @@ pub(crate) fn run_all(wanted: &[String], only_write: bool, effort: Effort) -> Re
         let about = known.and_then(|program| program.get_about().map(ToString::to_string));
         let is_wanted = !only_write && (wanted.is_empty() || wanted.iter().any(|wanted| wanted == name));
         let failure = (is_wanted && known.is_some()).then(|| run_apart(name, effort).err()).flatten();
-        let without = "Built without it: `--features dpdk`.".to_owned();
+        let without = "Built without it: `--features all`.".to_owned();
         Section { name, about: about.unwrap_or(without), failure: failure.map(|error| error.to_string()) }
     });
     Ok(sections.collect())

@@ -10,6 +10,7 @@ pub mod layers;
 #[cfg(feature = "quic")]
 pub mod quic;
 pub mod rendezvous;
+pub mod shm;
 #[cfg(feature = "tls")]
 pub mod tls;
 
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     #[cfg(feature = "quic")]
     ("quic", quic::stream),
     ("rendezvous", rendezvous::snapshots),
+    ("shm", shm::ring),
     #[cfg(feature = "tls")]
     ("tls", tls::stream),
     ("wire", wire_format),

@@ -10,6 +10,7 @@ use bertha_negotiation::wire::{
 use bertha_negotiation::{Credentials, Fresh, IdentityKey, Settings, SharedKey};
 use bertha_rendezvous::member::Description;
 use bertha_rendezvous::member::record::{Presence, Proposal, Record, Refusal as Refused};
+use bertha_tests::fuzz_targets::shm::ring_seeds;
 use bertha_tests::fuzz_targets::{ID, body_of, good_frames, hopeless, servers};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,7 @@ pub(crate) fn of(target: &str) -> Vec<Seed> {
         "quic" => named(streams(64 * 1024)),
         "rendezvous" => named(records()),
         "noise" => named(noise()),
+        "shm" => numbered(ring_seeds()),
         "tls" => named(streams(1024 * 1024)),
         "wire" => [offers(), wire_bodies()].concat(),
         other => panic!("no seeds of {other}"),
