@@ -33,6 +33,8 @@ mod overhead;
 mod passes;
 mod probe;
 mod program;
+#[cfg(feature = "queues")]
+mod pubsub;
 mod report;
 #[cfg(feature = "rpc")]
 mod rpc;
