@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_time_that_can_not_be_read_is_none() {
         let der = CertificateDer::from(vec![0x30, 3, 1, 2, 3]);
-        assert_eq!(Validity::of_all(&[der.clone()]), None);
+        assert_eq!(Validity::of_all(std::slice::from_ref(&der)), None);
         assert_eq!(Validity::of_all(&[certificate(2020, 2030), der]), None);
         assert_eq!(Validity::of_all(&[]), None);
         for (tag, text) in
