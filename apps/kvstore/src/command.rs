@@ -1,11 +1,12 @@
 //! The program's commands and options.
 
 use bertha::{Addr, Error};
+use bertha_kvstore::resp::RespAddr;
 use bertha_kvstore::{Capacity, Options, Server, Sharding, Shards};
+use bertha_termination::Termination;
 use bertha_tls_options::ServerOptions;
 use clap::{Args, Parser, Subcommand};
 use std::net::{IpAddr, SocketAddr};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// A sharded key-value store. Ends on SIGINT and SIGTERM, after it has closed its connections.
 #[derive(Debug, Parser)]
@@ -41,6 +42,10 @@ struct Serve {
     /// The side that may route requests to shards.
     #[arg(long, value_enum, default_value_t)]
     sharding: Sharding,
+    /// Also serve clients of Redis at this address, without encryption: 127.0.0.1:6379, unix:/run/store.sock or dpdk:10.0.0.1:6379;
+    /// may be repeated.
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["remote_shard", "require_encryption"])]
+    resp: Vec<RespAddr>,
     #[command(flatten)]
     capacity: CapacityPerShard,
     #[command(flatten)]
@@ -70,24 +75,16 @@ struct CapacityPerShard {
 
 impl Arguments {
     pub(crate) fn execute(self) -> Result<(), Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            // Installed before the store is ready: a process that waits for it may then send a signal at once.
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
-            let server = match self.command {
-                Some(Command::Shard(shard)) => {
-                    Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
-                }
-                None => Server::start(self.serve.options()?)?,
-            };
-            announce(&server);
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+        let termination = Termination::expect()?;
+        let server = match self.command {
+            Some(Command::Shard(shard)) => {
+                Server::start_shard(shard.addr, shard.capacity.get(), shard.encryption.encryption()?)?
             }
-            server.stop()
-        })
+            None => Server::start(self.serve.options()?)?,
+        };
+        announce(&server);
+        termination.wait()?;
+        server.stop()
     }
 }
 
@@ -100,6 +97,9 @@ fn announce(server: &Server) {
         server.addr(),
         if shards == 1 { "shard" } else { "shards" }
     );
+    for addr in server.resp_addrs() {
+        println!("kvstore: RESP at {addr}");
+    }
 }
 
 impl Serve {
@@ -116,6 +116,7 @@ impl Serve {
             sharding: self.sharding,
             capacity: self.capacity.get(),
             encryption: self.encryption.encryption()?,
+            resp: self.resp,
         })
     }
 }

@@ -1,11 +1,16 @@
 //! The records of one shard.
 
-use std::collections::HashMap;
+mod expiry;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ahash::RandomState;
 
-use crate::{Body, Key, Message, Reason};
+use crate::{Body, Key, MAX_KEY, MAX_VALUE, Message, Reason};
+
+pub use expiry::Lifetime;
 
 /// How much one [`Store`] may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +36,34 @@ impl Default for Capacity {
 /// took 13 ns so, 20 ns in a `dashmap` with the same hasher, and 35 ns with the standard library's SipHash.
 ///
 /// To share one store among several threads, put it behind a lock per shard.
+///
+/// It reads no clock: [`advance`](Self::advance) tells it the time, on which the ends of [lifetimes](Lifetime) depend.
 #[derive(Debug)]
 pub struct Store {
-    records: HashMap<Key, Arc<[u8]>, RandomState>,
+    records: HashMap<Key, Record, RandomState>,
     bytes: usize,
     capacity: Capacity,
+    /// The time, from an origin that the owner chose.
+    now: Duration,
+    /// The records that expire, soonest first.
+    expiring: BTreeSet<(Duration, Key)>,
+}
+
+#[derive(Debug)]
+struct Record {
+    value: Arc<[u8]>,
+    /// When it expires; [`expiry::NEVER`] unless it is among `expiring`.
+    until: Duration,
 }
 
 impl Store {
     /// An empty store. Memory is taken as records arrive.
     pub fn new(capacity: Capacity) -> Self {
-        Self { records: HashMap::default(), bytes: 0, capacity }
+        let (records, expiring) = (HashMap::default(), BTreeSet::new());
+        Self { records, bytes: 0, capacity, now: Duration::ZERO, expiring }
     }
 
-    /// The number of records.
+    /// The number of records, with those that have expired and were not removed yet.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -78,44 +97,87 @@ impl Store {
         }
         message.body = match std::mem::replace(&mut message.body, Body::Missing) {
             Body::Get => self.get(&message.key),
-            Body::Put(value) => self.put(&message.key, value),
+            Body::Put(value) => match self.insert(&message.key, value, Lifetime::Unlimited) {
+                Ok(()) => Body::Stored,
+                Err(reason) => Body::Failed(reason),
+            },
             Body::Update { offset, bytes } => self.update(&message.key, offset, &bytes),
-            Body::Delete => self.delete(&message.key),
+            Body::Delete if self.remove(&message.key) => Body::Stored,
+            Body::Delete => Body::Missing,
             Body::Found(_) | Body::Missing | Body::Stored | Body::Failed(_) => {
                 Body::Failed(Reason::NotARequest)
             }
         };
     }
 
-    fn get(&self, key: &Key) -> Body {
-        self.records.get(key).map_or(Body::Missing, |value| Body::Found(value.clone()))
+    /// The value of a record.
+    #[inline]
+    pub fn value(&self, key: &[u8]) -> Option<&Arc<[u8]>> {
+        self.live(key).map(|record| &record.value)
     }
 
-    fn put(&mut self, key: &Key, value: Arc<[u8]>) -> Body {
+    /// Creates the record or replaces its value and lifetime.
+    ///
+    /// # Errors
+    /// [`Reason::KeyTooLong`], [`Reason::TooManyRecords`] and [`Reason::TooManyBytes`]; nothing has changed then.
+    pub fn insert(&mut self, key: &Key, value: Arc<[u8]>, lifetime: Lifetime) -> Result<(), Reason> {
+        if key.len() > MAX_KEY {
+            return Err(Reason::KeyTooLong);
+        }
+        let until = self.end(lifetime);
         // Replacing is the common case and needs no key of its own, hence no `entry` here.
-        if let Some(old) = self.records.get_mut(key) {
-            let bytes = self.bytes - old.len() + value.len();
-            if bytes > self.capacity.bytes && value.len() > old.len() {
-                return Body::Failed(Reason::TooManyBytes);
+        if let Some(record) = self.records.get_mut(key) {
+            let bytes = self.bytes - record.value.len() + value.len();
+            if bytes > self.capacity.bytes && value.len() > record.value.len() {
+                return Err(Reason::TooManyBytes);
             }
             self.bytes = bytes;
-            *old = value;
-            return Body::Stored;
+            record.value = value;
+            let before = std::mem::replace(&mut record.until, until);
+            self.reschedule(key, before, until);
+            return Ok(());
         }
         if self.records.len() >= self.capacity.records {
-            return Body::Failed(Reason::TooManyRecords);
+            return Err(Reason::TooManyRecords);
         }
         let bytes = self.bytes + key.len() + value.len();
         if bytes > self.capacity.bytes {
-            return Body::Failed(Reason::TooManyBytes);
+            return Err(Reason::TooManyBytes);
         }
         self.bytes = bytes;
-        self.records.insert(key.clone(), value);
-        Body::Stored
+        self.records.insert(key.clone(), Record { value, until });
+        self.reschedule(key, expiry::NEVER, until);
+        Ok(())
+    }
+
+    /// Removes a record, and says whether there was one.
+    pub fn remove(&mut self, key: &Key) -> bool {
+        let Some(record) = self.records.remove(key) else { return false };
+        self.bytes -= key.len() + record.value.len();
+        self.reschedule(key, record.until, expiry::NEVER);
+        record.until > self.now
+    }
+
+    /// The record, unless it has expired.
+    fn live(&self, key: &[u8]) -> Option<&Record> {
+        self.records.get(key).filter(|record| record.until > self.now)
+    }
+
+    fn get(&self, key: &Key) -> Body {
+        match self.value(key) {
+            None => Body::Missing,
+            // Put by a protocol with room for more.
+            Some(value) if value.len() > MAX_VALUE => Body::Failed(Reason::ValueTooLong),
+            Some(value) => Body::Found(value.clone()),
+        }
     }
 
     fn update(&mut self, key: &Key, offset: u32, bytes: &[u8]) -> Body {
-        let Some(value) = self.records.get_mut(key) else { return Body::Missing };
+        let now = self.now;
+        let Some(record) = self.records.get_mut(key).filter(|record| record.until > now) else {
+            return Body::Missing;
+        };
+        let value = &mut record.value;
         let part = usize::try_from(offset)
             .ok()
             .and_then(|start| Some(start..start.checked_add(bytes.len())?))
@@ -126,16 +188,6 @@ impl Store {
                 Body::Stored
             }
             None => Body::Failed(Reason::OutOfRange),
-        }
-    }
-
-    fn delete(&mut self, key: &Key) -> Body {
-        match self.records.remove(key) {
-            Some(value) => {
-                self.bytes -= key.len() + value.len();
-                Body::Stored
-            }
-            None => Body::Missing,
         }
     }
 }

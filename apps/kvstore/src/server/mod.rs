@@ -1,29 +1,29 @@
-//! The running store: a router, and shards that each have a thread.
+//! The running store: a router and its shards.
 
 mod handler;
 mod listening;
 mod router;
 mod shard;
-mod stop;
+mod starting;
 mod thread;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use bertha::chunnels::shard::ShardQueue;
-use bertha::chunnels::{Checksum, LocalShards, Serialize, ShardMap};
-use bertha::prelude::*;
-use bertha::{Addr, Error, ErrorKind, Settings};
+use bertha::chunnels::{LocalShards, ShardMap};
+use bertha::{Addr, Error, ErrorKind};
 use bertha_tls_options::Encryption;
 
-use crate::{Capacity, Message, Sharding, shard_addrs, shard_map};
+use crate::resp::{RespAddr, Routes};
+use crate::{Capacity, Sharding, shard_addrs, shard_map};
+use starting::{RespEnds, ShardSettings, start_shard};
 use thread::Thread;
 
+pub use crate::stop::{Stop, Stopper};
 pub use handler::Handler;
 pub use listening::Listening;
 pub use router::Router;
 pub use shard::Shard;
-pub use stop::{Stop, Stopper};
 
 /// How many requests of one shard, and replies of one client, wait between the router and a shard.
 const QUEUE: usize = 1024;
@@ -44,6 +44,8 @@ pub struct Options {
     pub capacity: Capacity,
     /// TLS with clients, and whether they have to.
     pub encryption: Option<Encryption>,
+    /// Where clients connect that speak the protocol of Redis, without encryption. They see the same records.
+    pub resp: Vec<RespAddr>,
 }
 
 /// The shards behind a router.
@@ -65,6 +67,7 @@ impl Default for Options {
             sharding: Sharding::Either,
             capacity: Capacity::default(),
             encryption: None,
+            resp: Vec::new(),
         }
     }
 }
@@ -72,6 +75,7 @@ impl Default for Options {
 /// A running store. Dropping it closes its connections and waits for its threads, as [`stop`](Self::stop) does.
 pub struct Server {
     addr: SocketAddr,
+    resp: Vec<RespAddr>,
     map: ShardMap,
     stopper: Stopper,
     threads: Vec<Thread>,
@@ -80,13 +84,14 @@ pub struct Server {
 impl Server {
     /// Starts the shards and then the router; all of them listen when this returns.
     ///
-    /// The threads inherit the caller's processor affinity.
+    /// The threads inherit the caller's processor affinity. The call blocks, so it is not for a task of Caladan's runtime.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used or the shards make no map, and the
-    /// error of the system if it can't start threads.
+    /// [`Invalid`](ErrorKind::Invalid) if an address can't be used, the shards make no map, or clients that speak RESP can't be served
+    /// as the other options say; and the error of the system if it can't start threads.
     pub fn start(options: Options) -> Result<Self, Error> {
         let stopper = Stopper::new();
+        let mut resp = options.resp_ends()?;
         let (local, mut queues) = match &options.shards {
             Shards::Local(count) => {
                 let (local, queues) = LocalShards::new((*count).into(), QUEUE);
@@ -97,16 +102,23 @@ impl Server {
         if options.sharding == Sharding::Client {
             queues.clear();
         }
-        let mut threads = Vec::new();
+        let mut threads = Vec::<Thread>::new();
         let shards = match &options.shards {
             Shards::Remote(shards) => shards.clone(),
             Shards::Local(count) => {
                 let mut queues = queues.into_iter();
                 let mut advertised = Vec::new();
                 for (number, addr) in options.local_addrs(*count)?.into_iter().enumerate() {
-                    let kept = (options.capacity, options.encryption.clone());
-                    let shard = start_shard((number, addr), kept, queues.next(), &stopper)?;
-                    advertised.push(options.advertised(shard.addr())?.into());
+                    let with_resp = resp.as_mut().and_then(|ends| ends.next(threads.first()));
+                    let settings = ShardSettings {
+                        addr,
+                        capacity: options.capacity,
+                        encryption: options.encryption.clone(),
+                        queue: queues.next(),
+                        with_resp,
+                    };
+                    let shard = start_shard(number, settings, &stopper)?;
+                    advertised.push(options.advertised(shard.addrs().bertha)?.into());
                     threads.push(shard);
                 }
                 advertised
@@ -115,9 +127,10 @@ impl Server {
         let map = shard_map(shards)?;
         let router =
             router::start((options.addr, options.encryption), options.sharding, &map, local, &stopper)?;
-        let addr = router.addr();
+        let addr = router.addrs().bertha;
+        let resp = threads.first().map(|shard| shard.addrs().resp.clone()).unwrap_or_default();
         threads.push(router);
-        Ok(Self { addr, map, stopper, threads })
+        Ok(Self { addr, resp, map, stopper, threads })
     }
 
     /// Starts one shard without a router, as one of the [`Shards::Remote`] of another process.
@@ -130,14 +143,21 @@ impl Server {
         encryption: Option<Encryption>,
     ) -> Result<Self, Error> {
         let stopper = Stopper::new();
-        let shard = start_shard((0, addr), (capacity, encryption), None, &stopper)?;
-        let addr = shard.addr();
-        Ok(Self { addr, map: shard_map([addr.into()])?, stopper, threads: vec![shard] })
+        let settings = ShardSettings { addr, capacity, encryption, queue: None, with_resp: None };
+        let shard = start_shard(0, settings, &stopper)?;
+        let addr = shard.addrs().bertha;
+        let map = shard_map([addr.into()])?;
+        Ok(Self { addr, resp: Vec::new(), map, stopper, threads: vec![shard] })
     }
 
     /// Where clients connect, with the port that the system chose.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Where clients connect that speak the protocol of Redis, in the order of the options.
+    pub fn resp_addrs(&self) -> &[RespAddr] {
+        &self.resp
     }
 
     /// The map on which clients have to agree.
@@ -159,34 +179,20 @@ impl Server {
     }
 }
 
-fn start_shard(
-    (number, addr): (usize, SocketAddr),
-    (capacity, encryption): (Capacity, Option<Encryption>),
-    queue: Option<ShardQueue<Message>>,
-    stopper: &Stopper,
-) -> Result<Thread, Error> {
-    let (name, stop) = (format!("shard {number}"), stopper.subscribe());
-    let messages = Serialize::<Message>::new();
-    match encryption {
-        None => thread::start(
-            name,
-            async move || {
-                Listening::open(make_stack!(messages, Checksum::new()), addr, Settings::default()).await
-            },
-            async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
-        ),
-        Some(encryption) => {
-            let settings = encryption.settings(Settings::default());
-            thread::start(
-                name,
-                async move || Listening::open(make_stack!(messages, encryption.wire()), addr, settings).await,
-                async move |listening| shard::run(listening, Shard::new(capacity), queue, stop).await,
-            )
+impl Options {
+    /// The ends for clients that speak RESP, if there may be any.
+    fn resp_ends(&self) -> Result<Option<RespEnds>, Error> {
+        let refused = |what| Err(Error::new(ErrorKind::Invalid, what));
+        match self.shards {
+            _ if self.resp.is_empty() => Ok(None),
+            Shards::Remote(_) => refused("clients that speak RESP are served by local shards alone"),
+            _ if self.encryption.as_ref().is_some_and(Encryption::is_required) => refused(
+                "encryption is required, and clients that speak RESP are served without; leave out one of the two",
+            ),
+            Shards::Local(count) => Ok(Some(RespEnds::new(self.resp.clone(), Routes::among(count)?))),
         }
     }
-}
 
-impl Options {
     fn local_addrs(&self, count: u16) -> Result<Vec<SocketAddr>, Error> {
         match self.addr.port() {
             0 => Ok(vec![self.addr; count.into()]),

@@ -1,7 +1,7 @@
 //! The address that clients connect to.
 
 use super::listening::Datapath;
-use super::thread::{self, Thread};
+use super::thread::{self, Addrs, Opened, Thread};
 use super::{Handler, Listening, Stopper};
 use crate::{Message, Sharding};
 use bertha::chunnels::{Checksum, ClientShard, LocalShards, Serialize, ServerShard, ShardMap};
@@ -79,7 +79,11 @@ where
     let stop = stopper.subscribe();
     thread::start(
         "router".to_owned(),
-        async move || Listening::open(stack, addr, settings).await,
-        async move |listening| listening.serve(Router, stop).await,
+        async move {
+            let listening = Listening::open(stack, addr, settings).await?;
+            let addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
+            Ok(Opened { addrs, listeners: listening })
+        },
+        move |listening: Listening<S>| listening.serve(Router, stop),
     )
 }

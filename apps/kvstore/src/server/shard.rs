@@ -1,32 +1,33 @@
 //! One shard: a store and its clients.
 
+use super::listening::Datapath;
 use super::{Handler, Listening, Stop};
-use crate::{Capacity, Message, Store};
+use crate::resp;
+use crate::shared_store::SharedStore;
+use crate::{Capacity, Message};
 use bertha::Error;
 use bertha::chunnels::shard::ShardQueue;
 use bertha::prelude::*;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The most requests that are handled before their replies are sent.
 const BURST: usize = 256;
 
-/// Answers requests out of a store, which all connections of the thread share.
+/// Answers requests out of a store, which all connections of a shard share.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    // No lock: the store never leaves its thread.
-    store: Rc<RefCell<Store>>,
+    store: SharedStore,
 }
 
 impl Shard {
     /// With an empty store.
     pub fn new(capacity: Capacity) -> Self {
-        Self { store: Rc::new(RefCell::new(Store::new(capacity))) }
+        Self { store: SharedStore::new(capacity) }
     }
 
     /// Puts replies in the place of requests.
     fn answer(&self, messages: &mut [Message]) {
-        let mut store = self.store.borrow_mut();
+        let mut store = self.store.borrow();
         messages.iter_mut().for_each(|message| store.answer(message));
     }
 
@@ -34,7 +35,7 @@ impl Shard {
     pub async fn serve_queue(&self, mut queue: ShardQueue<Message>) {
         let mut requests = Vec::with_capacity(BURST);
         while queue.recv_batch(&mut requests, BURST).await.is_ok() {
-            let mut store = self.store.borrow_mut();
+            let mut store = self.store.borrow();
             for (request, client) in requests.drain(..) {
                 client.send(store.handle(request));
             }
@@ -80,21 +81,57 @@ where
     }
 }
 
-/// Serves the connections and the router until it is time to stop.
+/// The clients that speak RESP, and the shards that forward their operations.
+pub(super) struct WithResp {
+    pub(super) fronts: resp::Fronts,
+    pub(super) end: resp::End,
+    pub(super) counters: Arc<resp::Counters>,
+}
+
+/// What a shard listens with.
+pub(super) struct ShardListeners<S>
+where
+    Datapath: Runs<S>,
+{
+    pub(super) listening: Listening<S>,
+    pub(super) with_resp: Option<WithResp>,
+}
+
+/// Serves the connections, the router and clients that speak RESP until it is time to stop.
 pub(super) async fn run<S>(
-    listening: Listening<S>,
+    ShardListeners { listening, with_resp }: ShardListeners<S>,
     shard: Shard,
     queue: Option<ShardQueue<Message>>,
     stop: Stop,
 ) where
     S: Negotiate + 'static,
-    super::listening::Datapath: Runs<S, Out: Connection<Data = Message>>,
+    Datapath: Runs<S, Out: Connection<Data = Message>>,
 {
-    let from_router = shard.clone();
-    let router =
-        queue.map(|queue| tokio::task::spawn_local(async move { from_router.serve_queue(queue).await }));
-    listening.serve(shard, stop).await;
-    if let Some(router) = router {
-        router.abort();
+    if let Some(queue) = queue {
+        let from_router = shard.clone();
+        spawn_until(stop.clone(), async move { from_router.serve_queue(queue).await });
     }
+    let mut fronts = None;
+    if let Some(WithResp { fronts: open, end, counters }) = with_resp {
+        spawn_until(stop.clone(), resp::serve_forwarded(shard.store.clone(), end.forwarded));
+        let clients =
+            resp::Clients { store: shard.store.clone(), routes: end.routes, counters, stop: stop.clone() };
+        fronts = Some(open.serve(clients));
+    }
+    let serving = async {
+        if let Some(fronts) = fronts {
+            fronts.await;
+        }
+    };
+    tokio::join!(listening.serve(shard, stop), serving);
+}
+
+/// Starts a task that ends when it is time to stop.
+fn spawn_until(mut stop: Stop, task: impl Future<Output = ()> + Send + 'static) {
+    bertha::spawn(async move {
+        tokio::select! {
+            () = task => {}
+            () = stop.wait() => {}
+        }
+    });
 }

@@ -1,56 +1,67 @@
-//! A thread with a runtime of its own.
+//! A thread for listeners.
 
-use bertha::prelude::*;
+use crate::resp::RespAddr;
 use bertha::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use tokio::runtime::Builder;
-use tokio::task::LocalSet;
-
-use super::Listening;
-use super::listening::Datapath;
 
 /// A thread that listens.
 #[derive(Debug)]
 pub(super) struct Thread {
-    addr: SocketAddr,
+    addrs: Addrs,
     handle: JoinHandle<Result<(), Error>>,
 }
 
-/// Starts a thread that opens a listener and then runs it. Both happen on the thread, so that neither has to be sent
-/// to another. Returns once it listens.
-pub(super) fn start<S>(
+/// Where a thread listens.
+#[derive(Clone, Debug)]
+pub(super) struct Addrs {
+    /// For clients of Bertha.
+    pub(super) bertha: SocketAddr,
+    /// For clients that speak RESP.
+    pub(super) resp: Vec<RespAddr>,
+    /// Those at which other threads can listen as well.
+    pub(super) shared: Vec<RespAddr>,
+}
+
+/// A thread's listeners.
+pub(super) struct Opened<T> {
+    pub(super) addrs: Addrs,
+    pub(super) listeners: T,
+}
+
+/// Starts a thread that opens listeners and then runs them, with [`bertha::block_on`]. Returns once it listens.
+pub(super) fn start<T, R>(
     name: String,
-    open: impl AsyncFnOnce() -> Result<Listening<S>, Error> + Send + 'static,
-    run: impl AsyncFnOnce(Listening<S>) + Send + 'static,
+    open: impl Future<Output = Result<Opened<T>, Error>> + Send + 'static,
+    run: impl FnOnce(T) -> R + Send + 'static,
 ) -> Result<Thread, Error>
 where
-    S: Negotiate + 'static,
-    Datapath: Runs<S>,
+    T: Send,
+    R: Future<Output = ()> + Send,
 {
     let (ready, opened) = mpsc::sync_channel(1);
     let work = move || {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        LocalSet::new().block_on(&runtime, async move {
-            let listening = open().await?;
+        bertha::block_on(async move {
+            let Opened { addrs, listeners } = open.await?;
             // Its receiver waits below.
-            let _ = ready.send(listening.addr()?);
-            run(listening).await;
+            let _ = ready.send(addrs);
+            run(listeners).await;
             Ok(())
-        })
+        })?
     };
     let handle = std::thread::Builder::new().name(name).spawn(work)?;
     match opened.recv() {
-        Ok(addr) => Ok(Thread { addr, handle }),
+        Ok(addrs) => Ok(Thread { addrs, handle }),
         // It ended before it listened, and says why.
         Err(_) => Err(join(handle).err().unwrap_or_else(panicked)),
     }
 }
 
 impl Thread {
-    pub(super) fn addr(&self) -> SocketAddr {
-        self.addr
+    /// Where it listens.
+    pub(super) fn addrs(&self) -> &Addrs {
+        &self.addrs
     }
 
     /// Waits for its end.

@@ -128,3 +128,65 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_record_expires_when_its_time_has_come_and_its_room_is_free() {
+    let second = Duration::from_secs;
+    let mut store = Store::new(Capacity { records: 2, bytes: 100 });
+    store.advance(second(100));
+    store.insert(&Key::from("a"), vec![1].into(), Lifetime::For(second(10))).unwrap();
+    store.insert(&Key::from("b"), vec![1].into(), Lifetime::Unlimited).unwrap();
+    store.advance(second(109));
+    assert_eq!(store.lifetime(b"a"), Some(Lifetime::For(second(1))));
+    assert_eq!(store.handle(Message::put(1, "c", vec![])).body, Body::Failed(Reason::TooManyRecords));
+    // Time does not go back.
+    store.advance(second(5));
+    store.advance(second(110));
+    assert_eq!(store.lifetime(b"a"), None);
+    assert_eq!(store.handle(Message::get(1, "a")).body, Body::Missing);
+    assert_eq!((store.len(), store.bytes()), (1, 2));
+    assert_eq!(store.handle(Message::put(1, "c", vec![])).body, Body::Stored);
+}
+
+#[test]
+fn of_many_records_that_expire_at_once_none_is_seen_and_all_are_removed_in_time() {
+    let mut store = Store::default();
+    let key = |number: u32| Key::from(number.to_string());
+    for number in 0..1000 {
+        store.insert(&key(number), vec![7].into(), Lifetime::For(Duration::from_secs(1))).unwrap();
+    }
+    store.advance(Duration::from_secs(1));
+    assert!(!store.is_empty(), "so many are not removed at once");
+    for number in 0..1000 {
+        assert_eq!(store.value(&key(number)), None);
+        let update = Message::update(1, key(number), 0, vec![8]);
+        assert_eq!(store.handle(update).body, Body::Missing);
+        assert!(!store.set_lifetime(&key(number), Lifetime::Unlimited));
+    }
+    assert!(!store.remove(&key(999)));
+    for _ in 0..20 {
+        store.advance(Duration::from_secs(1));
+    }
+    assert_eq!((store.len(), store.bytes(), store.has_expiring()), (0, 0, false));
+}
+
+#[test]
+fn replacing_a_record_ends_its_lifetime_and_changing_one_moves_it() {
+    let (second, key) = (Duration::from_secs, Key::from("a"));
+    let mut store = Store::default();
+    store.insert(&key, vec![1].into(), Lifetime::For(second(1))).unwrap();
+    store.handle(Message::put(1, "a", vec![2]));
+    assert_eq!((store.lifetime(b"a"), store.has_expiring()), (Some(Lifetime::Unlimited), false));
+    assert!(store.set_lifetime(&key, Lifetime::For(second(1))));
+    assert!(store.set_lifetime(&key, Lifetime::For(second(9))));
+    store.advance(second(2));
+    assert_eq!(store.lifetime(b"a"), Some(Lifetime::For(second(7))));
+    assert!(store.remove(&key) && !store.has_expiring());
+}
+
+#[test]
+fn a_value_too_long_for_a_datagram_is_no_reply() {
+    let mut store = Store::default();
+    store.insert(&Key::from("a"), vec![0; MAX_VALUE + 1].into(), Lifetime::Unlimited).unwrap();
+    assert_eq!(store.handle(Message::get(1, "a")).body, Body::Failed(Reason::ValueTooLong));
+}

@@ -3,6 +3,7 @@
 mod stream;
 
 use crate::stream::{Settings, StreamConnection, StreamListener, settings_methods};
+use crate::within_tokio::within_tokio;
 use bertha_core::{Addr, Buf, Chunk, Datapath, Error, Octets};
 use socket2::{Domain, Protocol, Type};
 use std::io;
@@ -27,12 +28,14 @@ pub type TcpListener<Data = Buf> = StreamListener<TcpStream, Data>;
 #[derive(Debug)]
 pub struct Tcp<Data = Buf> {
     settings: Settings,
+    /// Whether other listeners may have the same address.
+    is_shared: bool,
     data: PhantomData<fn() -> Data>,
 }
 
 impl<Data> Clone for Tcp<Data> {
     fn clone(&self) -> Self {
-        Self { settings: self.settings.clone(), data: PhantomData }
+        Self { settings: self.settings.clone(), is_shared: self.is_shared, data: PhantomData }
     }
 }
 
@@ -45,19 +48,26 @@ impl Default for Tcp {
 impl Tcp {
     /// A datapath of messages, with the default settings of the methods below.
     pub fn new() -> Self {
-        Self { settings: Settings::default(), data: PhantomData }
+        Self { settings: Settings::default(), is_shared: false, data: PhantomData }
     }
 
     /// The same with bytes as they are, without the frames of [`framing`](bertha_core::framing), for peers that speak another
     /// protocol over TCP: a [`Chunk`] that is received is at most 64 KiB. A Chunnel for framing makes messages of them.
     #[must_use]
     pub fn bytes(self) -> Tcp<Chunk> {
-        Tcp { settings: self.settings, data: PhantomData }
+        Tcp { settings: self.settings, is_shared: self.is_shared, data: PhantomData }
     }
 }
 
 impl<Data: Octets> Tcp<Data> {
     settings_methods!();
+
+    /// Lets several listeners of one user have the same address (`SO_REUSEPORT`), if all of them ask for it: the kernel spreads
+    /// connections among them, one listener for each thread, say.
+    #[must_use]
+    pub fn reuse_port(self) -> Self {
+        Self { is_shared: true, ..self }
+    }
 
     fn socket(&self, addr: SocketAddr) -> io::Result<socket2::Socket> {
         let socket =
@@ -67,14 +77,19 @@ impl<Data: Octets> Tcp<Data> {
     }
 
     async fn open(&self, peer: SocketAddr) -> io::Result<TcpConnection<Data>> {
+        within_tokio()?;
         let socket = TcpSocket::from_std_stream(self.socket(peer)?.into());
         TcpConnection::new(socket.connect(peer).await?, peer.into(), &self.settings)
     }
 
     fn bind(&self, on: SocketAddr) -> io::Result<TcpListener<Data>> {
+        within_tokio()?;
         let socket = self.socket(on)?;
         // Else a server that is started again can't listen until its old connections have timed out.
         socket.set_reuse_address(true)?;
+        if self.is_shared {
+            socket.set_reuse_port(true)?;
+        }
         socket.bind(&on.into())?;
         socket.listen(self.settings.backlog())?;
         TcpListener::new(tokio::net::TcpListener::from_std(socket.into())?, self.settings.clone())

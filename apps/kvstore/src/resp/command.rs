@@ -1,0 +1,195 @@
+//! Commands, out of their arguments.
+
+mod set;
+
+use super::Operation;
+use super::wire::{Arguments, Version, number};
+use crate::{Key, MAX_KEY};
+use std::time::Duration;
+
+/// A command of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// About one record.
+    One(Operation),
+    /// `MGET`: the values of several records.
+    GetEach(Vec<Key>),
+    /// `DEL` of several records.
+    DeleteEach(Vec<Key>),
+    /// Asks for an answer: the word that came with it, or `PONG`.
+    Ping(Option<Vec<u8>>),
+    /// `ECHO`: asks for the same bytes.
+    Echo(Vec<u8>),
+    /// `HELLO`: asks about the server, and for another version of the protocol.
+    Hello(Option<Version>),
+    /// `INFO`: asks about the server, in text.
+    Info,
+    /// `COMMAND COUNT`: the number of commands that there are.
+    Count,
+    /// `COMMAND`: describes no commands, with an empty list.
+    Commands,
+    /// `CONFIG GET` of these names.
+    Settings(Vec<Vec<u8>>),
+    /// Says something that changes nothing here, such as the client's name or the only database.
+    Noted,
+    /// The client leaves.
+    Quit,
+    /// A command that is not served, or not so. The reason, as the client is told.
+    Refused(String),
+    /// Bytes that are no command, behind which no other can be found. The reason.
+    Malformed(String),
+}
+
+/// The commands that there are.
+pub(super) const NAMES: &[&str] = &[
+    "CLIENT", "COMMAND", "CONFIG", "DEL", "ECHO", "EXPIRE", "GET", "HELLO", "INCR", "INFO", "MGET", "PING",
+    "QUIT", "SELECT", "SET", "TTL",
+];
+
+/// The longest name of a command.
+const LONGEST_NAME: usize = 7;
+
+/// Of what a client sent, a refusal repeats so many bytes.
+const REPEATED: usize = 64;
+
+const NO_INTEGER: &str = "ERR value is not an integer or out of range";
+
+impl Command {
+    /// The command with these arguments. One that is not served is [`Refused`](Self::Refused).
+    pub fn parse(arguments: &Arguments<'_>) -> Self {
+        parse(arguments).unwrap_or_else(Self::Refused)
+    }
+}
+
+fn parse(arguments: &Arguments<'_>) -> Result<Command, String> {
+    let name = arguments.get(0).unwrap_or_default();
+    let mut capitals = [0; LONGEST_NAME];
+    let Some(capitals) = capitals.get_mut(..name.len()) else { return Err(unknown(name)) };
+    capitals.copy_from_slice(name);
+    capitals.make_ascii_uppercase();
+    let several = |name| if arguments.len() > 1 { Ok(()) } else { Err(wrong_number(name)) };
+    Ok(match &*capitals {
+        b"GET" => Command::One(Operation::Get(only_key("get", arguments)?)),
+        b"SET" => Command::One(set::parse(arguments)?),
+        b"MGET" => {
+            several("mget")?;
+            Command::GetEach(arguments.from(1).map(key).collect::<Result<_, _>>()?)
+        }
+        b"DEL" if arguments.len() == 2 => Command::One(Operation::Delete(only_key("del", arguments)?)),
+        b"DEL" => {
+            several("del")?;
+            Command::DeleteEach(arguments.from(1).map(key).collect::<Result<_, _>>()?)
+        }
+        b"INCR" => Command::One(Operation::Increment(only_key("incr", arguments)?)),
+        b"EXPIRE" => expire(arguments)?,
+        b"TTL" => Command::One(Operation::TimeLeft(only_key("ttl", arguments)?)),
+        b"PING" => match arguments.len() {
+            1 | 2 => Command::Ping(arguments.get(1).map(<[u8]>::to_vec)),
+            _ => return Err(wrong_number("ping")),
+        },
+        b"ECHO" => match (arguments.get(1), arguments.len()) {
+            (Some(word), 2) => Command::Echo(word.to_vec()),
+            _ => return Err(wrong_number("echo")),
+        },
+        b"HELLO" => hello(arguments)?,
+        b"INFO" => Command::Info,
+        b"QUIT" => Command::Quit,
+        b"SELECT" => match (arguments.get(1), arguments.len()) {
+            (Some(b"0"), 2) => Command::Noted,
+            (Some(_), 2) => return Err("ERR DB index is out of range: there is database 0 alone".to_owned()),
+            _ => return Err(wrong_number("select")),
+        },
+        b"COMMAND" => match arguments.get(1) {
+            Some(word) if is(word, "COUNT") => Command::Count,
+            _ => Command::Commands,
+        },
+        b"CONFIG" => match arguments.get(1) {
+            Some(word) if is(word, "GET") && arguments.len() > 2 => {
+                Command::Settings(arguments.from(2).map(<[u8]>::to_vec).collect())
+            }
+            other => return Err(unknown_part("CONFIG", other)),
+        },
+        b"CLIENT" => match arguments.get(1) {
+            Some(word) if is(word, "SETINFO") || is(word, "SETNAME") => Command::Noted,
+            other => return Err(unknown_part("CLIENT", other)),
+        },
+        _ => return Err(unknown(name)),
+    })
+}
+
+fn expire(arguments: &Arguments<'_>) -> Result<Command, String> {
+    if arguments.len() > 3 {
+        return Err("ERR the options of EXPIRE are not served".to_owned());
+    }
+    let (Some(name), Some(seconds)) = (arguments.get(1), arguments.get(2)) else {
+        return Err(wrong_number("expire"));
+    };
+    let seconds = number(seconds).ok_or(NO_INTEGER)?;
+    // Beyond that, milliseconds would be no such number.
+    if !(i64::MIN / 1000..=i64::MAX / 1000).contains(&seconds) {
+        return Err("ERR invalid expire time in 'expire' command".to_owned());
+    }
+    // A time in the past is now.
+    let time = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    Ok(Command::One(Operation::Expire(key(name)?, time)))
+}
+
+fn hello(arguments: &Arguments<'_>) -> Result<Command, String> {
+    let version = match arguments.get(1) {
+        None => return Ok(Command::Hello(None)),
+        Some(b"2") => Version::Two,
+        Some(b"3") => Version::Three,
+        Some(_) => return Err("NOPROTO unsupported protocol version".to_owned()),
+    };
+    let mut rest = arguments.from(2);
+    while let Some(word) = rest.next() {
+        if is(word, "SETNAME") && rest.next().is_some() {
+            continue;
+        }
+        if is(word, "AUTH") {
+            return Err("ERR AUTH is not served: there are no passwords".to_owned());
+        }
+        return Err(format!("ERR Syntax error in HELLO option '{}'", repeated(word)));
+    }
+    Ok(Command::Hello(Some(version)))
+}
+
+fn only_key(command: &str, arguments: &Arguments<'_>) -> Result<Key, String> {
+    match (arguments.get(1), arguments.len()) {
+        (Some(name), 2) => key(name),
+        _ => Err(wrong_number(command)),
+    }
+}
+
+fn key(name: &[u8]) -> Result<Key, String> {
+    if name.len() > MAX_KEY {
+        return Err(format!("ERR {}", crate::Reason::KeyTooLong));
+    }
+    Ok(Key::from(name))
+}
+
+fn is(word: &[u8], other: &str) -> bool {
+    word.eq_ignore_ascii_case(other.as_bytes())
+}
+
+fn wrong_number(command: &str) -> String {
+    format!("ERR wrong number of arguments for '{command}' command")
+}
+
+#[cold]
+fn unknown(name: &[u8]) -> String {
+    format!("ERR unknown command '{}'; there are {}", repeated(name), NAMES.join(", "))
+}
+
+#[cold]
+fn unknown_part(command: &str, word: Option<&[u8]>) -> String {
+    match word {
+        Some(word) => format!("ERR '{command} {}' is not served", repeated(word)),
+        None => wrong_number(&command.to_lowercase()),
+    }
+}
+
+/// The beginning of what a client sent, as it may go into a log and onto a terminal.
+fn repeated(bytes: &[u8]) -> impl std::fmt::Display {
+    bytes.get(..REPEATED).unwrap_or(bytes).escape_ascii()
+}

@@ -1,0 +1,175 @@
+//! Finding the end of a command.
+
+use std::ops::Range;
+
+/// The longest argument in bytes.
+const LONGEST_ARGUMENT: usize = 16 << 20;
+
+/// The longest command in bytes.
+const LONGEST_COMMAND: usize = 64 << 20;
+
+/// The most arguments of a command, its name included.
+const MOST_ARGUMENTS: usize = 64 << 10;
+
+/// The longest line with a number.
+const LONGEST_NUMBER: usize = 32;
+
+/// The longest command on one line.
+const LONGEST_INLINE: usize = 64 << 10;
+
+/// What the front of a stream is.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::resp) enum Found {
+    /// A whole command of so many bytes.
+    Command(usize),
+    /// So many bytes that mean nothing: an empty line, or a command without arguments.
+    Nothing(usize),
+    /// The beginning of a command.
+    Part,
+    /// No command. The reason, as clients are told.
+    Malformed(String),
+}
+
+/// How far a command has been read. It goes on where it stopped when more bytes have arrived, so that a command in many pieces is
+/// read once.
+#[derive(Debug, Default)]
+pub(in crate::resp) struct Scan {
+    /// The bytes that were read.
+    at: usize,
+    /// The arguments that are still to come, once it is known.
+    left: Option<usize>,
+    /// The length of the argument at `at`, once it is known.
+    length: Option<usize>,
+    /// Where the arguments are.
+    places: Vec<Range<usize>>,
+}
+
+impl Scan {
+    /// Where the arguments of a [`Found::Command`] are, until the next command is looked for.
+    pub(in crate::resp) fn places(&self) -> &[Range<usize>] {
+        &self.places
+    }
+
+    /// Looks for the end of the command at the front of `bytes`, which begin with those of the calls before that found a part.
+    pub(in crate::resp) fn find(&mut self, bytes: &[u8]) -> Found {
+        let found = self.go_on(bytes).unwrap_or_else(Found::Malformed);
+        if found != Found::Part {
+            (self.at, self.left, self.length) = (0, None, None);
+        }
+        found
+    }
+
+    fn go_on(&mut self, bytes: &[u8]) -> Result<Found, String> {
+        let mut left = match self.left {
+            Some(left) => left,
+            None => match bytes.first() {
+                None => return Ok(Found::Part),
+                Some(b'*') => {
+                    let Some(line) = line(bytes, 0, "multibulk")? else { return Ok(Found::Part) };
+                    let count = number(line.number).filter(|count| *count <= MOST_ARGUMENTS as i64);
+                    let count = count.ok_or("invalid multibulk length")?;
+                    let Ok(left @ 1..) = usize::try_from(count) else { return Ok(Found::Nothing(line.end)) };
+                    self.places.clear();
+                    (self.at, self.left) = (line.end, Some(left));
+                    left
+                }
+                Some(_) => return self.inline(bytes),
+            },
+        };
+        while left > 0 {
+            let length = match self.length {
+                Some(length) => length,
+                None => {
+                    match bytes.get(self.at) {
+                        None => return Ok(Found::Part),
+                        Some(b'$') => {}
+                        Some(other) => return Err(format!("expected '$', got '{}'", other.escape_ascii())),
+                    }
+                    let Some(line) = line(bytes, self.at, "bulk")? else { return Ok(Found::Part) };
+                    let length = number(line.number).and_then(|length| usize::try_from(length).ok());
+                    let length = length.filter(|length| *length <= LONGEST_ARGUMENT);
+                    let length = length.ok_or("invalid bulk length")?;
+                    if line.end + length > LONGEST_COMMAND {
+                        return Err(format!("command of more than {LONGEST_COMMAND} bytes"));
+                    }
+                    (self.at, self.length) = (line.end, Some(length));
+                    length
+                }
+            };
+            let place = self.at..self.at + length;
+            match bytes.get(place.end..place.end + 2) {
+                None => return Ok(Found::Part),
+                Some(b"\r\n") => {}
+                Some(_) => return Err("argument is longer than its length says".to_owned()),
+            }
+            self.at = place.end + 2;
+            self.places.push(place);
+            left -= 1;
+            (self.left, self.length) = (Some(left), None);
+        }
+        Ok(Found::Command(self.at))
+    }
+
+    /// A command on one line, as people type it: words between blanks, without quotes.
+    fn inline(&mut self, bytes: &[u8]) -> Result<Found, String> {
+        let end = bytes.iter().skip(self.at).position(|byte| *byte == b'\n').map(|further| self.at + further);
+        if end.unwrap_or(bytes.len()) > LONGEST_INLINE {
+            return Err("too big inline request".to_owned());
+        }
+        let Some(end) = end else {
+            self.at = bytes.len();
+            return Ok(Found::Part);
+        };
+        self.places.clear();
+        let mut word = 0;
+        for (at, byte) in bytes.iter().enumerate().take(end + 1) {
+            if byte.is_ascii_whitespace() {
+                if word < at {
+                    self.places.push(word..at);
+                }
+                word = at + 1;
+            }
+        }
+        Ok(if self.places.is_empty() { Found::Nothing(end + 1) } else { Found::Command(end + 1) })
+    }
+}
+
+struct Line<'a> {
+    /// Between the first byte, which says its kind, and the line's end.
+    number: &'a [u8],
+    /// Where the next line begins.
+    end: usize,
+}
+
+/// The line that begins at `from`, if it is whole.
+fn line<'a>(bytes: &'a [u8], from: usize, kind: &str) -> Result<Option<Line<'a>>, String> {
+    let rest = bytes.get(from + 1..).unwrap_or_default();
+    match rest.iter().take(LONGEST_NUMBER).position(|byte| *byte == b'\r') {
+        Some(length) => match rest.get(length + 1) {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some(Line { number: &rest[..length], end: from + 1 + length + 2 })),
+            Some(_) => Err(format!("invalid {kind} length")),
+        },
+        None if rest.len() >= LONGEST_NUMBER => Err(format!("too big {kind} count string")),
+        None => Ok(None),
+    }
+}
+
+/// The number that these digits say, as Redis writes it: without a plus, a leading zero or blanks.
+pub(in crate::resp) fn number(digits: &[u8]) -> Option<i64> {
+    let (is_negative, magnitude) = match digits {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, digits),
+    };
+    match magnitude {
+        [] => return None,
+        [b'0'] => return (!is_negative).then_some(0),
+        [b'0', ..] => return None,
+        _ => {}
+    }
+    magnitude.iter().try_fold(0_i64, |sum, digit| {
+        let digit = i64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
+        let sum = sum.checked_mul(10)?;
+        if is_negative { sum.checked_sub(digit) } else { sum.checked_add(digit) }
+    })
+}

@@ -1,0 +1,104 @@
+//! Starting the thread of a shard.
+
+use super::shard::{self, ShardListeners, WithResp};
+use super::thread::{self, Addrs, Opened, Thread};
+use super::{Listening, Shard, Stopper, listening};
+use crate::resp::{self, Fronts, RespAddr};
+use crate::{Capacity, Message};
+use bertha::chunnels::shard::ShardQueue;
+use bertha::chunnels::{Checksum, Serialize};
+use bertha::prelude::*;
+use bertha::{Error, Settings};
+use bertha_tls_options::Encryption;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// How a shard is started.
+pub(super) struct ShardSettings {
+    pub(super) addr: SocketAddr,
+    pub(super) capacity: Capacity,
+    pub(super) encryption: Option<Encryption>,
+    /// What a router in the same process passes on.
+    pub(super) queue: Option<ShardQueue<Message>>,
+    pub(super) with_resp: Option<RespSettings>,
+}
+
+/// How a shard serves clients that speak RESP.
+pub(super) struct RespSettings {
+    addrs: Vec<RespAddr>,
+    end: resp::End,
+    counters: Arc<resp::Counters>,
+}
+
+/// Starts the thread of a shard.
+///
+/// # Errors
+/// If an address can't be used, and the error of the system if it can't start a thread.
+pub(super) fn start_shard(
+    number: usize,
+    settings: ShardSettings,
+    stopper: &Stopper,
+) -> Result<Thread, Error> {
+    let ShardSettings { addr, capacity, encryption, queue, with_resp } = settings;
+    let (name, stop) = (format!("shard {number}"), stopper.subscribe());
+    let messages = Serialize::<Message>::new();
+    match encryption {
+        None => thread::start(
+            name,
+            open(make_stack!(messages, Checksum::new()), addr, Settings::default(), with_resp),
+            move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop),
+        ),
+        Some(encryption) => {
+            let settings = encryption.settings(Settings::default());
+            thread::start(
+                name,
+                open(make_stack!(messages, encryption.wire()), addr, settings, with_resp),
+                move |listeners| shard::run(listeners, Shard::new(capacity), queue, stop),
+            )
+        }
+    }
+}
+
+/// Opens the listeners of a shard.
+async fn open<S>(
+    stack: S,
+    addr: SocketAddr,
+    settings: Settings,
+    with_resp: Option<RespSettings>,
+) -> Result<Opened<ShardListeners<S>>, Error>
+where
+    S: Negotiate + 'static,
+    listening::Datapath: Runs<S>,
+{
+    let listening = Listening::open(stack, addr, settings).await?;
+    let mut addrs = Addrs { bertha: listening.addr()?, resp: Vec::new(), shared: Vec::new() };
+    let with_resp = match with_resp {
+        None => None,
+        Some(RespSettings { addrs: wanted, end, counters }) => {
+            let fronts = Fronts::open(&wanted).await?;
+            (addrs.resp, addrs.shared) = (fronts.addrs(), fronts.shared());
+            Some(WithResp { fronts, end, counters })
+        }
+    };
+    Ok(Opened { addrs, listeners: ShardListeners { listening, with_resp } })
+}
+
+/// The ends by which shards serve clients that speak RESP, one shard after the other.
+pub(super) struct RespEnds {
+    addrs: Vec<RespAddr>,
+    ends: std::vec::IntoIter<resp::End>,
+    counters: Arc<resp::Counters>,
+}
+
+impl RespEnds {
+    /// For clients at these addresses.
+    pub(super) fn new(addrs: Vec<RespAddr>, ends: Vec<resp::End>) -> Self {
+        Self { addrs, ends: ends.into_iter(), counters: Arc::default() }
+    }
+
+    /// That of the next shard. The first one listens at all addresses, and the others where it found that they can too.
+    pub(super) fn next(&mut self, first: Option<&Thread>) -> Option<RespSettings> {
+        let addrs = first.map_or(&self.addrs, |first| &first.addrs().shared).clone();
+        Some(RespSettings { addrs, end: self.ends.next()?, counters: self.counters.clone() })
+    }
+}

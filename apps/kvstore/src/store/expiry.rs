@@ -1,0 +1,86 @@
+//! Records that live for a limited time.
+
+use super::Store;
+use crate::Key;
+use std::time::Duration;
+
+/// The end of a record that does not expire.
+pub(super) const NEVER: Duration = Duration::MAX;
+
+/// The records that one [`Store::advance`] removes, at most.
+const REMOVED_AT_ONCE: usize = 64;
+
+/// How long a record lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until it is removed.
+    Unlimited,
+    /// So long from now on, or until it is removed.
+    For(Duration),
+}
+
+impl Store {
+    /// Whether any record expires: only then does the store need to be told the time before a request.
+    pub fn has_expiring(&self) -> bool {
+        !self.expiring.is_empty()
+    }
+
+    /// Sets the time, which never goes back, and removes some of the records that have expired. The others are as good as
+    /// removed, but still take room.
+    pub fn advance(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+        for _ in 0..REMOVED_AT_ONCE {
+            match self.expiring.first() {
+                Some((until, key)) if *until <= self.now => {
+                    let key = key.clone();
+                    self.remove(&key);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// How long the record still lives; `None` if there is none.
+    pub fn lifetime(&self, key: &[u8]) -> Option<Lifetime> {
+        self.live(key).map(|record| match record.until {
+            NEVER => Lifetime::Unlimited,
+            until => Lifetime::For(until - self.now),
+        })
+    }
+
+    /// Changes how long the record lives from now on, and says whether there is one.
+    pub fn set_lifetime(&mut self, key: &Key, lifetime: Lifetime) -> bool {
+        let (now, until) = (self.now, self.end(lifetime));
+        let Some(record) = self.records.get_mut(key).filter(|record| record.until > now) else {
+            return false;
+        };
+        let before = std::mem::replace(&mut record.until, until);
+        self.reschedule(key, before, until);
+        true
+    }
+
+    pub(super) fn end(&self, lifetime: Lifetime) -> Duration {
+        match lifetime {
+            Lifetime::Unlimited => NEVER,
+            Lifetime::For(time) => self.now.saturating_add(time),
+        }
+    }
+
+    /// Moves a record among those that expire.
+    #[inline]
+    pub(super) fn reschedule(&mut self, key: &Key, before: Duration, until: Duration) {
+        if before != until {
+            self.move_end(key, before, until);
+        }
+    }
+
+    #[cold]
+    fn move_end(&mut self, key: &Key, before: Duration, until: Duration) {
+        if before != NEVER {
+            self.expiring.remove(&(before, key.clone()));
+        }
+        if until != NEVER {
+            self.expiring.insert((until, key.clone()));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The same commands to this store and to Redis.
+
+use crate::clients::connect;
+use crate::{Store, skip};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use redis::Value;
+use redis::aio::MultiplexedConnection;
+
+const COMMANDS: usize = 3_000;
+
+/// A command on few keys, right or wrong.
+fn command(random: &mut StdRng, prefix: &str) -> Vec<String> {
+    let key = |random: &mut StdRng| format!("{prefix}{}", random.random_range(0..6));
+    let first = key(random);
+    let mut words = match random.random_range(0..14) {
+        0..3 => vec!["GET".into(), first],
+        3..6 => {
+            let values = ["1", "-7", "text", "", "9223372036854775807", "007", "+1", "a\r\nb"];
+            vec!["SET".into(), first, values[random.random_range(0..values.len())].into()]
+        }
+        6 => vec!["DEL".into(), first, key(random), key(random)],
+        7 => vec!["MGET".into(), first, key(random)],
+        8..10 => vec!["incr".into(), first],
+        10 => {
+            let times = ["1000", "-1", "0", "soon", "9223372036854775807"];
+            vec!["EXPIRE".into(), first, times[random.random_range(0..times.len())].into()]
+        }
+        11..13 => vec!["TTL".into(), first],
+        _ => vec!["PING".into()],
+    };
+    if words[0] == "SET" {
+        let options =
+            [&[][..], &["NX"], &["xx"], &["EX", "1000"], &["PX", "1000000", "NX"], &["EX", "0"], &["EX"]];
+        words.extend(options[random.random_range(0..options.len())].iter().map(|it| (*it).to_owned()));
+    }
+    match random.random_range(0..30) {
+        0 => words.push("extra".into()),
+        1 => drop(words.pop()),
+        _ => {}
+    }
+    words
+}
+
+/// The reply; of an error its kind alone, since the texts differ.
+async fn reply(to: &mut MultiplexedConnection, words: &[String]) -> Result<Value, String> {
+    let mut command = redis::Cmd::new();
+    for word in words {
+        command.arg(word);
+    }
+    match command.query_async(to).await {
+        // Both tell seconds that pass.
+        Ok(Value::Int(left @ 990..=1000)) if words[0] == "TTL" => Ok(Value::Int(left.max(1000))),
+        Ok(value) => Ok(value),
+        Err(error) => Err(error.code().unwrap_or_default().to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn it_answers_as_redis_does() {
+    let Ok(url) = std::env::var("BERTHA_REDIS") else {
+        return skip("comparing with Redis: BERTHA_REDIS is not set; run scripts/services start redis");
+    };
+    let seed = rand::random();
+    let mut random = StdRng::seed_from_u64(seed);
+    let store = Store::start(2);
+    for version in ["resp2", "resp3"] {
+        let mut ours = connect(&format!("redis://{}/?protocol={version}", store.tcp())).await;
+        let mut theirs = connect(&format!("{url}/?protocol={version}")).await;
+        let prefix = format!("like-{version}-{seed}-");
+        for _ in 0..COMMANDS {
+            let words = command(&mut random, &prefix);
+            if words.is_empty() {
+                continue;
+            }
+            let (our, their) = (reply(&mut ours, &words).await, reply(&mut theirs, &words).await);
+            assert_eq!(our, their, "{words:?}, seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Clients of Redis, which we did not write, against whole stores.
+
+#![allow(clippy::unwrap_used)]
+
+mod bytes;
+mod clients;
+mod like_redis;
+mod programs;
+mod shards;
+
+use bertha_kvstore::resp::RespAddr;
+use bertha_kvstore::{Options, Server, Shards};
+use std::net::SocketAddr;
+
+/// A store that serves RESP over TCP and over a Unix socket.
+struct Store {
+    server: Server,
+    folder: tempfile::TempDir,
+}
+
+impl Store {
+    fn start(shards: u16) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let unix = format!("unix:{}/store.sock", folder.path().display());
+        let resp = vec!["127.0.0.1:0".parse().unwrap(), unix.parse().unwrap()];
+        let server =
+            Server::start(Options { shards: Shards::Local(shards), resp, ..Options::default() }).unwrap();
+        Self { server, folder }
+    }
+
+    fn tcp(&self) -> SocketAddr {
+        match &self.server.resp_addrs()[0] {
+            RespAddr::Kernel(addr) => addr.ip("test").unwrap(),
+            other => panic!("{other}"),
+        }
+    }
+
+    /// The path of the Unix socket.
+    fn unix(&self) -> String {
+        format!("{}/store.sock", self.folder.path().display())
+    }
+}
+
+/// Says that a test did not take place.
+#[allow(clippy::print_stderr, reason = "for whoever runs the tests by hand")]
+fn skip(what: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "must not be skipped in CI: {what}");
+    eprintln!("SKIPPED: {what}");
+}
