@@ -32,6 +32,7 @@ mod passes;
 mod probe;
 mod program;
 mod report;
+mod resp;
 mod shard_raw;
 mod switch;
 mod throughput;

@@ -4,7 +4,8 @@ use crate::harness::Effort;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
 use crate::{
-    connect, echo, flood, idle, instructions, kv, overhead, passes, shard_raw, switch, throughput, windows,
+    connect, echo, flood, idle, instructions, kv, overhead, passes, resp, shard_raw, switch, throughput,
+    windows,
 };
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
@@ -35,6 +36,8 @@ pub(crate) enum Program {
     Switch,
     /// Routing at the server, with and without decoding
     ShardRaw,
+    /// The key-value store under redis-benchmark, against redis-server
+    Resp,
     /// Honest clients of a server that is flooded with replayed offers or silent streams
     Flood,
     /// Memory and processor time of 10,000 connections that are not used
@@ -57,6 +60,7 @@ const ALL: &[&str] = &[
     "passes",
     "switch",
     "shard-raw",
+    "resp",
     "flood",
     "idle",
     "windows",
@@ -81,6 +85,7 @@ impl Program {
             Self::Passes => passes::run(effort),
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
+            Self::Resp => resp::run(effort),
             Self::Flood => flood::run(effort),
             Self::Idle => idle::run(effort),
             Self::Windows => windows::run(effort),
