@@ -24,6 +24,7 @@ mod echo;
 mod error;
 mod flood;
 mod harness;
+mod http;
 mod idle;
 mod instructions;
 mod kv;

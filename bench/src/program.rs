@@ -4,8 +4,8 @@ use crate::harness::Effort;
 use crate::report::{Report, Section};
 use crate::{Error, ErrorKind};
 use crate::{
-    connect, echo, flood, idle, instructions, kv, overhead, passes, resp, shard_raw, switch, throughput,
-    windows,
+    connect, echo, flood, http, idle, instructions, kv, overhead, passes, resp, shard_raw, switch,
+    throughput, windows,
 };
 #[cfg(feature = "dpdk")]
 use crate::{datapaths, dpdk_echo};
@@ -38,6 +38,8 @@ pub(crate) enum Program {
     ShardRaw,
     /// The key-value store under redis-benchmark, against redis-server
     Resp,
+    /// A server by hyper over a stream of bytes, against the same over tokio's TcpStream
+    Http,
     /// Honest clients of a server that is flooded with replayed offers or silent streams
     Flood,
     /// Memory and processor time of 10,000 connections that are not used
@@ -61,6 +63,7 @@ const ALL: &[&str] = &[
     "switch",
     "shard-raw",
     "resp",
+    "http",
     "flood",
     "idle",
     "windows",
@@ -86,6 +89,7 @@ impl Program {
             Self::Switch => switch::run(effort),
             Self::ShardRaw => shard_raw::run(effort),
             Self::Resp => resp::run(effort),
+            Self::Http => http::run(effort),
             Self::Flood => flood::run(effort),
             Self::Idle => idle::run(effort),
             Self::Windows => windows::run(effort),
